@@ -1,0 +1,42 @@
+# Every target sets up what it needs: only Python 3.11+ and make are asked of the machine.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test test-all check bench lock clean help
+
+demo: $(READY)  ## the main job: three organisations, one model of real flight delays
+	$(BIN)/colonnade demo
+
+test: $(READY)  ## the tests, with a sample of the slow ones
+	$(BIN)/pytest
+
+test-all: $(READY)  ## the tests, with all of the slow ones
+	$(BIN)/pytest --slow=all
+
+check: $(READY)  ## lint, format, types, layers, docs snippets
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/docs
+
+bench: $(READY)  ## the benchmarks whose numbers the docs quote
+	$(BIN)/python benchmarks/scores.py
+
+lock: $(READY)  ## refresh requirements.lock (needs uv)
+	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+		--no-emit-index-url --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
+
+clean:  ## remove what the targets built
+	rm -rf .venv demo-output
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Colonnade needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(READY)

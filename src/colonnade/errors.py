@@ -1,0 +1,99 @@
+"""Every error and warning Colonnade raises, in one tree.
+
+A message says what is wrong, where (party, column, shape), the value seen, and ends with what to do.
+"""
+
+
+class ColonnadeError(Exception):
+    """Base of everything Colonnade raises on purpose."""
+
+
+class InputError(ColonnadeError, ValueError):
+    """The caller's data or options cannot be used."""
+
+
+class AlignmentError(InputError):
+    """The parties do not hold the same rows: counts or key digests differ."""
+
+
+class UnsupportedError(InputError):
+    """There is no such combination of task, sampler and solver."""
+
+
+class ProtocolError(ColonnadeError):
+    """The rules of the exchange were broken."""
+
+
+class LocalProtocolError(ProtocolError):
+    """This side broke the rules: a bug, or calls in an order that is not legal."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer broke the rules: bytes or replies that no honest peer sends.
+
+    Parameters
+    ----------
+    message : str
+        What was wrong.
+    party : str or None
+        Who sent it, where known.
+    kind : str or None
+        The kind of message concerned, where known.
+    """
+
+    def __init__(self, message: str, *, party: str | None = None, kind: str | None = None) -> None:
+        super().__init__(message)
+        self.party = party
+        self.kind = kind
+
+
+class PolicyRefusedError(ColonnadeError):
+    """The owner of the data does not answer this request.
+
+    Parameters
+    ----------
+    message : str
+        The owner's reason.
+    party : str
+        Who refused.
+    """
+
+    def __init__(self, message: str, *, party: str) -> None:
+        super().__init__(message)
+        self.party = party
+
+
+class TransportError(ColonnadeError):
+    """The messages could not be carried."""
+
+
+class PartyUnreachableError(TransportError):
+    """A party did not answer.
+
+    Parameters
+    ----------
+    message : str
+        What happened.
+    party : str
+        Who could not be reached.
+    """
+
+    def __init__(self, message: str, *, party: str) -> None:
+        super().__init__(message)
+        self.party = party
+
+
+class WireVersionError(TransportError):
+    """The two ends speak different versions of the wire format."""
+
+
+class AssumptionWarning(UserWarning):
+    """The data does not meet what the guarantee assumes."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before it reached its tolerance."""
+
+
+class DisclosureWarning(UserWarning):
+    """The chosen combination reveals raw rows or labels."""
