@@ -1,1 +1,66 @@
-"""Colonnade."""
+"""Colonnade: vertical federated learning on coresets.
+
+Several organisations hold different columns of the same rows. They agree on a small weighted sample of rows, a
+coreset, in three short rounds, and learn on that. Every byte and every disclosure stands on a ledger.
+
+>>> import colonnade as cn
+>>> cn.Regression(l2=0.1)
+Regression(l2=0.1, fit_intercept=True)
+"""
+
+from colonnade.api import Federation, Party, split_columns
+from colonnade.coreset import Coreset
+from colonnade.errors import (
+    AlignmentError,
+    AssumptionWarning,
+    ColonnadeError,
+    ConvergenceWarning,
+    DisclosureWarning,
+    InputError,
+    LocalProtocolError,
+    PartyUnreachableError,
+    PolicyRefusedError,
+    ProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    UnsupportedError,
+    WireVersionError,
+)
+from colonnade.ledger import Ledger
+from colonnade.protocol.policy import Policy
+from colonnade.run import Run
+from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
+from colonnade.solvers import Central
+from colonnade.tasks import KMeans, KMeansModel, LinearModel, Regression
+
+__all__ = [
+    "AlignmentError",
+    "AllRows",
+    "AssumptionWarning",
+    "Central",
+    "ColonnadeError",
+    "ConvergenceWarning",
+    "Coreset",
+    "DisclosureWarning",
+    "Federation",
+    "ImportanceSampling",
+    "InputError",
+    "KMeans",
+    "KMeansModel",
+    "Ledger",
+    "LinearModel",
+    "LocalProtocolError",
+    "Party",
+    "PartyUnreachableError",
+    "Policy",
+    "PolicyRefusedError",
+    "ProtocolError",
+    "Regression",
+    "RemoteProtocolError",
+    "Run",
+    "TransportError",
+    "UniformSampling",
+    "UnsupportedError",
+    "WireVersionError",
+    "split_columns",
+]

@@ -25,7 +25,7 @@ class ProtocolError(ColonnadeError):
 
 
 class LocalProtocolError(ProtocolError):
-    """This side broke the rules: a bug, or calls in an order that is not legal."""
+    """Our side broke the rules: a bug, or calls in an order that is not legal."""
 
 
 class RemoteProtocolError(ProtocolError):

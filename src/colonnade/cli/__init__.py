@@ -1,0 +1,1 @@
+"""The command `colonnade`: one subcommand a file. Each parses, calls the library, prints."""

@@ -1,0 +1,18 @@
+"""`colonnade coreset`."""
+
+from colonnade.cli.console import JsonFlag, SeedOption, round_progress
+from colonnade.cli.job import JobFile, OutOption, read_job
+from colonnade.cli.show import show_run
+
+
+def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, json: JsonFlag = False) -> None:
+    """Let the parties of a job file agree on a coreset, and stop before any model is learned.
+
+    Example: colonnade coreset examples/houses/job.toml --out run
+    """
+    job = read_job(job_file, seed)
+    with round_progress() as on_round:
+        federation = job.federation(job_file.parent, on_round)
+        run = federation.coreset(job.task, job.sampler, seed=job.seed)
+    show_run(run, out, json=json)
+

@@ -1,0 +1,18 @@
+"""`colonnade fit`."""
+
+from colonnade.cli.console import JsonFlag, SeedOption, round_progress
+from colonnade.cli.job import JobFile, OutOption, read_job
+from colonnade.cli.show import show_run
+
+
+def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, json: JsonFlag = False) -> None:
+    """Learn a model from the parties of a job file, and print it with all that was sent.
+
+    Example: colonnade fit examples/houses/job.toml --out run
+    """
+    job = read_job(job_file, seed)
+    with round_progress() as on_round:
+        federation = job.federation(job_file.parent, on_round)
+        run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, seed=job.seed)
+    show_run(run, out, json=json)
+

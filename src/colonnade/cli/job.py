@@ -1,0 +1,90 @@
+"""The job file: a small TOML that lists parties, task, sampler, solver and seed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from colonnade.api import Federation, Party
+from colonnade.errors import InputError
+from colonnade.protocol.conductor import RoundListener
+from colonnade.protocol.policy import Policy
+from colonnade.sampling import AnySampler
+from colonnade.solvers import AnySolver, Central
+from colonnade.tasks import AnyTask
+
+JobFile = Annotated[Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
+
+
+class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """One [[party]] of a job."""
+
+    name: str
+    file: str
+    label: str | None = None
+    key: str | None = None
+    never: list[str] = []
+
+
+class Job(msgspec.Struct, forbid_unknown_fields=True):
+    """A job file's content; `folder` is where its relative paths start."""
+
+    party: list[PartyEntry]
+    task: AnyTask
+    sampler: AnySampler
+    solver: AnySolver = Central()
+    seed: int = 0
+
+    def federation(self, folder: Path, on_round: RoundListener) -> Federation:
+        """Read the parties' files and let them meet."""
+        parties = [
+            Party(entry.name, folder / entry.file, label=entry.label, key=entry.key, policy=Policy(entry.never))
+            for entry in self.party
+        ]
+        return Federation(parties, on_round=on_round)
+
+
+def read_job(path: Path, seed: int | None) -> Job:
+    """Read a job file.
+
+    Parameters
+    ----------
+    path : Path
+        A TOML file.
+    seed : int or None
+        Takes the place of the file's seed.
+
+    Returns
+    -------
+    Job
+        Every name in it known, every value of its type.
+    """
+    try:
+        job = msgspec.toml.decode(path.read_bytes(), type=Job)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the job file {path}: {error}. Pass the path of a TOML file.") from error
+    except msgspec.ValidationError as error:
+        raise InputError(f"Job file {path}: {error}. {_options()}") from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"Job file {path} is not TOML: {error}. Mend that line.") from error
+    return job if seed is None else msgspec.structs.replace(job, seed=seed)
+
+
+def _options() -> str:
+    return "Known options: " + "; ".join(
+        [
+            f"at the top: {_names(Job)}",
+            f"[[party]]: {_names(PartyEntry)}",
+            *(
+                f'[{section}] kind = "{kind.__struct_config__.tag}": {_names(kind) or "none"}'
+                for section, kinds in (("task", AnyTask), ("sampler", AnySampler), ("solver", AnySolver))
+                for kind in getattr(kinds, "__args__", (kinds,))
+            ),
+        ]
+    )
+
+
+def _names(kind: Any) -> str:
+    return ", ".join(kind.__struct_fields__)

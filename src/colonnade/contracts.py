@@ -1,0 +1,186 @@
+"""The contracts: the only things that are pluggable, and the types that pass between them."""
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from colonnade.coreset import Coreset
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.messages import Message
+
+T = TypeVar("T")
+M_co = TypeVar("M_co", covariant=True)
+
+Outbox: TypeAlias = Mapping[str, Message]
+Inbox: TypeAlias = Mapping[str, Message]
+
+# The server's side of a phase: yields a request for each party, is sent each party's reply, returns its result.
+# It does no I/O and reads nothing but its arguments and inboxes, so replaying the inboxes replays the run.
+Script: TypeAlias = Generator[Outbox, Inbox, T]
+
+
+class Transport(Protocol):
+    """Carries one round."""
+
+    def exchange(self, outbox: Outbox) -> Inbox:
+        """Deliver each party its request and bring back each party's reply."""
+        ...
+
+
+class Table(Protocol):
+    """A party's data: its feature columns, then its label column if it is the label party."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+        ...
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature columns, in order."""
+        ...
+
+    @property
+    def label_name(self) -> str | None:
+        """Name of the label column, or None."""
+        ...
+
+    @property
+    def key_digest(self) -> bytes | None:
+        """Digest of the column that identifies rows, in row order, or None."""
+        ...
+
+    def blocks(self) -> Iterator[Floats]:
+        """Yield consecutive row blocks, column-major: features, then the label if there is one."""
+        ...
+
+    def take(self, rows: Rows) -> Floats:
+        """Copy the given rows (they may repeat), C-contiguous, columns as in `blocks`."""
+        ...
+
+
+class ScoreRule(Protocol):
+    """How a party scores its own rows: a small struct that travels, and a function of the data alone."""
+
+    def scores(self, table: Table) -> Floats:
+        """Compute g^(j), non-negative, one for each row."""
+        ...
+
+
+@dataclass(frozen=True)
+class PartyCard:
+    """What a party says of itself in the hello round."""
+
+    name: str
+    n_rows: int
+    feature_names: tuple[str, ...]
+    label_name: str | None
+
+    @property
+    def n_features(self) -> int:
+        """How many feature columns."""
+        return len(self.feature_names)
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The parties of a federation, in order."""
+
+    cards: tuple[PartyCard, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parties' names."""
+        return tuple(card.name for card in self.cards)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, which all parties share."""
+        return self.cards[0].n_rows
+
+    @property
+    def label_party(self) -> str | None:
+        """The party that holds the label, if any."""
+        return next((card.name for card in self.cards if card.label_name is not None), None)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """All feature names in the parties' order; one that several parties use is written party.name."""
+        uses = Counter(name for card in self.cards for name in card.feature_names)
+        return tuple(
+            name if uses[name] == 1 else f"{card.name}.{name}" for card in self.cards for name in card.feature_names
+        )
+
+    @cached_property
+    def parts(self) -> dict[str, slice]:
+        """Where each party's features stand among all of them."""
+        ends = np.cumsum([card.n_features for card in self.cards]).tolist()
+        return {card.name: slice(end - card.n_features, end) for card, end in zip(self.cards, ends, strict=True)}
+
+
+class SumMechanism(Protocol):
+    """Round 3 of Algorithm 1: the sum over parties of their scores on the drawn rows."""
+
+    def __call__(self, roster: Roster, rows: Rows) -> Script[Floats]:
+        """Sum the scores of `rows` over the parties, in the clear or otherwise."""
+        ...
+
+
+class Sampler(Protocol):
+    """Agrees with the parties on a coreset; afterwards every party knows its rows."""
+
+    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
+        """Draw rows and weights."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Rows in one place: what a central solver works on.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (size, n_features)
+        In the roster's column order.
+    labels : ndarray of float64, shape (size,), or None
+        Present where the task needs them.
+    weights : ndarray of float64, shape (size,)
+        The coreset's.
+    total_weight : float
+        The weight of all rows, the n that multiplies a penalty.
+    """
+
+    features: Floats
+    labels: Floats | None
+    weights: Floats
+    total_weight: float
+
+
+class Task(Protocol[M_co]):
+    """What to learn."""
+
+    needs_label: ClassVar[bool]
+
+    def check(self, roster: Roster) -> None:
+        """Raise `InputError` where this federation cannot do the task."""
+        ...
+
+    def score_rule(self) -> ScoreRule:
+        """Say how parties score rows for this task."""
+        ...
+
+    def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> M_co:
+        """Solve the task on rows in one place."""
+        ...
+
+
+class Solver(Protocol):
+    """Learns on a coreset whose rows the parties know."""
+
+    def solve(self, task: Task[T], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[T]:
+        """Return a model of the task."""
+        ...

@@ -1,0 +1,83 @@
+"""A coreset: a weighted multiset of rows that stands for all of them (paper, Problem 1)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Coreset:
+    """Rows and weights, with where they came from.
+
+    The rows are a multiset in ascending order: a row drawn twice is listed twice, each time with its weight.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (size,)
+        Row ids in ``range(n_rows)``, ascending.
+    weights : ndarray of float64, shape (size,)
+        Finite, non-negative, not all zero.
+    n_rows : int
+        How many rows the parties hold.
+    total_weight : float
+        The weight of *all* rows: the n that multiplies a penalty.
+    sampler : str
+        What drew the rows.
+    total : float or None
+        G, the sum of all parties' scores, where rows were drawn by scores.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> coreset = cn.Coreset(np.array([0, 3, 3]), np.array([2.0, 1.0, 1.0]), n_rows=4, total_weight=4.0)
+    >>> len(coreset), coreset.effective_size
+    (3, 2.6666666666666665)
+    """
+
+    rows: Rows
+    weights: Floats
+    n_rows: int
+    total_weight: float
+    sampler: str = "given"
+    total: float | None = None
+
+    def __post_init__(self) -> None:
+        rows, weights = _owned(self.rows, np.int64), _owned(self.weights, np.float64)
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "weights", weights)
+        if rows.ndim != 1 or rows.shape != weights.shape or not len(rows):
+            raise InputError(
+                f"A coreset needs as many rows as weights, and at least one: got shapes {rows.shape} and "
+                f"{weights.shape}. Pass two 1-D arrays of one length."
+            )
+        if rows[0] < 0 or rows[-1] >= self.n_rows or np.any(np.diff(rows) < 0):
+            raise InputError(
+                f"Coreset rows must ascend within 0..{self.n_rows - 1}: got {rows.min()}..{rows.max()}. "
+                "Sort the rows (and the weights with them) and check n_rows."
+            )
+        if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
+            raise InputError(
+                f"Coreset weights must be finite, non-negative and not all zero: got {weights.min()}.."
+                f"{weights.max()}. Check how they were computed."
+            )
+        if not (np.isfinite(self.total_weight) and self.total_weight > 0):
+            raise InputError(f"total_weight must be positive, got {self.total_weight}. Pass the weight of all rows.")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def effective_size(self) -> float:
+        """Kish's effective sample size, (sum w)^2 / sum w^2: how many equal weights would be as steady."""
+        return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
+
+
+def _owned(array: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    copy = np.array(array, dtype=dtype)
+    copy.flags.writeable = False
+    return copy

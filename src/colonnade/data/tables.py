@@ -1,0 +1,160 @@
+"""What a party holds: its rows, checked once at the door, read block by block ever after."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.data.sources import Source, from_array, from_frame, has_names
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+
+BLOCK_ROWS = 16_384
+
+# Squares of larger or smaller values leave float64's range (about 1e-308 to 1e308), with room to sum them.
+LARGEST_MAGNITUDE = 1e100
+SMALLEST_MAGNITUDE = 1e-100
+FIRST_INEXACT_INTEGER = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayTable:
+    """A party's table in memory; `read_table` makes it.
+
+    Attributes
+    ----------
+    values : (n_rows, n_columns) array
+        Column-major and read-only: the features in order, then the label, if this party holds it.
+    feature_names : tuple of str
+        May be empty where the party holds nothing but the label.
+    label_name : str or None
+        Name of the last column, if it is the label.
+    key_digest : bytes or None
+        SHA-256 of the key column in row order: equal digests mean the same rows in the same order.
+    """
+
+    values: Floats = field(repr=False)  # rows are the owner's secret: they do not belong in a log
+    feature_names: tuple[str, ...]
+    label_name: str | None = None
+    key_digest: bytes | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+        return len(self.values)
+
+    def blocks(self) -> Iterator[Floats]:
+        """Read the table once, from the first row to the last.
+
+        Yields
+        ------
+        (at most BLOCK_ROWS, n_columns) array
+            Consecutive rows, column-major, a read-only view.
+        """
+        for start in range(0, self.n_rows, BLOCK_ROWS):
+            yield self.values[start : start + BLOCK_ROWS]
+
+    def take(self, rows: Rows) -> Floats:
+        """Copy some rows.
+
+        Parameters
+        ----------
+        rows : (k,) array of int64
+            Row ids from 0 to n_rows - 1, in any order; they may repeat.
+
+        Returns
+        -------
+        (k, n_columns) array
+            The same columns as in `blocks`, C-contiguous.
+        """
+        # Not np.take: it would first copy the whole column-major table.
+        return np.ascontiguousarray(self.values[rows])
+
+
+def read_table(
+    party: str,
+    data: object,
+    *,
+    label: str | npt.ArrayLike | None = None,
+    key: str | None = None,
+) -> ArrayTable:
+    """Read and check what a party holds. The table is a copy: later changes to `data` do not reach it.
+
+    Parameters
+    ----------
+    party : str
+        Whose data this is: errors name it, and the columns of an array are named after it.
+    data : object
+        A 2-D array of numbers (its columns become "{party}_0", "{party}_1", ...), a pandas, polars or
+        pyarrow table, or the path of a .parquet, .csv or .csv.gz file.
+        Numbers are integers, floats, booleans and decimals; none may be missing or infinite.
+    label : str, (n_rows,) array or None
+        Beside a named table the name of its label column; beside a 2-D array a 1-D array.
+    key : str or None
+        The column of a named table that identifies rows, with integers or text, each value once.
+        It is not a feature and is only hashed. A pandas index can be the key, by its name.
+
+    Returns
+    -------
+    ArrayTable
+        Features in the order of `data`, then the label.
+
+    Raises
+    ------
+    InputError
+        The data cannot be used; the message says where, and what to do.
+    """
+    read = from_frame if has_names(data) else from_array
+    source = read(party, data, label, key)
+    _check_columns(party, source)
+    values = source.values
+    values.setflags(write=False)
+    feature_names = source.names if source.label_name is None else source.names[:-1]
+    return ArrayTable(values, feature_names, source.label_name, source.key_digest)
+
+
+def _check_columns(party: str, source: Source) -> None:
+    for name, column, is_integer in zip(source.names, source.values.T, source.integers, strict=True):
+        where = f"party {party!r}, column {name!r}"
+        # NaN and infinity cannot hide from the extremes, so a good column is read once and costs no mask.
+        largest = np.maximum(-column.min(), column.max())
+        if not np.isfinite(largest):
+            raise InputError(f"{where}: {_not_finite(column)}")
+        if is_integer and largest >= FIRST_INEXACT_INTEGER:
+            raise InputError(f"{where}: {_inexact(column)}")
+        if largest > LARGEST_MAGNITUDE or 0.0 < largest < SMALLEST_MAGNITUDE:
+            raise InputError(f"{where}: {_out_of_range(column)}")
+
+
+def _not_finite(column: Floats) -> str:
+    missing = np.isnan(column)
+    bad = missing if missing.any() else np.isinf(column)
+    kind = "missing (null or NaN)" if missing.any() else "infinite"
+    row = bad.argmax()
+    return (
+        f"{bad.sum()} of {column.size} values are {kind}, the first in row {row} (rows count from 0): "
+        f"{column[row]}. Replace them by numbers, or drop these rows from every party alike, "
+        "so that rows stay aligned."
+    )
+
+
+def _inexact(column: Floats) -> str:
+    # The value itself is not shown: it is likely somebody's id.
+    return (
+        f"the integer in row {_largest_row(column)} (rows count from 0) is 2^53 or more in size, and float64 "
+        "cannot tell it from its neighbours. If it is an id, name it as key= or drop it; if not, rescale it."
+    )
+
+
+def _out_of_range(column: Floats) -> str:
+    row = _largest_row(column)
+    return (
+        f"its largest value in size is {column[row]:g} in row {row} (rows count from 0); beyond "
+        f"{LARGEST_MAGNITUDE:g} or below {SMALLEST_MAGNITUDE:g} squares leave float64's range. "
+        "Correct the value, or rescale the column."
+    )
+
+
+def _largest_row(column: Floats) -> int:
+    return int(np.abs(column).argmax())

@@ -1,0 +1,105 @@
+"""Weighted least squares with an l2 penalty, safe for any rank.
+
+The rows are first reduced to a small triangle by QR, block by block; the triangle holds all that least squares needs,
+and its condition number is that of the rows, not its square.
+"""
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats
+
+BLOCK_ROWS = 8192
+# Directions in which the scaled columns shrink below this are taken as exactly collinear. Rounding in the reduction
+# is about 1e-15; columns that are truly independent but nearly collinear (condition number up to 1e11) are kept.
+RANK_TOLERANCE = 1e-11
+
+
+def ridge(
+    features: Floats, labels: Floats, weights: Floats, penalty: float, *, fit_intercept: bool
+) -> tuple[Floats, float]:
+    """Minimise sum_i w_i (x_i.theta + theta_0 - y_i)^2 + penalty |theta|^2.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        X.
+    labels : ndarray of float64, shape (m,)
+        y.
+    weights : ndarray of float64, shape (m,)
+        w, non-negative, not all zero.
+    penalty : float
+        n * l2, where n is the weight of all rows. The intercept is not penalised.
+    fit_intercept : bool
+        Whether theta_0 is free or zero.
+
+    Returns
+    -------
+    theta : ndarray of float64, shape (d,)
+        Of the minimisers, the one of least norm in columns scaled to norm 1.
+    theta_0 : float
+        The intercept.
+    """
+    joined = np.column_stack([features, labels])
+    # Centring is what an unpenalised intercept amounts to, without the cancellation of a column of ones.
+    centre = np.average(joined, axis=0, weights=weights) if fit_intercept else np.zeros(joined.shape[1])
+    triangle = weighted_triangle(joined, weights, centre)
+    theta = _solve_triangle(triangle[:, :-1], triangle[:, -1], penalty)
+    return theta, float(centre[-1] - centre[:-1] @ theta)
+
+
+def weighted_triangle(matrix: Floats, weights: Floats, centre: Floats) -> Floats:
+    """Reduce rows to R with R'R = sum_i w_i (a_i - centre)(a_i - centre)'.
+
+    Parameters
+    ----------
+    matrix : ndarray of float64, shape (m, p)
+        Rows a_i.
+    weights : ndarray of float64, shape (m,)
+        Non-negative.
+    centre : ndarray of float64, shape (p,)
+        Subtracted from every row.
+
+    Returns
+    -------
+    ndarray of float64, shape (min(m, p), p)
+        Upper triangular.
+    """
+    triangle: Floats = np.empty((0, matrix.shape[1]))
+    for start in range(0, len(matrix), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        scaled = np.sqrt(weights[block])[:, None] * (matrix[block] - centre)
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, scaled]), mode="r"))
+    return triangle
+
+
+def _solve_triangle(lhs: Floats, rhs: Floats, penalty: float) -> Floats:
+    d = lhs.shape[1]
+    lhs = np.vstack([lhs, np.sqrt(penalty) * np.eye(d)])
+    rhs = np.concatenate([rhs, np.zeros(d)])
+    scale = np.linalg.norm(lhs, axis=0)
+    scale[scale == 0] = 1.0
+    theta: Floats = np.linalg.lstsq(lhs / scale, rhs, rcond=RANK_TOLERANCE)[0] / scale
+    return theta
+
+
+def squared_error(features: Floats, labels: Floats, theta: Floats, theta_0: float) -> float:
+    """Compute sum_i (x_i.theta + theta_0 - y_i)^2, the regression cost of the paper without its penalty.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        X.
+    labels : ndarray of float64, shape (m,)
+        y.
+    theta : ndarray of float64, shape (d,)
+        Coefficients.
+    theta_0 : float
+        Intercept.
+
+    Returns
+    -------
+    float
+        The cost.
+    """
+    residuals = features @ theta + theta_0 - labels
+    return float(residuals @ residuals)

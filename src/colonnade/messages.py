@@ -1,0 +1,133 @@
+"""What a message is: a frozen typed struct whose every field says what it reveals.
+
+The kinds themselves live with their phase (one phase, one file); this module holds what they share.
+"""
+
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.kernels.arrays import Floats, Rows
+
+# The largest message either side will encode or decode, and so the most numbers one can carry.
+MAX_MESSAGE_BYTES = 1 << 30
+MAX_NUMBERS = MAX_MESSAGE_BYTES // 8
+
+
+class Reveals(StrEnum):
+    """What the receiver of a field learns about the sender's data."""
+
+    NOTHING = "nothing"
+    SCHEMA = "schema"
+    TOTALS = "totals"
+    ROW_IDS = "row ids"
+    SCORES = "scores"
+    FEATURES = "features"
+    LABELS = "labels"
+    PREDICTIONS = "predictions"
+    MODEL = "model"
+
+
+# Seeds, options, hello and control fields cost bytes but none of the paper's units.
+UNCOUNTED = frozenset({Reveals.NOTHING, Reveals.SCHEMA})
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True, eq=False):
+    """Base of every kind of message.
+
+    A kind annotates each field with exactly one `Reveals`, names its `phase`, and, if it is a request,
+    the kind that answers it in `reply`.
+    """
+
+    phase: ClassVar[str]
+    reply: ClassVar[type["Message"] | None] = None
+
+    @property
+    def kind(self) -> str:
+        """The kind's name, as on the wire and in the ledger."""
+        return type(self).__name__
+
+    def units(self) -> int:
+        """Count the numbers carried: the paper's measure of communication (section 2)."""
+        return sum(_numbers(value) for _, reveals, value in self._fields() if reveals not in UNCOUNTED)
+
+    def reveals(self) -> tuple[Reveals, ...]:
+        """Name what the fields that are present disclose, each once, in the order of the fields."""
+        present = (reveals for _, reveals, value in self._fields() if value is not None)
+        return tuple(dict.fromkeys(r for r in present if r is not Reveals.NOTHING))
+
+    def _fields(self) -> list[tuple[str, Reveals, Any]]:
+        return [(name, reveals, getattr(self, name)) for name, reveals in disclosures(type(self)).items()]
+
+
+@cache
+def disclosures(kind: type[Message]) -> dict[str, Reveals]:
+    """Map each field of a kind to what it reveals, as its annotation says.
+
+    Parameters
+    ----------
+    kind : type of Message
+        A message class.
+
+    Returns
+    -------
+    dict of str to Reveals
+        One entry a field; a field that says nothing, or two things, is a `TypeError`.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: _declared(kind, name, hints[name]) for name in kind.__struct_fields__}
+
+
+def _declared(kind: type[Message], name: str, hint: object) -> Reveals:
+    marks = [m for m in get_args(hint)[1:] if isinstance(m, Reveals)] if get_origin(hint) is Annotated else []
+    if len(marks) != 1:
+        raise TypeError(f"{kind.__name__}.{name} must be annotated with exactly one Reveals, found {marks}")
+    return marks[0]
+
+
+def _numbers(value: object) -> int:
+    if isinstance(value, np.ndarray):
+        return value.size
+    return 1 if isinstance(value, int | float) else 0
+
+
+def sendable_floats(values: npt.ArrayLike) -> Floats:
+    """Give `values` the form a decoder gives them, so that no transport can change a bit of what follows.
+
+    Parameters
+    ----------
+    values : array_like
+        Numbers of any shape.
+
+    Returns
+    -------
+    ndarray of float64
+        C-contiguous and read-only.
+    """
+    return _frozen(np.ascontiguousarray(values, dtype=np.float64))
+
+
+def sendable_rows(rows: npt.ArrayLike) -> Rows:
+    """Give row ids the form a decoder gives them.
+
+    Parameters
+    ----------
+    rows : array_like of int, shape (n,)
+        Row ids.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        C-contiguous and read-only.
+    """
+    return _frozen(np.ascontiguousarray(rows, dtype=np.int64))
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,102 @@
+"""What no honest peer sends, caught at the door: each check names the sender and the kind."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import numpy as np
+
+from colonnade.contracts import Inbox
+from colonnade.errors import LocalProtocolError, RemoteProtocolError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message
+
+M = TypeVar("M", bound=Message)
+
+
+def replies(inbox: Inbox, kind: type[M]) -> Mapping[str, M]:
+    """Narrow an inbox to the kind its script asked for (the conductor checked that each reply answers its request).
+
+    Parameters
+    ----------
+    inbox : mapping of str to Message
+        Each party's reply.
+    kind : type of Message
+        What they all are.
+
+    Returns
+    -------
+    mapping of str to Message
+        The same replies.
+    """
+    narrowed = {party: reply for party, reply in inbox.items() if isinstance(reply, kind)}
+    if len(narrowed) != len(inbox):
+        raise LocalProtocolError(f"The script expected only {kind.__name__} replies: a bug in its messages.")
+    return narrowed
+
+
+def wrong(party: str, message: Message, what: str) -> RemoteProtocolError:
+    """Build the error for a message that breaks the rules.
+
+    Parameters
+    ----------
+    party : str
+        Who sent it.
+    message : Message
+        The message.
+    what : str
+        What is wrong with it.
+
+    Returns
+    -------
+    RemoteProtocolError
+        To be raised.
+    """
+    return RemoteProtocolError(
+        f"{party!r} sent a {message.kind} with {what}. The run was stopped; nothing of it was used.",
+        party=party,
+        kind=message.kind,
+    )
+
+
+def positive(party: str, message: Message, value: float) -> None:
+    """Require a finite number above zero."""
+    if not (np.isfinite(value) and value > 0):
+        raise wrong(party, message, f"the value {value}, which is not a finite positive number")
+
+
+def shape(party: str, message: Message, array: Floats | Rows, expected: tuple[int, ...]) -> None:
+    """Require an array of exactly the expected shape."""
+    if array.shape != expected:
+        raise wrong(party, message, f"an array of shape {array.shape} where {expected} was asked for")
+
+
+def finite(party: str, message: Message, values: Floats) -> None:
+    """Require numbers without NaN or infinity."""
+    if not np.isfinite(values).all():
+        raise wrong(party, message, "NaN or infinity among its numbers")
+
+
+def non_negative(party: str, message: Message, values: Floats) -> None:
+    """Require finite numbers of zero or more."""
+    finite(party, message, values)
+    if values.size and values.min() < 0:
+        raise wrong(party, message, f"the negative value {values.min()}")
+
+
+def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:
+    """Require a sorted 1-D multiset of rows that exist."""
+    if rows.ndim != 1 or (rows.size and (rows[0] < 0 or rows[-1] >= n_rows or np.any(np.diff(rows) < 0))):
+        raise wrong(party, message, f"row ids that do not ascend within 0..{n_rows - 1}")
+
+
+def count(message: Message, number: int) -> None:
+    """Require a number of rows that a message can hold, before anything of that size is made."""
+    if not 0 <= number <= MAX_NUMBERS:
+        raise wrong(SERVER, message, f"a count of {number} rows, outside 0..{MAX_NUMBERS}")
+
+
+def seed(message: Message, number: int) -> None:
+    """Require a seed a generator takes."""
+    if number < 0:
+        raise wrong(SERVER, message, f"the negative seed {number}")

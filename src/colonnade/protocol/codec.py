@@ -1,0 +1,128 @@
+"""Messages to bytes and back: MessagePack over a closed set of kinds.
+
+Bytes may come from anyone. Decoding gives a message of a known kind or `RemoteProtocolError`; nothing is allocated
+beyond a small multiple of the bytes received, and nothing in them names code to run.
+
+Arrays travel as MessagePack extensions, little-endian: a vector is its numbers alone, a matrix is preceded by its
+two dimensions.
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.messages import MAX_MESSAGE_BYTES, Message
+
+FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX = 1, 2, 3
+DIMENSIONS = np.dtype("<u4")
+WIRE_TYPES = {
+    (np.dtype(np.float64), 1): FLOAT_VECTOR,
+    (np.dtype(np.int64), 1): INT_VECTOR,
+    (np.dtype(np.float64), 2): FLOAT_MATRIX,
+}
+
+
+class Codec:
+    """Encodes and decodes a closed set of kinds.
+
+    Parameters
+    ----------
+    kinds : iterable of type of Message
+        Every kind that may travel.
+    max_bytes : int
+        No message may be larger, in either direction.
+    """
+
+    def __init__(self, kinds: Iterable[type[Message]], max_bytes: int = MAX_MESSAGE_BYTES) -> None:
+        self.kinds = frozenset(kinds)
+        self.max_bytes = max_bytes
+        self._encoder = msgspec.msgpack.Encoder(enc_hook=_pack_array)
+        union: Any = reduce(or_, sorted(self.kinds, key=lambda kind: kind.__name__))
+        self._decoder = msgspec.msgpack.Decoder(union, ext_hook=_unpack_array, dec_hook=_check_array)
+
+    def encode(self, message: Message) -> bytes:
+        """Turn a message into bytes."""
+        numbers = sum(getattr(message, name).nbytes for name in message.__struct_fields__ if _is_array(message, name))
+        if numbers > self.max_bytes:
+            raise InputError(
+                f"One {message.kind} message would weigh {numbers:,} bytes; the limit is {self.max_bytes:,}. "
+                "Ask for fewer rows: a coreset instead of all rows, or a smaller size."
+            )
+        return self._encoder.encode(message)
+
+    def decode(self, data: bytes, *, party: str | None = None) -> Message:
+        """Turn bytes into a message.
+
+        Parameters
+        ----------
+        data : bytes
+            What came from the peer: anything at all.
+        party : str or None
+            Who sent it, for the error.
+
+        Returns
+        -------
+        Message
+            Of one of the kinds; anything else is a `RemoteProtocolError`.
+        """
+        if len(data) > self.max_bytes:
+            raise RemoteProtocolError(
+                f"A message of {len(data):,} bytes was received; the limit is {self.max_bytes:,}.",
+                party=party,
+            )
+        try:
+            message: Message = self._decoder.decode(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise RemoteProtocolError(
+                f"{len(data):,} bytes received from {party or 'the peer'} are not a Colonnade message: {error}. "
+                "Check that the peer runs a compatible version.",
+                party=party,
+            ) from error
+        return message
+
+
+def _is_array(message: Message, name: str) -> bool:
+    return isinstance(getattr(message, name), np.ndarray)
+
+
+def _pack_array(value: object) -> msgspec.msgpack.Ext:
+    if not isinstance(value, np.ndarray) or (value.dtype, value.ndim) not in WIRE_TYPES:
+        raise NotImplementedError(f"{type(value).__name__} has no wire form")
+    body = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).tobytes()
+    dimensions = np.array(value.shape, dtype=DIMENSIONS).tobytes() if value.ndim == 2 else b""
+    return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, value.ndim], dimensions + body)
+
+
+def _unpack_array(code: int, data: memoryview) -> npt.NDArray[Any]:
+    if code == FLOAT_VECTOR:
+        return _numbers(data, np.float64)
+    if code == INT_VECTOR:
+        return _numbers(data, np.int64)
+    if code == FLOAT_MATRIX:
+        n_rows, n_columns = (int(size) for size in np.frombuffer(data[: 2 * DIMENSIONS.itemsize], DIMENSIONS))
+        matrix = _numbers(data[2 * DIMENSIONS.itemsize :], np.float64)
+        if matrix.size != n_rows * n_columns:
+            raise ValueError(f"{matrix.size} numbers do not fill a matrix of {n_rows} x {n_columns}")
+        return matrix.reshape(n_rows, n_columns)
+    raise ValueError(f"unknown array code {code}")
+
+
+def _numbers(data: memoryview, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    # A copy: extension bytes start anywhere, and BLAS wants aligned memory.
+    numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype)
+    numbers.flags.writeable = False
+    return numbers
+
+
+def _check_array(declared: Any, value: object) -> npt.NDArray[Any]:
+    # `declared` is ndarray[shape, dtype[scalar]], as the message's field is annotated.
+    (scalar,) = get_args(get_args(declared)[1])
+    if not isinstance(value, np.ndarray) or value.dtype != np.dtype(scalar):
+        raise ValueError(f"expected an array of {scalar.__name__}")
+    return value

@@ -1,0 +1,92 @@
+"""Runs a script to its end over a transport, and puts every message on the ledger."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from colonnade.contracts import Inbox, Outbox, Script, Transport
+from colonnade.errors import RemoteProtocolError
+from colonnade.ledger import SERVER, Entry, Ledger
+from colonnade.messages import Message
+from colonnade.protocol.codec import Codec
+from colonnade.protocol.refusal import Refused, raise_refusal
+
+T = TypeVar("T")
+RoundListener = Callable[[str, int], None]
+
+
+class Conductor:
+    """Plays scripts.
+
+    Parameters
+    ----------
+    transport : Transport
+        Carries the rounds.
+    codec : Codec
+        Says what each message weighs, whether or not the transport encodes it.
+    ledger : Ledger
+        Where each message is recorded.
+    on_round : callable
+        Told the phase and the number of each round before it starts.
+    """
+
+    def __init__(self, transport: Transport, codec: Codec, ledger: Ledger, on_round: RoundListener) -> None:
+        self._transport = transport
+        self._codec = codec
+        self._ledger = ledger
+        self._on_round = on_round
+
+    def play(self, script: Script[T]) -> T:
+        """Play one script from its first round to its result.
+
+        Parameters
+        ----------
+        script : generator
+            Yields outboxes, is sent inboxes, returns its result.
+
+        Returns
+        -------
+        object
+            What the script returns.
+        """
+        number = 0
+        try:
+            outbox = next(script)
+            while True:
+                number += 1
+                outbox = script.send(self._exchange(outbox, number))
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            script.close()
+
+    def _exchange(self, outbox: Outbox, number: int) -> Inbox:
+        phase = next(iter(outbox.values())).phase
+        self._on_round(phase, number)
+        for party, request in outbox.items():
+            self._record(phase, number, SERVER, party, request)
+        replies = self._transport.exchange(outbox)
+        for party, reply in replies.items():
+            self._record(phase, number, party, SERVER, reply)
+        return {party: _expected(party, request, replies) for party, request in outbox.items()}
+
+    def _record(self, phase: str, number: int, sender: str, receiver: str, message: Message) -> None:
+        weight = len(self._codec.encode(message))
+        reveals = tuple(str(kind) for kind in message.reveals())
+        self._ledger.record(Entry(phase, number, sender, receiver, message.kind, message.units(), weight, reveals))
+
+
+def _expected(party: str, request: Message, replies: Mapping[str, Message]) -> Message:
+    reply = replies.get(party)
+    if isinstance(reply, Refused):
+        raise_refusal(party, request, reply)
+    if type(reply) is not request.reply:
+        wanted = request.reply.__name__ if request.reply else "nothing"
+        seen = reply.kind if reply else "no reply"
+        raise RemoteProtocolError(
+            f"Party {party!r} was asked {request.kind} and must answer {wanted}; it gave {seen}. "
+            "The run was stopped; check that the party runs a compatible version.",
+            party=party,
+            kind=seen,
+        )
+    return reply

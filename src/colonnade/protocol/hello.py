@@ -1,0 +1,102 @@
+"""The hello round: who holds what, and whether it is the same rows."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar
+
+from colonnade.contracts import PartyCard, Roster, Script
+from colonnade.errors import AlignmentError, InputError, WireVersionError
+from colonnade.messages import Message, Reveals
+from colonnade.protocol.checks import replies, wrong
+from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartyState
+
+# These two kinds never change, so that ends of different versions can still tell each other so.
+WIRE_VERSION = 1
+
+
+class Card(Message, frozen=True):
+    """A party introduces its table: names and counts, no values."""
+
+    phase: ClassVar[str] = "hello"
+
+    version: Annotated[int, Reveals.NOTHING]
+    n_rows: Annotated[int, Reveals.SCHEMA]
+    feature_names: Annotated[tuple[str, ...], Reveals.SCHEMA]
+    label_name: Annotated[str | None, Reveals.SCHEMA]
+    key_digest: Annotated[bytes | None, Reveals.SCHEMA]
+
+
+class Hello(Message, frozen=True):
+    """The server opens the exchange."""
+
+    phase: ClassVar[str] = "hello"
+    reply: ClassVar[type[Message]] = Card
+
+    version: Annotated[int, Reveals.NOTHING]
+
+
+def hello(parties: Iterable[str]) -> Script[Roster]:
+    """Learn each party's card and check that all hold the same rows.
+
+    Parameters
+    ----------
+    parties : iterable of str
+        Names, in the order that becomes the order of the model's columns.
+
+    Returns
+    -------
+    Roster
+        The parties, aligned.
+    """
+    inbox = yield {party: Hello(WIRE_VERSION) for party in parties}
+    cards = replies(inbox, Card)
+    roster = Roster(tuple(_read_card(party, card) for party, card in cards.items()))
+    _check_alignment(cards)
+    _check_labels(cards)
+    return roster
+
+
+def _read_card(party: str, card: Card) -> PartyCard:
+    if card.version != WIRE_VERSION:
+        raise WireVersionError(
+            f"Party {party!r} speaks wire version {card.version}, this side {WIRE_VERSION}. Upgrade the older one."
+        )
+    if card.n_rows < 1 or len(set(card.feature_names)) != len(card.feature_names):
+        raise wrong(party, card, "no rows, or a feature name twice")
+    return PartyCard(party, card.n_rows, card.feature_names, card.label_name)
+
+
+def _check_alignment(cards: Mapping[str, Card]) -> None:
+    counts = {party: card.n_rows for party, card in cards.items()}
+    if len(set(counts.values())) > 1:
+        raise AlignmentError(
+            f"Parties hold different numbers of rows: {_listed(counts)}. "
+            "Give every party the same rows in the same order."
+        )
+    digests = {party: card.key_digest for party, card in cards.items() if card.key_digest is not None}
+    if len(set(digests.values())) > 1:
+        raise AlignmentError(
+            f"The key columns of {', '.join(digests)} differ: the same row number means different rows. "
+            "Sort every party's table by the same keys and keep only keys that all of them have."
+        )
+
+
+def _check_labels(cards: Mapping[str, Card]) -> None:
+    labels = {party: card.label_name for party, card in cards.items() if card.label_name is not None}
+    if len(labels) > 1:
+        raise InputError(f"Two parties hold a label: {_listed(labels)}. Name a label at one party only.")
+
+
+def _listed(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value!r}" for name, value in values.items())
+
+
+def _answer_hello(state: PartyState, request: Hello, data: PartyData) -> tuple[PartyState, Message]:
+    if request.version != WIRE_VERSION:
+        raise WireVersionError(
+            f"the server speaks wire version {request.version}, the party {WIRE_VERSION}. Upgrade the older one."
+        )
+    table = data.table
+    return state, Card(WIRE_VERSION, table.n_rows, table.feature_names, table.label_name, table.key_digest)
+
+
+HANDLERS = (Handler(Hello, _answer_hello, after=frozenset({NEW, GREETED}), then=GREETED),)

@@ -1,0 +1,68 @@
+"""How a party says no, and what the server's side then raises."""
+
+from typing import Annotated, ClassVar, Literal, NoReturn
+
+from colonnade.errors import (
+    ColonnadeError,
+    InputError,
+    LocalProtocolError,
+    PolicyRefusedError,
+    RemoteProtocolError,
+    WireVersionError,
+)
+from colonnade.messages import Message, Reveals
+
+Cause = Literal["input", "policy", "order", "version", "request"]
+
+
+class Refused(Message, frozen=True):
+    """Takes the place of a reply: no data, one sentence."""
+
+    phase: ClassVar[str] = "refusal"
+
+    cause: Annotated[Cause, Reveals.NOTHING]
+    reason: Annotated[str, Reveals.NOTHING]
+
+
+def refused(error: ColonnadeError) -> Refused:
+    """Put an error raised at the party into words for the server.
+
+    Parameters
+    ----------
+    error : ColonnadeError
+        What stopped the party from answering.
+
+    Returns
+    -------
+    Refused
+        Its cause and text.
+    """
+    causes: dict[type[ColonnadeError], Cause] = {
+        PolicyRefusedError: "policy",
+        LocalProtocolError: "order",
+        WireVersionError: "version",
+        RemoteProtocolError: "request",
+    }
+    return Refused(causes.get(type(error), "input"), str(error))
+
+
+def raise_refusal(party: str, asked: Message, refusal: Refused) -> NoReturn:
+    """Raise at the server what a party's refusal means there.
+
+    Parameters
+    ----------
+    party : str
+        Who refused.
+    asked : Message
+        What it was asked.
+    refusal : Refused
+        What it said.
+    """
+    text = f"Party {party!r} did not answer {asked.kind}: {refusal.reason}"
+    if refusal.cause == "policy":
+        raise PolicyRefusedError(text, party=party)
+    if refusal.cause == "version":
+        raise WireVersionError(text)
+    if refusal.cause == "input":
+        raise InputError(text)
+    raise LocalProtocolError(text)

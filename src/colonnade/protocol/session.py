@@ -1,0 +1,133 @@
+"""A party's side of the exchange: a closed table of handlers, the order they are legal in, the owner's policy.
+
+A session does no I/O: it is given a request and gives back a reply. What it holds between requests is a small
+struct; what can be computed again from the data (scores) is only cached.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from colonnade.contracts import ScoreRule, Table
+from colonnade.errors import ColonnadeError, LocalProtocolError, PolicyRefusedError, RemoteProtocolError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.messages import Message
+from colonnade.protocol.policy import Policy
+from colonnade.protocol.refusal import refused
+
+# The steps every phase shares; a phase names further ones of its own.
+NEW, GREETED, SELECTED = "new", "greeted", "selected"
+
+
+@dataclass(frozen=True)
+class PartyState:
+    """What a party remembers between two requests.
+
+    Parameters
+    ----------
+    step : str
+        How far the exchange is: decides which requests are legal next.
+    rule : ScoreRule or None
+        How this run scores rows.
+    rows : ndarray of int64, shape (size,), or None
+        The coreset's rows, once they are known.
+    """
+
+    step: str = NEW
+    rule: ScoreRule | None = None
+    rows: Rows | None = None
+
+
+@dataclass(frozen=True)
+class PartyData:
+    """A party's table, with its scores kept: they depend on the table and the rule alone."""
+
+    table: Table
+    _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
+
+    def scores(self, rule: ScoreRule | None) -> Floats:
+        """Compute the scores of all rows, once a rule."""
+        if rule is None:
+            raise LocalProtocolError("No score rule was agreed: ask for the total first.")
+        if rule not in self._scores:
+            self._scores[rule] = rule.scores(self.table)
+        return self._scores[rule]
+
+
+@dataclass(frozen=True)
+class Handler:
+    """One row of a party's table.
+
+    Parameters
+    ----------
+    request : type of Message
+        What it answers.
+    answer : callable
+        ``(state, request, data) -> (state, reply)``, pure but for the score cache.
+    after : frozenset of str, or None
+        The steps at which the request is legal; None is any time after the hello.
+    then : str
+        The step it leads to.
+    """
+
+    request: type[Message]
+    answer: Callable[[PartyState, Any, PartyData], tuple[PartyState, Message]]
+    after: frozenset[str] | None
+    then: str
+
+    def is_legal(self, step: str) -> bool:
+        """Tell whether the request may come at this step."""
+        return step != NEW if self.after is None else step in self.after
+
+
+class PartySession:
+    """Answers requests about one table.
+
+    Parameters
+    ----------
+    table : Table
+        The party's data.
+    handlers : iterable of Handler
+        All it can answer.
+    policy : Policy
+        What of that its owner lets it answer.
+    """
+
+    def __init__(self, table: Table, handlers: Iterable[Handler], policy: Policy) -> None:
+        self.state = PartyState()
+        self._data = PartyData(table)
+        self._handlers = {handler.request: handler for handler in handlers}
+        self._policy = policy
+
+    def answer(self, request: Message) -> Message:
+        """Answer one request, or say why not; a refused request leaves the state as it was.
+
+        Parameters
+        ----------
+        request : Message
+            Of any kind, from anyone.
+
+        Returns
+        -------
+        Message
+            The reply, or a `Refused`.
+        """
+        try:
+            state, reply = self._answer(request)
+        except ColonnadeError as error:
+            return refused(error)
+        self.state = state
+        return reply
+
+    def _answer(self, request: Message) -> tuple[PartyState, Message]:
+        handler = self._handlers.get(type(request))
+        if handler is None:
+            raise RemoteProtocolError(f"a {request.kind} is not a request.", kind=request.kind)
+        if not handler.is_legal(self.state.step):
+            raise LocalProtocolError(
+                f"a {request.kind} is not legal at step {self.state.step!r}. Follow the order of the phases."
+            )
+        state, reply = handler.answer(self.state, request, self._data)
+        if reason := self._policy.refusal(reply):
+            raise PolicyRefusedError(f"{reason}.", party="")
+        return replace(state, step=handler.then), reply

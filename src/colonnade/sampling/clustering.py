@@ -1,0 +1,57 @@
+"""Algorithm 3 at a party: how much each row matters to a local clustering."""
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import Table
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.clustering_scores import clustering_scores
+from colonnade.kernels.kmeans import local_kmeans
+
+# A party's scores must be the same in every round, after a restart, and for every run, so its local clustering is
+# seeded by nothing that a run could change. Algorithm 3 holds for any local clustering.
+LOCAL_SEED = 20_221_128
+
+
+class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """Scores for k-means.
+
+    Parameters
+    ----------
+    n_clusters : int
+        k.
+    """
+
+    n_clusters: int
+
+    def scores(self, table: Table) -> Floats:
+        """Compute g^(j) by the three terms of line 10, from a local k-means of the party's features.
+
+        Parameters
+        ----------
+        table : Table
+            The party's columns; a label column takes no part.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            Positive scores.
+        """
+        if not 1 <= self.n_clusters <= table.n_rows:
+            raise InputError(
+                f"n_clusters is {self.n_clusters} but there are {table.n_rows} rows. "
+                f"Choose between 1 and {table.n_rows}."
+            )
+        n_features = len(table.feature_names)
+
+        def blocks() -> Iterator[Floats]:
+            return (block[:, :n_features] for block in table.blocks())
+
+        def take(rows: Rows) -> Floats:
+            return table.take(rows)[:, :n_features]
+
+        centers = local_kmeans(take, table.n_rows, self.n_clusters, np.random.default_rng(LOCAL_SEED))
+        return clustering_scores(blocks, centers)

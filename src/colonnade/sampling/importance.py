@@ -1,0 +1,160 @@
+"""Algorithm 1: importance sampling in three rounds. Its messages, the server's script, the party's handlers."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
+from colonnade.coreset import Coreset
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.draws import draw_by_scores
+from colonnade.messages import Message, Reveals, sendable_rows
+from colonnade.protocol import checks
+from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.sampling.rules import AnyRule
+from colonnade.sampling.size import check_size
+from colonnade.sampling.summing import DRAWN, sum_in_the_clear
+
+SCORED = "scored"
+
+
+class Total(Message, frozen=True):
+    """G^(j), the sum of the party's scores (line 2)."""
+
+    phase: ClassVar[str] = "sampling"
+
+    total: Annotated[float, Reveals.TOTALS]
+
+
+class AskTotal(Message, frozen=True):
+    """Opens the phase: score your rows by this rule."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Total
+
+    rule: Annotated[AnyRule, Reveals.NOTHING]
+
+
+class DrawnRows(Message, frozen=True):
+    """S^(j), the rows the party drew (line 5)."""
+
+    phase: ClassVar[str] = "sampling"
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+
+
+class DrawRows(Message, frozen=True):
+    """a_j, how many rows this party draws (line 4), and from which seed."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = DrawnRows
+
+    count: Annotated[int, Reveals.TOTALS]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
+class ImportanceSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="importance", forbid_unknown_fields=True):
+    """Draw rows by how much they matter: each with probability g_i / G, weight G / (m g_i).
+
+    Parameters
+    ----------
+    size : int
+        m, how many rows to draw, with replacement: it may exceed the number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> rng = np.random.default_rng(0)
+    >>> federation = cn.Federation(cn.split_columns(rng.normal(size=(500, 6)), rng.normal(size=500), [3, 3]))
+    >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=100), seed=1)
+    >>> len(run.coreset)
+    100
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+
+    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
+        """Play Algorithm 1 with the scores summed in the clear."""
+        return importance_sampling(roster, rule, self.size, rng, sum_in_the_clear)
+
+
+def importance_sampling(
+    roster: Roster, rule: ScoreRule, size: int, rng: np.random.Generator, sum_scores: SumMechanism
+) -> Script[Coreset]:
+    """Draw a coreset by the parties' scores.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+    rule : ScoreRule
+        How each scores its rows.
+    size : int
+        m.
+    rng : numpy.random.Generator
+        Draws the quotas and each party's seed.
+    sum_scores : SumMechanism
+        Round 3.
+
+    Returns
+    -------
+    Coreset
+        Rows drawn with probability g_i / G and weighted by G / (m g_i).
+    """
+    inbox = yield {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
+    totals = _read_totals(checks.replies(inbox, Total))
+    total = float(totals.sum())
+
+    quotas = rng.multinomial(size, totals / total)
+    seeds = rng.integers(2**63, size=len(quotas))
+    inbox = yield {
+        party: DrawRows(int(quota), int(seed)) for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
+    }
+    rows = _read_rows(checks.replies(inbox, DrawnRows), quotas, roster.n_rows)
+
+    scores = yield from sum_scores(roster, rows)
+    weights = total / (size * scores)
+    return Coreset(
+        rows,
+        weights,
+        roster.n_rows,
+        float(roster.n_rows),
+        f"ImportanceSampling(size={size}) by {rule}",
+        total,
+    )
+
+
+def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
+    for party, reply in replies.items():
+        checks.positive(party, reply, reply.total)
+    return np.array([reply.total for reply in replies.values()])
+
+
+def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> Rows:
+    for (party, reply), quota in zip(replies.items(), quotas, strict=True):
+        checks.shape(party, reply, reply.rows, (int(quota),))
+        checks.row_ids(party, reply, reply.rows, n_rows)
+    return sendable_rows(np.sort(np.concatenate([reply.rows for reply in replies.values()])))
+
+
+def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
+    return replace(state, rule=request.rule, rows=None), Total(float(data.scores(request.rule).sum()))
+
+
+def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple[PartyState, Message]:
+    checks.count(request, request.count)
+    checks.seed(request, request.seed)
+    rows = draw_by_scores(data.scores(state.rule), request.count, np.random.default_rng(request.seed))
+    return state, DrawnRows(sendable_rows(rows))
+
+
+HANDLERS = (
+    Handler(AskTotal, _answer_total, after=None, then=SCORED),
+    Handler(DrawRows, _answer_draw, after=frozenset({SCORED}), then=DRAWN),
+)

@@ -1,0 +1,6 @@
+"""The rules by which a party can be asked to score its rows: a closed set, since a rule arrives in a message."""
+
+from colonnade.sampling.clustering import ClusteringScores
+from colonnade.sampling.leverage import LeverageScores
+
+AnyRule = LeverageScores | ClusteringScores

@@ -1,0 +1,143 @@
+"""Rows that need no drawing by scores: drawn evenly from a shared seed, all of them, or a list already agreed.
+
+These are the baselines and the reuse of a coreset, in the same pipeline as Algorithm 1.
+"""
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import Roster, ScoreRule, Script
+from colonnade.coreset import Coreset
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.draws import draw_evenly
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals, sendable_rows
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.sampling.size import check_size
+
+
+class Ready(Message, frozen=True):
+    """The party knows the rows."""
+
+    phase: ClassVar[str] = "sampling"
+
+
+class UseSharedDraw(Message, frozen=True):
+    """Draw this many rows evenly from this seed: every party and the server draw the same."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Ready
+
+    count: Annotated[int, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
+class UseAllRows(Message, frozen=True):
+    """Take every row once."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Ready
+
+
+class UseRows(Message, frozen=True):
+    """Take these rows, from a coreset made before."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Ready
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+
+
+class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="uniform", forbid_unknown_fields=True):
+    """Draw rows evenly with replacement, weight n / m: the baseline. Only a seed travels.
+
+    Parameters
+    ----------
+    size : int
+        m, how many rows to draw.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> federation = cn.Federation(cn.split_columns(np.eye(8), None, [4, 4]))
+    >>> run = federation.coreset(cn.KMeans(n_clusters=2), cn.UniformSampling(size=4))
+    >>> run.coreset.weights.tolist(), run.ledger.units
+    ([2.0, 2.0, 2.0, 2.0], 0)
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+
+    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
+        """Share a seed, and draw from it here as the parties do there."""
+        seed = int(rng.integers(2**63))
+        yield {party: UseSharedDraw(self.size, seed) for party in roster.names}
+        n = roster.n_rows
+        rows = draw_evenly(n, self.size, np.random.default_rng(seed))
+        return Coreset(rows, np.full(self.size, n / self.size), n, float(n), f"UniformSampling(size={self.size})")
+
+
+class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_unknown_fields=True):
+    """Take every row once with weight 1: what a coreset is compared with.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> federation = cn.Federation(cn.split_columns(np.eye(8), None, [4, 4]))
+    >>> len(federation.coreset(cn.KMeans(n_clusters=2), cn.AllRows()).coreset)
+    8
+    """
+
+    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
+        """Tell the parties to take all rows."""
+        yield {party: UseAllRows() for party in roster.names}
+        n = roster.n_rows
+        return Coreset(np.arange(n), np.ones(n), n, float(n), "AllRows()")
+
+
+def share_coreset(roster: Roster, coreset: Coreset) -> Script[Coreset]:
+    """Tell the parties which rows a coreset made before has (Theorem 2.5: one coreset serves many models).
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+    coreset : Coreset
+        Of the same rows.
+
+    Returns
+    -------
+    Coreset
+        The same.
+    """
+    yield {party: UseRows(sendable_rows(coreset.rows)) for party in roster.names}
+    return coreset
+
+
+def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:
+    checks.count(request, request.count)
+    checks.seed(request, request.seed)
+    rows = draw_evenly(data.table.n_rows, request.count, np.random.default_rng(request.seed))
+    return replace(state, rows=rows), Ready()
+
+
+def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
+    return replace(state, rows=np.arange(data.table.n_rows)), Ready()
+
+
+def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:
+    checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
+    return replace(state, rows=request.rows), Ready()
+
+
+HANDLERS = (
+    Handler(UseSharedDraw, _answer_shared_draw, after=None, then=SELECTED),
+    Handler(UseAllRows, _answer_all_rows, after=None, then=SELECTED),
+    Handler(UseRows, _answer_rows, after=None, then=SELECTED),
+)

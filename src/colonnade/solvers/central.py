@@ -1,0 +1,90 @@
+"""Central: the server fetches the coreset's rows and solves in one place. The plainest solver, the least private."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, TypeVar
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import PartyCard, Roster, Script, Task, WeightedRows
+from colonnade.coreset import Coreset
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+
+M = TypeVar("M")
+
+
+class Columns(Message, frozen=True):
+    """The party's columns of the coreset's rows."""
+
+    phase: ClassVar[str] = "solving"
+
+    features: Annotated[Floats, Reveals.FEATURES]
+    labels: Annotated[Floats | None, Reveals.LABELS]
+
+
+class AskColumns(Message, frozen=True):
+    """Send your columns of the rows agreed on, with the label if you hold it and the task needs it."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = Columns
+
+    with_label: Annotated[bool, Reveals.NOTHING]
+
+
+class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forbid_unknown_fields=True):
+    """Fetch the coreset's rows to the server and solve there.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> X = np.arange(12.0).reshape(6, 2) ** 2
+    >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + 3.0, [1, 1]))
+    >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows(), solver=cn.Central())
+    >>> run.model.coef_.round(6).tolist(), round(run.model.intercept_, 6)
+    ([1.0, 2.0], 3.0)
+    """
+
+    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[M]:
+        """Fetch, then let the task fit what came."""
+        inbox = yield {party: AskColumns(task.needs_label) for party in roster.names}
+        rows = _join(checks.replies(inbox, Columns), task.needs_label, roster, coreset)
+        return task.fit_rows(rows, roster, rng)
+
+
+def _join(replies: Mapping[str, Columns], needs_label: bool, roster: Roster, coreset: Coreset) -> WeightedRows:
+    features = np.empty((len(coreset), len(roster.feature_names)))
+    labels = None
+    for card in roster.cards:
+        reply = replies[card.name]
+        _check_columns(card, reply, needs_label, len(coreset))
+        features[:, roster.parts[card.name]] = reply.features
+        labels = labels if reply.labels is None else reply.labels
+    return WeightedRows(features, labels, coreset.weights, coreset.total_weight)
+
+
+def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, size: int) -> None:
+    checks.shape(card.name, reply, reply.features, (size, card.n_features))
+    checks.finite(card.name, reply, reply.features)
+    if (reply.labels is not None) != (needs_label and card.label_name is not None):
+        raise checks.wrong(card.name, reply, "labels where none were due, or none where they were")
+    if reply.labels is not None:
+        checks.shape(card.name, reply, reply.labels, (size,))
+        checks.finite(card.name, reply, reply.labels)
+
+
+def _answer_columns(state: PartyState, request: AskColumns, data: PartyData) -> tuple[PartyState, Message]:
+    table, rows = data.table, state.rows
+    if rows is None or len(rows) * (len(table.feature_names) + 1) > MAX_NUMBERS:
+        raise InputError("that many rows do not fit one message. Use a coreset or a smaller size.")
+    values = table.take(rows)
+    n_features = len(table.feature_names)
+    sends_label = request.with_label and table.label_name is not None
+    labels = sendable_floats(values[:, n_features]) if sends_label else None
+    return state, Columns(sendable_floats(values[:, :n_features]), labels)
+
+
+HANDLERS = (Handler(AskColumns, _answer_columns, after=frozenset({SELECTED}), then=SELECTED),)

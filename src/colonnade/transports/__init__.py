@@ -1,0 +1,1 @@
+"""Transports: one method each, and no knowledge of learning."""

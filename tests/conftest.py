@@ -1,0 +1,59 @@
+"""What all tests share: one BLAS thread (bits are compared), the slow sample, and the data folder."""
+
+import os
+
+# Before NumPy is imported, or it is too late.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.kernels.arrays import Floats
+
+PROJECT = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", choices=["none", "sample", "all"], default="sample", help="which slow tests run")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one slow test a file in the sample."""
+    wanted, seen = config.getoption("--slow"), set()
+    for item in items:
+        if item.get_closest_marker("slow") is None or wanted == "all":
+            continue
+        if wanted == "none" or item.path in seen:
+            item.add_marker(pytest.mark.skip(reason="slow: run with --slow=all"))
+        seen.add(item.path)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Give the folder of real data sets, or skip."""
+    folder = Path(os.environ.get("COLONNADE_DATA", PROJECT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"the data sets are not here ({folder.name}); set COLONNADE_DATA to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kc_house(data_folder: Path) -> tuple[Floats, Floats]:
+    """Give the 18 features and the price of KC House."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(data_folder / "kc_house.parquet")
+    columns = [table.column(i).to_numpy().astype(np.float64) for i in range(2, 21)]
+    return np.column_stack(columns[1:]), columns[0]
+
+
+def make_parties(n_rows: int = 200, widths: tuple[int, ...] = (2, 3, 1), seed: int = 0) -> list[cn.Party]:
+    """Make parties of random data with a few heavy rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(3, size=(n_rows, sum(widths)))
+    y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n_rows)
+    return cn.split_columns(X, y, widths)

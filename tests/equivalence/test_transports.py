@@ -1,0 +1,71 @@
+"""Every transport gives the same run, bit for bit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.transports.inprocess import InProcess
+from colonnade.transports.loopback import Loopback
+
+TRANSPORTS = [InProcess, Loopback]
+
+
+def make_parties() -> list[cn.Party]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(700, 6)) + [1e6, 0, 3, 0, 0, 0]
+    y = X[:, 1:] @ rng.normal(size=5) + rng.normal(size=700)
+    # A Fortran-ordered matrix: a transport that kept its order would give other bits.
+    return cn.split_columns(np.asfortranarray(X), y, [3, 2, 1])
+
+
+JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
+    "regression": lambda f: f.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=120), seed=3),
+    "least squares, uniform": lambda f: f.fit(cn.Regression(), sampler=cn.UniformSampling(size=120), seed=3),
+    "all rows": lambda f: f.fit(cn.Regression(fit_intercept=False), sampler=cn.AllRows()),
+    "k-means": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), seed=3),
+    "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), cn.ImportanceSampling(size=2000), seed=3),
+    "coreset again": lambda f: f.fit(
+        cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), cn.ImportanceSampling(size=50), seed=9).coreset
+    ),
+}
+
+
+def numbers(run: cn.Run[Any]) -> dict[str, bytes]:
+    found = {"rows": run.coreset.rows.tobytes(), "weights": run.coreset.weights.tobytes()}
+    if isinstance(run.model, cn.LinearModel):
+        found |= {"coef": run.model.coef_.tobytes(), "intercept": np.float64(run.model.intercept_).tobytes()}
+    if isinstance(run.model, cn.KMeansModel):
+        found |= {"centres": run.model.cluster_centers_.tobytes()}
+    return found
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS.keys())
+def test_rows_weights_model_and_ledger_are_bit_identical(job: Callable[[cn.Federation], cn.Run[Any]]) -> None:
+    federations = [cn.Federation(make_parties(), transport=transport) for transport in TRANSPORTS]
+    first, second = (job(federation) for federation in federations)
+    assert numbers(first) == numbers(second)
+    assert first.ledger == second.ledger
+    assert federations[0].ledger == federations[1].ledger
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS.keys())
+def test_the_same_seed_gives_the_same_bits(job: Callable[[cn.Federation], cn.Run[Any]]) -> None:
+    federation = cn.Federation(make_parties())
+    assert numbers(job(federation)) == numbers(job(federation)), "again on the same federation: no state is left behind"
+    assert numbers(job(federation)) == numbers(job(cn.Federation(make_parties())))
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_errors_are_the_same_too(transport: Any) -> None:
+    parties = make_parties()
+    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
+    federation = cn.Federation([*parties, guarded], transport=transport)
+    federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10))
+    with pytest.raises(cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never") as caught:
+        federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=10))
+    assert caught.value.party == "guarded"
+    again = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10))
+    assert len(again.coreset) == 10, "a refusal leaves the federation usable"

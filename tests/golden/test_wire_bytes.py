@@ -1,0 +1,60 @@
+"""The wire format, frozen: a change here breaks parties that run another version. Raise WIRE_VERSION with it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from colonnade.catalogue import codec, kinds
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
+from colonnade.protocol.refusal import Refused
+from colonnade.sampling.clustering import ClusteringScores
+from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
+from colonnade.sampling.summing import AskScores, Scores
+from colonnade.solvers.central import AskColumns, Columns
+
+GOLDEN = Path(__file__).with_name(f"wire_v{WIRE_VERSION}.txt")
+EXAMPLES: dict[str, Message] = {
+    "hello": Hello(1),
+    "card": Card(1, 1000, ("distance", "hour"), "arr_delay", bytes(range(32))),
+    "card without label": Card(1, 2**40, (), None, None),
+    "refused": Refused("policy", "no."),
+    "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
+    "ask total, clustering": AskTotal(ClusteringScores(10)),
+    "total": Total(31.5),
+    "draw rows": DrawRows(400, seed=2**63 - 1),
+    "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40])),
+    "ask scores": AskScores(sendable_rows([])),
+    "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),
+    "use shared draw": UseSharedDraw(10, seed=5),
+    "use all rows": UseAllRows(),
+    "use rows": UseRows(sendable_rows([1])),
+    "ready": Ready(),
+    "ask columns": AskColumns(with_label=True),
+    "columns": Columns(sendable_floats(np.arange(6.0).reshape(3, 2)), sendable_floats([1.0, 2.0, 3.0])),
+    "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
+}
+
+
+def golden() -> dict[str, str]:
+    lines = GOLDEN.read_text().splitlines()
+    return dict(line.rsplit(": ", 1) for line in lines)
+
+
+def test_every_kind_is_frozen() -> None:
+    assert {type(message) for message in EXAMPLES.values()} == kinds()
+    assert golden().keys() == EXAMPLES.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_bytes_are_the_golden_ones(name: str) -> None:
+    assert codec().encode(EXAMPLES[name]).hex() == golden()[name]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_golden_bytes_decode(name: str) -> None:
+    data = bytes.fromhex(golden()[name])
+    assert codec().encode(codec().decode(data)) == data

@@ -1,0 +1,117 @@
+"""Algorithm 1 draws as the paper says. Seeds are fixed; each test states how often it would fail by chance."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import colonnade as cn
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.linear import squared_error
+
+FALSE_ALARM = 1e-4  # a test: what a correct program would fail at with a fresh seed
+
+
+def heavy_tailed(n_rows: int, widths: tuple[int, ...], seed: int) -> tuple[list[cn.Party], Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(3, size=(n_rows, sum(widths)))
+    y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n_rows)
+    return cn.split_columns(X, y, widths), X, y
+
+
+def summed_scores(parties: list[cn.Party], task: cn.Regression | cn.KMeans) -> Floats:
+    """Compute g_i offline: the sum over parties of their scores of every row."""
+    return np.sum([task.score_rule().scores(party.table) for party in parties], axis=0)
+
+
+def chi_square_p(rows: np.ndarray, probabilities: Floats) -> float:
+    observed = np.bincount(rows, minlength=len(probabilities))
+    expected = probabilities * len(rows)
+    assert expected.min() >= 5, "the chi-square law needs five expected in every cell"
+    return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
+
+
+@pytest.mark.parametrize("task", [cn.Regression(), cn.Regression(fit_intercept=False), cn.KMeans(n_clusters=4)], ids=str)
+def test_the_rounds_draw_with_the_law_of_offline_sampling(task: cn.Regression | cn.KMeans) -> None:
+    """Chi-square over all rows at 200,000 draws; false alarm 1e-4 a case."""
+    parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)
+    g = summed_scores(parties, task)
+    run = cn.Federation(parties).coreset(task, cn.ImportanceSampling(size=200_000), seed=11)
+    assert chi_square_p(run.coreset.rows, g / g.sum()) > FALSE_ALARM
+
+
+def test_the_rounds_and_offline_sampling_are_one_law() -> None:
+    """Two samples of one law: chi-square of homogeneity against offline draws; false alarm 1e-4."""
+    parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)
+    g = summed_scores(parties, cn.Regression())
+    ours = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=100_000), seed=5).coreset.rows
+    offline = np.random.default_rng(6).choice(300, size=100_000, p=g / g.sum())
+    table = np.stack([np.bincount(ours, minlength=300), np.bincount(offline, minlength=300)])
+    assert stats.chi2_contingency(table).pvalue > FALSE_ALARM
+
+
+def test_many_small_runs_draw_with_the_same_law() -> None:
+    """Quotas are random too: 4,000 runs of 25 rows, chi-square; false alarm 1e-4."""
+    parties, _, _ = heavy_tailed(100, (2, 2), seed=2)
+    g = summed_scores(parties, cn.Regression())
+    federation = cn.Federation(parties)
+    rows = [
+        federation.coreset(cn.Regression(), cn.ImportanceSampling(size=25), seed=seed).coreset.rows
+        for seed in range(4_000)
+    ]
+    assert chi_square_p(np.concatenate(rows), g / g.sum()) > FALSE_ALARM
+
+
+def test_uniform_draws_are_even() -> None:
+    """Chi-square at 100,000 draws; false alarm 1e-4."""
+    parties, _, _ = heavy_tailed(300, (2, 2), seed=3)
+    run = cn.Federation(parties).coreset(cn.Regression(), cn.UniformSampling(size=100_000), seed=4)
+    assert chi_square_p(run.coreset.rows, np.full(300, 1 / 300)) > FALSE_ALARM
+
+
+def test_with_one_party_it_is_classical_importance_sampling() -> None:
+    """T = 1: the scores are leverage of [X, y, 1] plus 1/n, the law g/G (false alarm 1e-4), the weight G/(m g)."""
+    parties, X, y = heavy_tailed(200, (4,), seed=7)
+    Q, _ = np.linalg.qr(np.column_stack([X, y, np.ones(200)]))
+    g = np.square(Q).sum(axis=1) + 1 / 200
+    coreset = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=100_000), seed=8).coreset
+    assert chi_square_p(coreset.rows, g / g.sum()) > FALSE_ALARM
+    np.testing.assert_allclose(coreset.weights, g.sum() / (100_000 * g[coreset.rows]), rtol=1e-8)
+
+
+@pytest.mark.parametrize("sampler", [cn.ImportanceSampling(size=40), cn.UniformSampling(size=40)], ids=str)
+def test_the_weighted_cost_of_a_fixed_model_is_unbiased(sampler: cn.ImportanceSampling | cn.UniformSampling) -> None:
+    """Mean over 3,000 coresets within 3.9 standard errors of the cost on all rows; false alarm 1e-4."""
+    parties, X, y = heavy_tailed(500, (3, 3), seed=9)
+    theta = np.random.default_rng(10).normal(size=6)
+    cost = squared_error(X, y, theta, 0.5)
+    losses = np.square(X @ theta + 0.5 - y)
+    federation = cn.Federation(parties)
+    estimates = []
+    for seed in range(3_000):
+        coreset = federation.coreset(cn.Regression(), sampler, seed=seed).coreset
+        estimates.append(coreset.weights @ losses[coreset.rows])
+    error = np.mean(estimates) - cost
+    assert abs(error) < 3.9 * np.std(estimates) / np.sqrt(len(estimates))
+
+
+def test_the_weighted_clustering_cost_of_fixed_centres_is_unbiased() -> None:
+    """Mean over 3,000 coresets within 3.9 standard errors; false alarm 1e-4."""
+    parties, X, _ = heavy_tailed(500, (3, 3), seed=12)
+    centers = X[:5]
+    losses = np.square(X[:, None] - centers[None]).sum(axis=2).min(axis=1)
+    federation = cn.Federation(parties)
+    estimates = []
+    for seed in range(3_000):
+        coreset = federation.coreset(cn.KMeans(n_clusters=5), cn.ImportanceSampling(size=40), seed=seed).coreset
+        estimates.append(coreset.weights @ losses[coreset.rows])
+    assert abs(np.mean(estimates) - losses.sum()) < 3.9 * np.std(estimates) / np.sqrt(len(estimates))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_sum_to_n_on_kc_house(kc_house: tuple[Floats, Floats], seed: int) -> None:
+    """Within 5 % at m = 5000. The sum's relative std is below 1 %, so a false alarm is beyond five sigma."""
+    X, y = kc_house
+    federation = cn.Federation(cn.split_columns(X, y, [9, 9]))
+    coreset = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5000), seed=seed).coreset
+    assert coreset.weights.sum() == pytest.approx(len(X), rel=0.05)
+    assert np.std(coreset.weights) / np.sqrt(5000) * 5000 / len(X) < 0.01

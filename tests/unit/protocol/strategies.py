@@ -1,0 +1,41 @@
+"""Hypothesis strategies for every kind of message; a new kind without one fails a test."""
+
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.protocol.hello import Card, Hello
+from colonnade.protocol.refusal import Refused
+from colonnade.sampling.clustering import ClusteringScores
+from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
+from colonnade.sampling.summing import AskScores, Scores
+from colonnade.solvers.central import AskColumns, Columns
+
+counts = st.integers(0, 2**40)
+seeds = st.integers(0, 2**63 - 1)
+rows = hnp.arrays("int64", st.integers(0, 20)).map(sendable_rows)
+floats = hnp.arrays("float64", st.integers(0, 20)).map(sendable_floats)
+matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))).map(sendable_floats)
+rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
+names = st.text(max_size=8)
+
+MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
+    Hello: st.builds(Hello, counts),
+    Card: st.builds(Card, counts, counts, st.lists(names, max_size=4).map(tuple), st.none() | names, st.none() | st.binary()),
+    Refused: st.builds(Refused, st.sampled_from(["input", "policy", "order", "version", "request"]), names),
+    AskTotal: st.builds(AskTotal, rules),
+    Total: st.builds(Total, st.floats()),
+    DrawRows: st.builds(DrawRows, counts, seeds),
+    DrawnRows: st.builds(DrawnRows, rows),
+    AskScores: st.builds(AskScores, rows),
+    Scores: st.builds(Scores, floats),
+    UseSharedDraw: st.builds(UseSharedDraw, counts, seeds),
+    UseAllRows: st.builds(UseAllRows),
+    UseRows: st.builds(UseRows, rows),
+    Ready: st.builds(Ready),
+    AskColumns: st.builds(AskColumns, st.booleans()),
+    Columns: st.builds(Columns, matrices, st.none() | floats),
+}
+any_message = st.one_of(*MESSAGES.values())

@@ -1,0 +1,123 @@
+import tracemalloc
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import MESSAGES, any_message
+
+from colonnade.catalogue import codec, kinds
+from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.protocol.codec import Codec
+from colonnade.sampling.importance import DrawnRows, Total
+from colonnade.solvers.central import Columns
+
+CODEC = codec()
+
+
+def test_every_kind_has_a_strategy() -> None:
+    assert set(MESSAGES) == kinds()
+
+
+@given(any_message)
+def test_round_trip(message: Message) -> None:
+    data = CODEC.encode(message)
+    again = CODEC.decode(data)
+    assert type(again) is type(message)
+    assert CODEC.encode(again) == data
+    for name in message.__struct_fields__:
+        before, after = getattr(message, name), getattr(again, name)
+        if isinstance(before, np.ndarray):
+            assert after.dtype == before.dtype
+            assert after.shape == before.shape
+            assert after.tobytes() == before.tobytes(), "bit for bit, NaN payloads and signed zeros included"
+            assert after.flags.aligned
+            assert after.flags.c_contiguous
+            assert not after.flags.writeable
+
+
+def decodes_or_refuses(data: bytes) -> None:
+    try:
+        message = CODEC.decode(data, party="airline")
+    except RemoteProtocolError as error:
+        assert error.party == "airline"
+    else:
+        assert type(message) in kinds()
+
+
+@given(st.binary(max_size=200))
+@example(b"")
+@example(b"\x91" * 100_000)  # nested deeper than the stack
+@example(b"\x92\xa5Total\xc0")
+@example(b"\x92\xa9DrawnRows\xc7\x07\x02abcdefg")  # seven bytes are no int64
+@example(b"\x92\xa9DrawnRows\xc7\x08\x01abcdefgh")  # floats where row ids belong
+@example(b"\x92\xa9DrawnRows\xc7\x08\x63abcdefgh")  # no such array code
+@example(b"\x93\xa7Columns\xc7\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xc0")  # 2^64 numbers in eight bytes
+@example(b"\x93\xa7Columns\xc7\x03\x03abc\xc0")
+@example(b"\x92\xa9DrawnRows\xdd\xff\xff\xff\xff")  # a list of 2^32 - 1
+@example(b"\x92\xa5Total\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00")  # NaN decodes; the script refuses it
+def test_any_bytes_give_a_message_or_a_remote_protocol_error(data: bytes) -> None:
+    decodes_or_refuses(data)
+
+
+@given(any_message, st.data())
+def test_damaged_messages_give_a_message_or_a_remote_protocol_error(message: Message, data: st.DataObject) -> None:
+    encoded = bytearray(CODEC.encode(message))
+    position = data.draw(st.integers(0, len(encoded) - 1))
+    if data.draw(st.booleans()):
+        encoded[position] = data.draw(st.integers(0, 255))
+    else:
+        del encoded[position:]
+    decodes_or_refuses(bytes(encoded))
+
+
+@given(st.recursive(st.none() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_any_messagepack_value_gives_a_message_or_a_remote_protocol_error(value: object) -> None:
+    decodes_or_refuses(msgspec.msgpack.encode(value))
+
+
+HUGE_CLAIMS = [
+    b"\x92\xa9DrawnRows\xdd\x7f\xff\xff\xff",
+    b"\x92\xa9DrawnRows\xdf\x7f\xff\xff\xff",
+    b"\x92\xa9DrawnRows\xc9\x7f\xff\xff\xff\x02",
+    b"\x93\xa7Columns\xc7\x08\x03\xff\xff\xff\x7f\xff\xff\xff\x7f\xc0",
+    b"\x96\xa4Card\x01\x05\xdd\x7f\xff\xff\xff\xc0\xc0",
+    b"\xdd\x7f\xff\xff\xff",
+    b"\xdb\x7f\xff\xff\xff",
+]
+
+
+@pytest.mark.parametrize("data", HUGE_CLAIMS)
+def test_a_small_message_never_allocates_much(data: bytes) -> None:
+    tracemalloc.start()
+    with pytest.raises(RemoteProtocolError):
+        CODEC.decode(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100_000
+
+
+def test_both_directions_have_a_size_cap() -> None:
+    small = Codec(kinds(), max_bytes=100)
+    message = DrawnRows(sendable_rows(np.arange(1000)))
+    with pytest.raises(InputError, match=r"8,000 bytes; the limit is 100\. Ask for fewer rows"):
+        small.encode(message)
+    with pytest.raises(RemoteProtocolError, match="the limit is 100"):
+        small.decode(CODEC.encode(message))
+
+
+def test_extra_fields_are_refused() -> None:
+    with pytest.raises(RemoteProtocolError, match="not a Colonnade message"):
+        CODEC.decode(msgspec.msgpack.encode(["Total", 1.0, "more"]))
+
+
+def test_a_kind_outside_the_set_is_refused() -> None:
+    with pytest.raises(RemoteProtocolError, match="not a Colonnade message"):
+        Codec({Total}).decode(CODEC.encode(DrawnRows(sendable_rows([1]))))
+
+
+def test_an_array_without_a_wire_form_is_a_bug_that_shows() -> None:
+    with pytest.raises(NotImplementedError, match="no wire form"):
+        CODEC.encode(Columns(sendable_floats(np.ones((2, 2, 2))), None))

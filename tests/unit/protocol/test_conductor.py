@@ -1,0 +1,91 @@
+from collections.abc import Mapping
+
+import pytest
+
+from colonnade.catalogue import codec
+from colonnade.contracts import Inbox, Outbox, Script
+from colonnade.errors import (
+    InputError,
+    LocalProtocolError,
+    PolicyRefusedError,
+    RemoteProtocolError,
+    WireVersionError,
+)
+from colonnade.ledger import Ledger
+from colonnade.messages import Message
+from colonnade.protocol.conductor import Conductor
+from colonnade.protocol.refusal import Refused
+from colonnade.sampling.importance import AskTotal, Total
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.shared import Ready
+
+ASK = AskTotal(LeverageScores(fit_intercept=False))
+
+
+class Canned:
+    """A transport that gives prepared replies."""
+
+    def __init__(self, replies: Mapping[str, Message]) -> None:
+        self.replies = replies
+
+    def exchange(self, outbox: Outbox) -> Inbox:  # noqa: ARG002
+        return self.replies
+
+
+def ask_twice() -> Script[list[float]]:
+    seen: list[float] = []
+    for _ in range(2):
+        inbox = yield {"airline": ASK, "weather": ASK}
+        seen += [reply.total for reply in inbox.values() if isinstance(reply, Total)]
+    return seen
+
+
+def play(replies: Mapping[str, Message], ledger: Ledger | None = None) -> list[float]:
+    return Conductor(Canned(replies), codec(), Ledger() if ledger is None else ledger, lambda *_: None).play(ask_twice())
+
+
+def test_rounds_are_played_to_the_end_and_replies_come_in_the_order_asked() -> None:
+    assert play({"weather": Total(2.0), "airline": Total(1.0)}) == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_every_message_is_recorded_with_its_round_and_weight() -> None:
+    ledger = Ledger()
+    play({"airline": Total(1.0), "weather": Total(2.0)}, ledger)
+    assert [(e.round, e.sender, e.receiver, e.kind, e.units) for e in ledger][:4] == [
+        (1, "server", "airline", "AskTotal", 0),
+        (1, "server", "weather", "AskTotal", 0),
+        (1, "airline", "server", "Total", 1),
+        (1, "weather", "server", "Total", 1),
+    ]
+    assert [e.round for e in ledger] == [1] * 4 + [2] * 4
+    assert next(iter(ledger)).bytes == len(codec().encode(ASK))
+
+
+def test_a_missing_reply() -> None:
+    with pytest.raises(RemoteProtocolError, match="'weather' was asked AskTotal and must answer Total; it gave no reply") as caught:
+        play({"airline": Total(1.0)})
+    assert caught.value.party == "weather"
+
+
+def test_a_reply_of_the_wrong_kind() -> None:
+    with pytest.raises(RemoteProtocolError, match="must answer Total; it gave Ready") as caught:
+        play({"airline": Ready(), "weather": Total(1.0)})
+    assert (caught.value.party, caught.value.kind) == ("airline", "Ready")
+
+
+@pytest.mark.parametrize(
+    ("cause", "error"),
+    [
+        ("policy", PolicyRefusedError),
+        ("version", WireVersionError),
+        ("input", InputError),
+        ("order", LocalProtocolError),
+        ("request", LocalProtocolError),
+    ],
+)
+def test_a_refusal_becomes_an_error_with_the_partys_reason(cause: str, error: type[Exception]) -> None:
+    ledger = Ledger()
+    refused = Refused(cause, "because.")  # type: ignore[arg-type]
+    with pytest.raises(error, match="Party 'airline' did not answer AskTotal: because"):
+        play({"airline": refused, "weather": Total(1.0)}, ledger)
+    assert [entry.kind for entry in ledger][-2:] == ["Refused", "Total"], "what was sent stands on the ledger all the same"

@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+import colonnade as cn
+from colonnade.catalogue import HANDLERS, party_session
+from colonnade.data.tables import read_table
+from colonnade.messages import MAX_NUMBERS, Message, sendable_rows
+from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
+from colonnade.protocol.policy import Policy
+from colonnade.protocol.refusal import Refused
+from colonnade.protocol.session import NEW, PartySession
+from colonnade.sampling.clustering import ClusteringScores
+from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
+from colonnade.sampling.summing import AskScores, Scores
+from colonnade.solvers.central import AskColumns, Columns
+
+N_ROWS = 12
+RULE = LeverageScores(fit_intercept=True)
+
+
+def open_session(policy: Policy | None = None) -> PartySession:
+    rng = np.random.default_rng(0)
+    table = read_table("airline", rng.normal(size=(N_ROWS, 2)), label=rng.normal(size=N_ROWS))
+    return party_session(table, policy or Policy())
+
+
+def refusal(session: PartySession, request: Message) -> Refused:
+    before = session.state
+    reply = session.answer(request)
+    assert isinstance(reply, Refused)
+    assert session.state is before, "a refused request leaves the state as it was"
+    return reply
+
+
+def test_the_whole_of_algorithm_1_at_one_party() -> None:
+    session = open_session()
+    assert isinstance(session.answer(Hello(WIRE_VERSION)), Card)
+    total = session.answer(AskTotal(RULE))
+    assert isinstance(total, Total)
+    assert total.total == pytest.approx(5.0), "rank of two columns, y and the constant, plus one"
+    drawn = session.answer(DrawRows(5, seed=1))
+    assert isinstance(drawn, DrawnRows)
+    assert len(drawn.rows) == 5
+    scores = session.answer(AskScores(drawn.rows))
+    assert isinstance(scores, Scores)
+    columns = session.answer(AskColumns(with_label=True))
+    assert isinstance(columns, Columns)
+    assert columns.features.shape == (5, 2)
+    assert columns.labels is not None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [AskTotal(RULE), DrawRows(1, 0), AskScores(sendable_rows([0])), UseAllRows(), AskColumns(with_label=True)],
+    ids=lambda request: request.kind,
+)
+def test_nothing_is_answered_before_the_hello(request_: Message) -> None:
+    assert refusal(open_session(), request_).cause == "order"
+
+
+def test_out_of_order() -> None:
+    session = open_session()
+    session.answer(Hello(WIRE_VERSION))
+    for request in (DrawRows(1, 0), AskScores(sendable_rows([0])), AskColumns(with_label=False)):
+        assert refusal(session, request).reason == (
+            f"a {request.kind} is not legal at step 'greeted'. Follow the order of the phases."
+        )
+
+
+def test_a_reply_is_not_a_request() -> None:
+    assert refusal(open_session(), Total(1.0)).cause == "request"
+
+
+def test_another_wire_version() -> None:
+    assert refusal(open_session(), Hello(WIRE_VERSION + 1)).cause == "version"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        UseRows(sendable_rows([0, N_ROWS])),
+        UseRows(sendable_rows([-1])),
+        UseRows(sendable_rows([3, 1])),
+        UseSharedDraw(MAX_NUMBERS + 1, seed=0),
+        UseSharedDraw(-1, seed=0),
+    ],
+    ids=["too large", "negative", "not ascending", "too many", "fewer than none"],
+)
+def test_hostile_rows_and_counts(request_: Message) -> None:
+    session = open_session()
+    session.answer(Hello(WIRE_VERSION))
+    assert refusal(session, request_).cause == "request"
+
+
+def test_a_negative_seed_is_refused_not_a_crash() -> None:
+    session = open_session()
+    session.answer(Hello(WIRE_VERSION))
+    assert refusal(session, UseSharedDraw(2, seed=-5)).cause == "request"
+    session.answer(AskTotal(RULE))
+    assert refusal(session, DrawRows(2, seed=-5)).cause == "request"
+
+
+def test_more_clusters_than_rows_is_the_callers_error() -> None:
+    session = open_session()
+    session.answer(Hello(WIRE_VERSION))
+    assert refusal(session, AskTotal(ClusteringScores(N_ROWS + 1))).cause == "input"
+
+
+def test_the_policy_keeps_what_it_names_and_only_that() -> None:
+    session = open_session(Policy(never=["labels"]))
+    session.answer(Hello(WIRE_VERSION))
+    session.answer(UseAllRows())
+    assert refusal(session, AskColumns(with_label=True)).cause == "policy"
+    assert isinstance(session.answer(AskColumns(with_label=False)), Columns)
+
+
+def test_a_policy_names_known_things() -> None:
+    with pytest.raises(cn.InputError, match="cannot name 'rows'. Choose among: schema, totals, row ids"):
+        Policy(never=["rows"])
+    assert Policy("features").never == Policy(["features"]).never
+
+
+def test_scores_are_computed_once_a_rule() -> None:
+    class Counting:
+        calls = 0
+
+        def scores(self, table: object) -> np.ndarray:  # noqa: ARG002
+            Counting.calls += 1
+            return np.ones(N_ROWS)
+
+    session = open_session()
+    counting = Counting()
+    assert session._data.scores(counting) is session._data.scores(counting)
+    assert Counting.calls == 1
+
+
+class LegalOrder(RuleBasedStateMachine):
+    """Any sequence of requests: answered exactly when the design's order allows it, never a crash."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session = open_session()
+        self.step = NEW
+        self.size: int | None = None
+
+    def ask(self, request: Message, *, legal: bool, reply: type[Message], then: str) -> Message:
+        answer = self.session.answer(request)
+        assert type(answer) is (reply if legal else Refused)
+        self.step = then if legal else self.step
+        return answer
+
+    @rule()
+    def hello(self) -> None:
+        self.ask(Hello(WIRE_VERSION), legal=self.step in ("new", "greeted"), reply=Card, then="greeted")
+
+    @rule(intercept=st.booleans())
+    def total(self, intercept: bool) -> None:
+        self.ask(AskTotal(LeverageScores(intercept)), legal=self.step != "new", reply=Total, then="scored")
+
+    @rule(count=st.integers(0, 5))
+    def draw(self, count: int) -> None:
+        self.ask(DrawRows(count, seed=0), legal=self.step == "scored", reply=DrawnRows, then="drawn")
+
+    @rule(size=st.integers(0, 5))
+    def scores(self, size: int) -> None:
+        legal = self.step == "drawn"
+        self.ask(AskScores(sendable_rows(range(size))), legal=legal, reply=Scores, then="selected")
+        self.size = size if legal else self.size
+
+    @rule(size=st.integers(0, 5))
+    def share(self, size: int) -> None:
+        legal = self.step != "new"
+        self.ask(UseSharedDraw(size, seed=0), legal=legal, reply=Ready, then="selected")
+        self.size = size if legal else self.size
+
+    @rule(with_label=st.booleans())
+    def columns(self, with_label: bool) -> None:
+        answer = self.ask(AskColumns(with_label), legal=self.step == "selected", reply=Columns, then="selected")
+        if isinstance(answer, Columns):
+            assert answer.features.shape == (self.size, 2)
+            assert (answer.labels is not None) == with_label
+
+    @precondition(lambda self: self.step != NEW)
+    @rule()
+    def reply_as_request(self) -> None:
+        assert isinstance(self.session.answer(Ready()), Refused)
+
+    @invariant()
+    def step_agrees(self) -> None:
+        assert self.session.state.step == self.step
+
+
+LegalOrder.TestCase.settings = settings(max_examples=50, stateful_step_count=20, deadline=None)
+TestLegalOrder = LegalOrder.TestCase
+
+
+def test_each_request_has_one_handler() -> None:
+    requests = [handler.request for handler in HANDLERS]
+    assert len(requests) == len(set(requests))
+    assert all(request.reply is not None for request in requests)

@@ -1,0 +1,105 @@
+"""The server's script of Algorithm 1, fed by hand: no parties, no transport."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
+from colonnade.coreset import Coreset
+from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.messages import sendable_floats, sendable_rows
+from colonnade.sampling import ImportanceSampling, UniformSampling
+from colonnade.sampling.importance import DrawnRows, DrawRows, Total
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.summing import AskScores, Scores
+
+N = 50
+ROSTER = Roster(tuple(PartyCard(name, N, ("x",), None) for name in ("airline", "weather")))
+RULE = LeverageScores(fit_intercept=False)
+
+
+class Play:
+    """Drives the script, with one reply changed."""
+
+    def __init__(self, totals: Any = (3.0, 1.0), rows: Any = None, scores: Any = None) -> None:
+        self.totals, self.rows, self.scores = totals, rows, scores
+
+    def reply(self, outbox: Outbox) -> Inbox:
+        return {party: self._one(i, party, request) for i, (party, request) in enumerate(outbox.items())}
+
+    def _one(self, i: int, party: str, request: object) -> Any:
+        if isinstance(request, DrawRows):
+            honest = sendable_rows(np.arange(request.count) % N if request.count < N else np.zeros(request.count))
+            return DrawnRows(honest if self.rows is None or party == "airline" else sendable_rows(self.rows))
+        if isinstance(request, AskScores):
+            honest_scores = sendable_floats(np.full(len(request.rows), 0.25))
+            cheats = self.scores is not None and party == "weather"
+            return Scores(sendable_floats(self.scores) if cheats else honest_scores)
+        return Total(self.totals[i])
+
+    def run(self, size: int = 8) -> Coreset:
+        script = ImportanceSampling(size).sample(ROSTER, RULE, np.random.default_rng(0))
+        outbox = next(script)
+        try:
+            while True:
+                outbox = script.send(self.reply(outbox))
+        except StopIteration as end:
+            assert isinstance(end.value, Coreset)
+            return end.value
+
+
+def test_weights_are_the_papers() -> None:
+    coreset = Play().run()
+    assert len(coreset) == 8
+    np.testing.assert_array_equal(coreset.weights, 4.0 / (8 * 0.5))
+    assert coreset.total == 4.0
+
+
+def test_quotas_add_up_and_follow_the_totals() -> None:
+    script = ImportanceSampling(4000).sample(ROSTER, RULE, np.random.default_rng(0))
+    next(script)
+    outbox = script.send({"airline": Total(3.0), "weather": Total(1.0)})
+    quotas = [request.count for request in outbox.values() if isinstance(request, DrawRows)]
+    assert sum(quotas) == 4000
+    assert quotas[0] == pytest.approx(3000, abs=5 * np.sqrt(4000 * 0.75 * 0.25))  # five sigma
+    seeds = {request.seed for request in outbox.values() if isinstance(request, DrawRows)}
+    assert len(seeds) == 2, "each party draws from a seed of its own"
+
+
+@pytest.mark.parametrize("total", [0.0, -1.0, np.nan, np.inf])
+def test_a_total_must_be_finite_and_positive(total: float) -> None:
+    with pytest.raises(RemoteProtocolError, match="'weather' sent a Total with the value") as caught:
+        Play(totals=(3.0, total)).run()
+    assert (caught.value.party, caught.value.kind) == ("weather", "Total")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [([], "shape"), ([1] * 100, "shape"), ([-1, 2], "ascend within"), ([0, N], "ascend within"), ([5, 4], "ascend within")],
+)
+def test_rows_must_be_as_many_as_asked_and_exist(rows: list[int], message: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"'weather' sent a DrawnRows with .*{message}"):
+        Play(rows=rows).run(size=8)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.ones(7), "shape"),
+        (np.ones((8, 1)), "shape"),
+        (np.full(8, -0.1), "negative value"),
+        (np.full(8, np.nan), "NaN or infinity"),
+        (np.full(8, np.inf), "NaN or infinity"),
+    ],
+)
+def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, message: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"'weather' sent a Scores with .*{message}"):
+        Play(scores=scores).run(size=8)
+
+
+@pytest.mark.parametrize("size", [0, -3, True, 2.5, 2**40])
+@pytest.mark.parametrize("sampler", [ImportanceSampling, UniformSampling])
+def test_size_must_make_sense(sampler: Any, size: Any) -> None:
+    with pytest.raises(InputError, match="size must be"):
+        sampler(size)

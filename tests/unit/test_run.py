@@ -1,0 +1,82 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+
+
+def make_run(task: Any = None) -> cn.Run[Any]:
+    rng = np.random.default_rng(0)
+    federation = cn.Federation(cn.split_columns(rng.normal(size=(50, 4)), rng.normal(size=50), [2, 2]))
+    return federation.fit(task or cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20), seed=3)
+
+
+@pytest.mark.parametrize("task", [cn.Regression(l2=1 / 3), cn.KMeans(2)], ids=["regression", "kmeans"])
+def test_what_is_saved_is_what_is_loaded(tmp_path: Path, task: Any) -> None:
+    run = make_run(task)
+    again = cn.Run.load(run.save(tmp_path / "deep" / "run"))
+    assert (again.task, again.sampler, again.solver, again.seed) == (run.task, run.sampler, run.solver, run.seed)
+    assert (again.roster, again.ledger, again.seconds, again.versions) == (run.roster, run.ledger, run.seconds, run.versions)
+    for name in run.model.__struct_fields__:
+        np.testing.assert_array_equal(getattr(again.model, name), getattr(run.model, name))
+    np.testing.assert_array_equal(again.coreset.rows, run.coreset.rows)
+    np.testing.assert_array_equal(again.coreset.weights, run.coreset.weights)
+    assert again.coreset.total == run.coreset.total
+    assert again.diagnostics == run.diagnostics
+
+
+def test_a_run_without_a_model(tmp_path: Path) -> None:
+    federation = cn.Federation(cn.split_columns(np.eye(5), None, [2, 3]))
+    run = federation.coreset(cn.KMeans(2), cn.UniformSampling(size=4))
+    assert cn.Run.load(run.save(tmp_path / "run")).model is None
+
+
+def test_saving_again_replaces_the_run_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    make_run().save(tmp_path / "run")
+    make_run(cn.KMeans(2)).save(tmp_path / "run")
+    assert isinstance(cn.Run.load(tmp_path / "run").model, cn.KMeansModel)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_folder_with_something_else_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(cn.InputError, match="exists and is not a saved run. Choose a new folder"):
+        make_run().save(tmp_path)
+    with pytest.raises(cn.InputError, match="exists and is not a saved run"):
+        make_run().save(tmp_path / "thesis.txt")
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert cn.Run.load(make_run().save(tmp_path / "empty")).seed == 3
+
+
+def test_what_is_not_a_run(tmp_path: Path) -> None:
+    with pytest.raises(cn.InputError, match="is not a readable run"):
+        cn.Run.load(tmp_path / "nowhere")
+    path = make_run().save(tmp_path / "run")
+    (path / "coreset.arrow").write_bytes(b"garbage")
+    with pytest.raises(cn.InputError, match="is not a readable coreset"):
+        cn.Run.load(path)
+    (path / "run.json").write_text('{"format": 1}')
+    with pytest.raises(cn.InputError, match="is not a readable run"):
+        cn.Run.load(path)
+
+
+def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
+    path = make_run().save(tmp_path / "run")
+    record = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps({**record, "format": 9}))
+    with pytest.raises(cn.InputError, match="saved in run format 9; this version reads format 1"):
+        cn.Run.load(path)
+
+
+def test_diagnostics_say_how_steady_the_weights_are() -> None:
+    found = make_run().diagnostics
+    assert found["size"] == 20
+    assert 1 <= found["effective_size"] <= 20
+    assert found["total_weight"] == 50
