@@ -46,7 +46,11 @@ def test_one_word_for_one_thing(path: Path) -> None:
     assert not words & WORDS
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if p.parent.name in {"kernels", "protocol", "sampling", "solvers", "tasks"}], ids=relative)
+@pytest.mark.parametrize(
+    "path",
+    [p for p in SOURCES if p.parent.name in {"kernels", "protocol", "sampling", "solvers", "tasks"}],
+    ids=relative,
+)
 def test_scripts_and_kernels_read_no_clock_and_open_nothing(path: Path) -> None:
     modules = {"time", "datetime", "socket", "logging", "threading", "asyncio", "os", "pathlib", "random", "secrets"}
     for node in ast.walk(ast.parse(path.read_text())):

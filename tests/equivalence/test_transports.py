@@ -64,7 +64,9 @@ def test_errors_are_the_same_too(transport: Any) -> None:
     guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
     federation = cn.Federation([*parties, guarded], transport=transport)
     federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10))
-    with pytest.raises(cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never") as caught:
+    with pytest.raises(
+        cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never"
+    ) as caught:
         federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=10))
     assert caught.value.party == "guarded"
     again = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10))

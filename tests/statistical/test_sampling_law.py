@@ -30,7 +30,9 @@ def chi_square_p(rows: np.ndarray, probabilities: Floats) -> float:
     return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
 
 
-@pytest.mark.parametrize("task", [cn.Regression(), cn.Regression(fit_intercept=False), cn.KMeans(n_clusters=4)], ids=str)
+@pytest.mark.parametrize(
+    "task", [cn.Regression(), cn.Regression(fit_intercept=False), cn.KMeans(n_clusters=4)], ids=str
+)
 def test_the_rounds_draw_with_the_law_of_offline_sampling(task: cn.Regression | cn.KMeans) -> None:
     """Chi-square over all rows at 200,000 draws; false alarm 1e-4 a case."""
     parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)

@@ -178,7 +178,10 @@ def test_a_coreset_of_other_rows() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"sampler": cn.AllRows(), "coreset": cn.Coreset(np.array([0]), np.array([1.0]), n_rows=60, total_weight=60.0)}],
+    [
+        {},
+        {"sampler": cn.AllRows(), "coreset": cn.Coreset(np.array([0]), np.array([1.0]), n_rows=60, total_weight=60.0)},
+    ],
 )
 def test_a_sampler_or_a_coreset(options: dict[str, Any]) -> None:
     with pytest.raises(cn.InputError, match="a sampler or a coreset, and not both"):

@@ -6,7 +6,9 @@ import pytest
 import colonnade as cn
 
 
-def make(rows: Any = (0, 1, 1), weights: Any = (1.0, 2.0, 3.0), n_rows: int = 3, total_weight: float = 3.0) -> cn.Coreset:
+def make(
+    rows: Any = (0, 1, 1), weights: Any = (1.0, 2.0, 3.0), n_rows: int = 3, total_weight: float = 3.0
+) -> cn.Coreset:
     return cn.Coreset(np.array(rows), np.array(weights), n_rows, total_weight)
 
 

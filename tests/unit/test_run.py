@@ -19,7 +19,12 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path, task: Any) -> None:
     run = make_run(task)
     again = cn.Run.load(run.save(tmp_path / "deep" / "run"))
     assert (again.task, again.sampler, again.solver, again.seed) == (run.task, run.sampler, run.solver, run.seed)
-    assert (again.roster, again.ledger, again.seconds, again.versions) == (run.roster, run.ledger, run.seconds, run.versions)
+    assert (again.roster, again.ledger, again.seconds, again.versions) == (
+        run.roster,
+        run.ledger,
+        run.seconds,
+        run.versions,
+    )
     for name in run.model.__struct_fields__:
         np.testing.assert_array_equal(getattr(again.model, name), getattr(run.model, name))
     np.testing.assert_array_equal(again.coreset.rows, run.coreset.rows)

@@ -34,7 +34,6 @@ def command(json: JsonFlag = False) -> None:
         raise typer.Exit(3)
 
 
-
 def _findings() -> list[Finding]:
     extras = metadata("colonnade").get_all("Provides-Extra") or []
     findings = []

@@ -15,4 +15,3 @@ def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, j
         federation = job.federation(job_file.parent, on_round)
         run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, seed=job.seed)
     show_run(run, out, json=json)
-

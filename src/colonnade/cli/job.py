@@ -14,7 +14,9 @@ from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
 
-JobFile = Annotated[Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")]
+JobFile = Annotated[
+    Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
+]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
 
 

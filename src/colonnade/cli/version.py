@@ -13,4 +13,3 @@ def command(json: JsonFlag = False) -> None:
         results().print(msgspec.json.encode(versions).decode(), markup=False)
     else:
         results().print("\n".join(f"{name} {number}" for name, number in versions.items()), markup=False)
-

@@ -52,14 +52,13 @@ def clustering_scores(blocks: Blocks, centers: Floats, weights: Floats | None = 
     """
     labels, squared_distances = _assignment(blocks, centers)
     w = np.ones(len(labels)) if weights is None else weights
-    cluster_weights = np.bincount(labels, w, minlength=len(centers))
-    cluster_costs = np.bincount(labels, w * squared_distances, minlength=len(centers))
-    cost = cluster_costs.sum()
+    cluster_weights = _sum_by_cluster(w, labels, len(centers))
+    cluster_costs = _sum_by_cluster(w * squared_distances, labels, len(centers))
+    cost = float(cluster_costs.sum())
     if cost <= _rounding_cost(centers, cluster_weights):
-        return w * _per_weight(2.0, cluster_weights)[labels]
+        return w * _per_weight(np.full(len(centers), 2.0), cluster_weights)[labels]
     shared = _per_weight(cluster_costs / cost + 2.0, cluster_weights)
-    scores: Floats = w * (squared_distances / cost + shared[labels])
-    return scores
+    return w * (squared_distances / cost + shared[labels])
 
 
 def _assignment(blocks: Blocks, centers: Floats) -> tuple[Rows, Floats]:
@@ -68,12 +67,16 @@ def _assignment(blocks: Blocks, centers: Floats) -> tuple[Rows, Floats]:
     return np.concatenate([labels for labels, _ in assigned]), np.concatenate([squared for _, squared in assigned])
 
 
+def _sum_by_cluster(values: Floats, labels: Rows, n_clusters: int) -> Floats:
+    return np.bincount(labels, values, minlength=n_clusters).astype(np.float64)
+
+
 def _rounding_cost(centers: Floats, cluster_weights: Floats) -> float:
     """Cost of rows that coincide with their centres, if these are rounded."""
     return float(ROUNDING**2 * (cluster_weights @ np.einsum("lj,lj->l", centers, centers)))
 
 
-def _per_weight(values: Floats | float, cluster_weights: Floats) -> Floats:
+def _per_weight(values: Floats, cluster_weights: Floats) -> Floats:
     """Divide by W_l, and leave 0 for clusters without weight: no row of positive weight refers to them."""
     shares = np.zeros_like(cluster_weights)
     np.divide(values, cluster_weights, out=shares, where=cluster_weights > 0)

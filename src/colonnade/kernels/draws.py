@@ -11,7 +11,7 @@ def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator) -> Rows
     Parameters
     ----------
     scores : ndarray of float64, shape (n,)
-        g, non-negative with a positive sum.
+        g, non-negative, with a sum that is positive and not subnormal.
     count : int
         a_j, how many to draw.
     rng : numpy.random.Generator

@@ -63,10 +63,7 @@ def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
 
 
 def _closest(closeness: Floats, labels: Rows) -> Floats:
-    """Write the row index of every column's maximum to `labels`; return its lead over the second largest.
-
-    A loop over the k rows, because numpy's argmax over the first axis is several times slower.
-    """
+    """Write the row index of every column's maximum to `labels`; return its lead over the second largest."""
     best = closeness[0].copy()
     second = np.full_like(best, -np.inf)
     for label in range(1, len(closeness)):
@@ -74,7 +71,8 @@ def _closest(closeness: Floats, labels: Rows) -> Floats:
         np.maximum(second, np.minimum(best, candidate), out=second)
         np.copyto(labels, label, where=candidate > best)
         np.maximum(best, candidate, out=best)
-    return best - second
+    lead: Floats = best - second
+    return lead
 
 
 def _compared_directly(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
@@ -193,6 +191,6 @@ def _fit(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.ran
         # Raised where clusters stay empty although there are enough distinct rows: some of these differ by
         # rounding only, and a centre more would gain a cost of that size.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Weights of mean 1, so that very small or large ones neither underflow nor overflow.
+        # Weights of mean 1: scikit-learn 1.9 does not mind their scale, but makes no promise of it.
         solver.fit(X, sample_weight=weights / weights.mean())
     return np.asarray(solver.cluster_centers_, dtype=np.float64)

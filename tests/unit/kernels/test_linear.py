@@ -24,7 +24,11 @@ def test_objective_is_as_low_as_scikit_learns(m: int, d: int, penalty: float, in
     X, y, w = random_problem(m, d, seed)
     theta, theta_0 = ridge(X, y, w, penalty, fit_intercept=intercept)
     # The SVD solver: scikit-learn's Cholesky squares the condition number.
-    peer = Ridge(alpha=penalty, fit_intercept=intercept, solver="svd") if penalty else LinearRegression(fit_intercept=intercept)
+    peer = (
+        Ridge(alpha=penalty, fit_intercept=intercept, solver="svd")
+        if penalty
+        else LinearRegression(fit_intercept=intercept)
+    )
     peer.fit(X, y, sample_weight=w)
     theirs = objective(X, y, w, penalty, peer.coef_, float(peer.intercept_))
     ours = objective(X, y, w, penalty, theta, theta_0)

@@ -23,7 +23,9 @@ names = st.text(max_size=8)
 
 MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
     Hello: st.builds(Hello, counts),
-    Card: st.builds(Card, counts, counts, st.lists(names, max_size=4).map(tuple), st.none() | names, st.none() | st.binary()),
+    Card: st.builds(
+        Card, counts, counts, st.lists(names, max_size=4).map(tuple), st.none() | names, st.none() | st.binary()
+    ),
     Refused: st.builds(Refused, st.sampled_from(["input", "policy", "order", "version", "request"]), names),
     AskTotal: st.builds(AskTotal, rules),
     Total: st.builds(Total, st.floats()),

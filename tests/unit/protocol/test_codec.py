@@ -73,7 +73,12 @@ def test_damaged_messages_give_a_message_or_a_remote_protocol_error(message: Mes
     decodes_or_refuses(bytes(encoded))
 
 
-@given(st.recursive(st.none() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+@given(
+    st.recursive(
+        st.none() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+    )
+)
 def test_any_messagepack_value_gives_a_message_or_a_remote_protocol_error(value: object) -> None:
     decodes_or_refuses(msgspec.msgpack.encode(value))
 

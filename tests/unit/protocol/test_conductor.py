@@ -41,7 +41,9 @@ def ask_twice() -> Script[list[float]]:
 
 
 def play(replies: Mapping[str, Message], ledger: Ledger | None = None) -> list[float]:
-    return Conductor(Canned(replies), codec(), Ledger() if ledger is None else ledger, lambda *_: None).play(ask_twice())
+    return Conductor(Canned(replies), codec(), Ledger() if ledger is None else ledger, lambda *_: None).play(
+        ask_twice()
+    )
 
 
 def test_rounds_are_played_to_the_end_and_replies_come_in_the_order_asked() -> None:
@@ -62,7 +64,9 @@ def test_every_message_is_recorded_with_its_round_and_weight() -> None:
 
 
 def test_a_missing_reply() -> None:
-    with pytest.raises(RemoteProtocolError, match="'weather' was asked AskTotal and must answer Total; it gave no reply") as caught:
+    with pytest.raises(
+        RemoteProtocolError, match="'weather' was asked AskTotal and must answer Total; it gave no reply"
+    ) as caught:
         play({"airline": Total(1.0)})
     assert caught.value.party == "weather"
 
@@ -88,4 +92,6 @@ def test_a_refusal_becomes_an_error_with_the_partys_reason(cause: str, error: ty
     refused = Refused(cause, "because.")  # type: ignore[arg-type]
     with pytest.raises(error, match="Party 'airline' did not answer AskTotal: because"):
         play({"airline": refused, "weather": Total(1.0)}, ledger)
-    assert [entry.kind for entry in ledger][-2:] == ["Refused", "Total"], "what was sent stands on the ledger all the same"
+    assert [entry.kind for entry in ledger][-2:] == ["Refused", "Total"], (
+        "what was sent stands on the ledger all the same"
+    )

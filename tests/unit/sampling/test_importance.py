@@ -76,7 +76,13 @@ def test_a_total_must_be_finite_and_positive(total: float) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [([], "shape"), ([1] * 100, "shape"), ([-1, 2], "ascend within"), ([0, N], "ascend within"), ([5, 4], "ascend within")],
+    [
+        ([], "shape"),
+        ([1] * 100, "shape"),
+        ([-1, 2], "ascend within"),
+        ([0, N], "ascend within"),
+        ([5, 4], "ascend within"),
+    ],
 )
 def test_rows_must_be_as_many_as_asked_and_exist(rows: list[int], message: str) -> None:
     with pytest.raises(RemoteProtocolError, match=f"'weather' sent a DrawnRows with .*{message}"):

@@ -1,0 +1,76 @@
+"""`colonnade demo`: the main job, on real data."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from colonnade.cli.console import JsonFlag, results, talk
+from colonnade.data.flights import FlightData, load_flights
+from colonnade.experiments.demo import Plan, cases, run_demo
+from colonnade.report import demo_report
+from colonnade.run import Run
+
+OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where results, figure and one whole run are kept.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="The first seed; the same seeds give the same models.")]
+KEPT_SIZE = 1000
+
+
+def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: JsonFlag = False) -> None:
+    """Let an airline, a weather service and an aircraft registry learn from the same flights without pooling them.
+
+    Compares coresets with uniform samples and with all rows: cost, excess, what was sent. About a minute.
+    """
+    plan = Plan()
+    talk().print("Reading 2013's flights out of New York, as three organisations hold them ...")
+    flights = load_flights()
+    _introduce(flights)
+    out.mkdir(parents=True, exist_ok=True)
+    stored = out / "results.jsonl"
+    kept = _run(flights, plan, seed, stored)
+    found = demo_report.cells(demo_report.read_results(stored))
+    picture = out / "excess_by_bytes.png"
+    demo_report.figure(found, picture)
+    if json:
+        results().print(msgspec.json.encode(found).decode(), markup=False)
+        return
+    for task in ("regression", "clustering"):
+        results().print(demo_report.table(found, task))
+        results().print()
+    results().print(demo_report.conclusion(found), markup=False)
+    results().print(f"\nWhat one coreset run of {KEPT_SIZE:,} rows sent:\n{kept.ledger}", markup=False)
+    talk().print(
+        f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)", markup=False
+    )
+
+
+def _introduce(flights: FlightData) -> None:
+    for name in ("airline", "weather", "registry"):
+        frame = getattr(flights, name)
+        columns = [str(column) for column in frame.columns if column != flights.label]
+        label = f", and the label {flights.label}" if flights.label in frame.columns else ""
+        talk().print(f"  {name:<9}{len(frame):,} rows, {len(columns)} columns ({', '.join(columns[:4])}, ...){label}")
+
+
+def _run(flights: FlightData, plan: Plan, seed: int, stored: Path) -> Run[Any]:
+    kept: list[Run[Any]] = []
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with stored.open("wb") as file, Progress(*columns, console=talk()) as progress:
+        bar = progress.add_task("setting up", total=plan.n_runs)
+        for case in cases(flights, plan):
+            progress.update(bar, description=f"{case.name}: all rows")
+            for result, run in run_demo(case, plan.sizes, seed):
+                file.write(msgspec.json.encode(result) + b"\n")
+                progress.update(bar, advance=1, description=f"{case.name}: {result.method} of {result.size:,}")
+                if (result.task, result.method, result.size, result.seed) == ("regression", "coreset", KEPT_SIZE, seed):
+                    kept.append(run)
+    kept[0].save(stored.parent / "run")
+    return kept[0]

@@ -1,0 +1,240 @@
+"""Assignment to the nearest centre is exact; the two solvers reach the cost that scikit-learn reaches."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.kmeans import local_kmeans, nearest_centers, weighted_kmeans
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def compare_all(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
+    """Assign by all n x k x d differences: what `nearest_centers` must give."""
+    squared: Floats = np.cumsum((X[:, np.newaxis, :] - centers) ** 2, axis=2)[:, :, -1]
+    return squared.argmin(axis=1), squared.min(axis=1)
+
+
+def blobs(n_rows: int, n_features: int, n_blobs: int, seed: int) -> Floats:
+    rng = np.random.default_rng(seed)
+    middles = 20.0 * rng.normal(size=(n_blobs, n_features))
+    return middles[np.arange(n_rows) % n_blobs] + rng.normal(size=(n_rows, n_features))
+
+
+def imbalanced_mixture() -> Floats:
+    """Make 200,000 rows in ten blobs of 50 to 120,000 rows and different widths."""
+    rng = np.random.default_rng(5)
+    sizes = [120_000, 50_000, 20_000, 6_000, 2_000, 1_000, 500, 300, 150, 50]
+    parts = [rng.uniform(0.5, 2) * rng.normal(size=(size, 8)) + 6 * rng.normal(size=8) for size in sizes]
+    return np.asfortranarray(np.concatenate(parts))
+
+
+def standardized(X: Floats) -> Floats:
+    scaled: Floats = (X - X.mean(axis=0)) / X.std(axis=0)
+    return np.asfortranarray(scaled)
+
+
+class TestNearestCenters:
+    @given(seeds, st.integers(1, 12), st.integers(1, 12), st.sampled_from([0.0, 1.0, 1e6, -1e9]))
+    def test_equals_all_comparisons_bit_for_bit(self, seed: int, k: int, d: int, offset: float) -> None:
+        rng = np.random.default_rng(seed)
+        X = np.asfortranarray(offset + rng.normal(size=(60, d)))
+        centers = offset + rng.normal(size=(k, d))
+        centers[rng.integers(k)] = X[rng.integers(60)]
+        labels, squared = nearest_centers(X, centers)
+        expected_labels, expected_squared = compare_all(X, centers)
+        assert labels.dtype == np.int64
+        assert np.array_equal(labels, expected_labels)
+        assert np.array_equal(squared, expected_squared)
+
+    @given(seeds, st.integers(1, 9), st.integers(1, 4))
+    def test_ties_go_to_the_lowest_index(self, seed: int, k: int, d: int) -> None:
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-2, 3, size=(80, d)).astype(np.float64)
+        centers = rng.integers(-2, 3, size=(k, d)).astype(np.float64)
+        labels, squared = nearest_centers(X, centers)
+        expected_labels, expected_squared = compare_all(X, centers)
+        assert np.array_equal(labels, expected_labels)
+        assert np.array_equal(squared, expected_squared)
+
+    @given(seeds, st.lists(st.integers(0, 70), max_size=5))
+    def test_a_row_does_not_depend_on_the_rows_beside_it(self, seed: int, cuts: list[int]) -> None:
+        rng = np.random.default_rng(seed)
+        X = np.asfortranarray(rng.normal(size=(70, 9)).round(1))
+        centers = rng.normal(size=(5, 9)).round(1)
+        labels, squared = nearest_centers(X, centers)
+        parts = [nearest_centers(part, centers) for part in np.split(X, sorted(cuts))]
+        assert np.array_equal(np.concatenate([part for part, _ in parts]), labels)
+        assert np.array_equal(np.concatenate([part for _, part in parts]), squared)
+
+    def test_far_offset_and_a_far_centre_do_not_cancel(self) -> None:
+        rng = np.random.default_rng(0)
+        centers = 1e6 + 1e-3 * rng.normal(size=(6, 4))
+        centers[0] = 1e9
+        labels, squared = nearest_centers(centers.copy(order="F"), centers)
+        assert np.array_equal(labels, np.arange(6))
+        assert np.array_equal(squared, np.zeros(6))
+
+    # Whatever point the centres are taken around, the product of one of these groups is lost in rounding.
+    @given(seeds, st.integers(1, 6))
+    def test_two_tight_groups_far_apart(self, seed: int, d: int) -> None:
+        rng = np.random.default_rng(seed)
+        centers = np.repeat([[0.0], [1e8]], 4, axis=0) + 1e-2 * rng.normal(size=(8, d))
+        X = centers[rng.integers(8, size=50)] + 1e-3 * rng.normal(size=(50, d))
+        labels, squared = nearest_centers(X, centers)
+        expected_labels, expected_squared = compare_all(X, centers)
+        assert np.array_equal(labels, expected_labels)
+        assert np.array_equal(squared, expected_squared)
+
+    def test_several_chunks(self) -> None:
+        X, centers = blobs(70_001, 5, 7, seed=1), blobs(7, 5, 7, seed=2)
+        labels, squared = nearest_centers(X, centers)
+        expected_labels, expected_squared = compare_all(X, centers)
+        assert np.array_equal(labels, expected_labels)
+        assert np.array_equal(squared, expected_squared)
+
+    @pytest.mark.parametrize(("n_rows", "d"), [(0, 3), (4, 0)])
+    def test_no_rows_and_no_columns(self, n_rows: int, d: int) -> None:
+        labels, squared = nearest_centers(np.zeros((n_rows, d)), np.zeros((2, d)))
+        assert labels.tolist() == [0] * n_rows
+        assert squared.tolist() == [0.0] * n_rows
+
+
+class TestWeightedKMeans:
+    def test_cost_is_that_of_the_centres(self) -> None:
+        X, weights = blobs(300, 4, 3, seed=0), np.random.default_rng(0).uniform(0, 3, size=300)
+        centers, cost = weighted_kmeans(X, weights, 3, 5, np.random.default_rng(1))
+        assert centers.shape == (3, 4)
+        assert cost == pytest.approx(weights @ compare_all(X, centers)[1], rel=1e-12)
+
+    # Blobs some 20 standard deviations apart, 10 starts: the optimum is found by every seed tried (2,000 of 2,000).
+    def test_weight_k_equals_k_copies(self) -> None:
+        X, copies = blobs(120, 3, 4, seed=3), np.random.default_rng(3).integers(0, 4, size=120)
+        weighted, cost = weighted_kmeans(X, copies.astype(np.float64), 4, 10, np.random.default_rng(0))
+        repeated = np.repeat(X, copies, axis=0)
+        copied, cost_of_copies = weighted_kmeans(repeated, np.ones(len(repeated)), 4, 10, np.random.default_rng(0))
+        assert cost == pytest.approx(cost_of_copies, rel=1e-12)
+        assert np.allclose(np.sort(weighted, axis=0), np.sort(copied, axis=0), rtol=1e-12)
+
+    @pytest.mark.parametrize("scale", [2.0**-900, 1e-30, 3.0, 1e30, 2.0**900])
+    def test_scaling_all_weights_changes_nothing(self, scale: float) -> None:
+        X, weights = blobs(200, 3, 4, seed=5), np.random.default_rng(5).uniform(size=200)
+        centers, cost = weighted_kmeans(X, weights, 4, 3, np.random.default_rng(0))
+        rescaled, scaled_cost = weighted_kmeans(X, scale * weights, 4, 3, np.random.default_rng(0))
+        assert np.allclose(centers, rescaled, rtol=1e-12)
+        assert scaled_cost == pytest.approx(scale * cost, rel=1e-12)
+
+    def test_rows_of_weight_zero_play_no_part(self) -> None:
+        X, weights = blobs(90, 2, 3, seed=7), np.ones(90)
+        far = np.full((10, 2), 1e9)
+        centers, cost = weighted_kmeans(X, weights, 3, 3, np.random.default_rng(0))
+        with_far, cost_with_far = weighted_kmeans(
+            np.vstack([X, far]), np.append(weights, np.zeros(10)), 3, 3, np.random.default_rng(0)
+        )
+        assert np.array_equal(centers, with_far)
+        assert cost == cost_with_far
+
+    def test_as_many_distinct_rows_as_clusters_cost_nothing(self) -> None:
+        X = np.repeat(np.eye(4), 5, axis=0)
+        centers, cost = weighted_kmeans(X, np.ones(20), 4, 2, np.random.default_rng(0))
+        assert np.array_equal(np.unique(centers, axis=0), np.unique(X, axis=0))
+        assert cost == 0.0
+
+    def test_too_few_distinct_rows_are_refused(self) -> None:
+        X = np.repeat(np.eye(3), 5, axis=0)
+        weights = np.where(X[:, 0] == 1, 0.0, 1.0)
+        with pytest.raises(InputError, match=r"only 2 distinct rows .* larger size or at most 2 clusters"):
+            weighted_kmeans(X, weights, 3, 1, np.random.default_rng(0))
+
+    def test_rows_that_differ_by_rounding_only_give_no_warning(self) -> None:
+        X = np.nextafter(np.repeat([[1.0], [2.0], [3.0]], 2, axis=0), [[0.0], [9.0]] * 3)
+        _, cost = weighted_kmeans(X, np.ones(6), 5, 2, np.random.default_rng(0))
+        assert cost < 1e-28
+
+    def test_same_generator_same_bits(self) -> None:
+        X = blobs(200, 3, 6, seed=11)
+        first, _ = weighted_kmeans(X, np.ones(200), 4, 2, np.random.default_rng(5))
+        again, _ = weighted_kmeans(X, np.ones(200), 4, 2, np.random.default_rng(5))
+        assert np.array_equal(first, again)
+
+
+def local_cost(X: Floats, k: int, seed: int) -> float:
+    centers = local_kmeans(X.__getitem__, len(X), k, np.random.default_rng(seed))
+    return float(nearest_centers(X, centers)[1].sum())
+
+
+def full_cost(X: Floats, k: int, seed: int) -> float:
+    from sklearn.cluster import KMeans
+
+    solver = KMeans(k, n_init=1, random_state=seed).fit(np.ascontiguousarray(X))
+    return float(nearest_centers(X, solver.cluster_centers_)[1].sum())
+
+
+def relative_excess(X: Floats, k: int, n_seeds: int) -> float:
+    """Excess of the median local cost over the median cost of a single fit on all rows."""
+    local = np.median([local_cost(X, k, seed) for seed in range(n_seeds)])
+    full = np.median([full_cost(X, k, seed) for seed in range(n_seeds)])
+    return float(local / full - 1)
+
+
+class TestLocalKMeans:
+    def test_fetches_sorted_rows_and_no_more_than_its_subsample(self) -> None:
+        X = blobs(50_000, 2, 3, seed=0)
+        asked: list[Rows] = []
+
+        def take(rows: Rows) -> Floats:
+            asked.append(rows)
+            return X[rows]
+
+        centers = local_kmeans(take, len(X), 3, np.random.default_rng(0))
+        assert centers.shape == (3, 2)
+        assert [len(rows) for rows in asked] == [20_000]
+        assert (np.diff(asked[0]) > 0).all()
+
+    def test_few_distinct_rows_are_their_own_centres(self) -> None:
+        X = np.repeat([[0.1, 0.7], [0.3, 0.1], [1e6, 2.0]], 40, axis=0)
+        for k in (3, 4, 10):
+            centers = local_kmeans(X.__getitem__, 120, k, np.random.default_rng(0))
+            assert np.array_equal(centers, np.unique(X, axis=0))
+
+    def test_a_party_without_columns_has_one_centre(self) -> None:
+        assert local_kmeans(np.zeros((9, 0)).__getitem__, 9, 3, np.random.default_rng(0)).shape == (1, 0)
+
+    def test_weights_move_the_centres_and_weight_zero_is_never_fetched(self) -> None:
+        X = np.array([[0.0], [1.0], [10.0], [11.0], [500.0]])
+        weights = np.array([3.0, 1.0, 1.0, 1.0, 0.0])
+        centers = local_kmeans(X.__getitem__, 5, 2, np.random.default_rng(0), weights)
+        assert np.allclose(np.sort(centers, axis=0), [[0.25], [10.5]])
+
+    # The 2 % bar, medians over fixed seeds (ten; three for Covertype): no false alarm under one scikit-learn.
+    # With fresh seeds the rate, from 20,000 bootstrap draws out of 100 fits (40 for the mixture, 10 for Covertype), is
+    # below 1e-4 for features 1-9 and the mixture, 8e-4 for Covertype, and 0.02 for features 10-18, where single fits
+    # on all rows end in one of several optima 4 % and more apart.
+    @pytest.mark.parametrize("half", [slice(0, 9), slice(9, 18)], ids=["features 1-9", "features 10-18"])
+    def test_cost_on_kc_house_is_within_two_percent(self, kc_house: tuple[Floats, Floats], half: slice) -> None:
+        assert relative_excess(standardized(kc_house[0][:, half]), 5, n_seeds=10) <= 0.02
+
+    @pytest.mark.slow
+    def test_cost_on_an_imbalanced_mixture_is_within_two_percent(self) -> None:
+        assert relative_excess(imbalanced_mixture(), 10, n_seeds=10) <= 0.02
+
+    @pytest.mark.slow
+    def test_cost_on_covertype_is_within_two_percent(self, data_folder: Path) -> None:
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(data_folder / "covtype.parquet")
+        X = np.column_stack([table.column(j).to_numpy().astype(np.float64) for j in range(1, 54, 3)])
+        X[:, :3] = standardized(X[:, :3])
+        assert relative_excess(np.asfortranarray(X), 15, n_seeds=3) <= 0.02
+
+
+def test_importing_the_kernel_does_not_import_scikit_learn() -> None:
+    check = "import colonnade.kernels.kmeans, sys; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
