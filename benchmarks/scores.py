@@ -17,10 +17,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
+from typing import Literal
 
 import numpy as np
 import scipy.linalg
@@ -32,27 +33,29 @@ from colonnade.kernels.leverage import regression_scores
 COLUMNS_PER_PARTY = 30
 N_PARTIES = 3
 SMALL_BLOCK = 1024
+Order = Literal["F", "C"]
 TIMES_FASTER_THAN_QR = 12.0
 TIMES_THE_BARE_ARITHMETIC = 1.5
 
 
 @dataclass(frozen=True)
 class PartyColumns:
-    """What one party holds: columns stored column-major, (n, d), and whether a constant goes with them."""
+    """What one party holds: columns (n, d), and whether a constant goes with them."""
 
     stored: Floats
     constant: bool
     block_rows: int
+    order: Order
 
     def blocks(self) -> Iterator[Floats]:
         """Yield the rows from the start, as views of the stored columns."""
         return row_blocks(self.stored, self.block_rows)
 
     def design(self) -> Floats:
-        """Return the columns with the constant stored beside them, column-major: what QR needs."""
+        """Return the columns with the constant stored beside them: what QR needs."""
         if not self.constant:
             return self.stored
-        return np.asfortranarray(np.column_stack([self.stored, np.ones(len(self.stored))]))
+        return np.asarray(np.column_stack([self.stored, np.ones(len(self.stored))]), order=self.order)
 
 
 def row_blocks(X: Floats, size: int) -> Iterator[Floats]:
@@ -60,7 +63,7 @@ def row_blocks(X: Floats, size: int) -> Iterator[Floats]:
     return (X[start : start + size] for start in range(0, len(X), size))
 
 
-def synthetic_parties(n_rows: int, block_rows: int, seed: int = 0) -> list[PartyColumns]:
+def synthetic_parties(n_rows: int, block_rows: int, order: Order, seed: int = 0) -> list[PartyColumns]:
     """Make columns like measured ones: common factors, means away from zero, scales from 1e-2 to 1e3."""
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((n_rows, 12))
@@ -72,8 +75,8 @@ def synthetic_parties(n_rows: int, block_rows: int, seed: int = 0) -> list[Party
         X *= 10.0 ** rng.uniform(-2.0, 3.0, COLUMNS_PER_PARTY)
         label += X @ (rng.standard_normal(COLUMNS_PER_PARTY) / X.std(axis=0))
         last = party == N_PARTIES - 1
-        stored = np.asfortranarray(np.column_stack([X, label]) if last else X)
-        parties.append(PartyColumns(stored, constant=last, block_rows=block_rows))
+        stored = np.asarray(np.column_stack([X, label]) if last else X, order=order)
+        parties.append(PartyColumns(stored, last, block_rows, order))
     return parties
 
 
@@ -109,7 +112,7 @@ def scipy_qr(designs: Sequence[Floats]) -> None:
         np.einsum("ij,ij->i", Q, Q) + 1.0 / len(X)
 
 
-def time_interleaved(contenders: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
+def time_interleaved(contenders: Mapping[str, Callable[[], None]], repeats: int) -> dict[str, float]:
     """Median seconds of each contender, all of them run once in every repeat, after one that is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for repeat in range(repeats + 1):
@@ -121,9 +124,9 @@ def time_interleaved(contenders: dict[str, Callable[[], None]], repeats: int) ->
     return {name: median(values) for name, values in seconds.items()}
 
 
-def measure(n_rows: int, repeats: int, block_rows: int) -> list[dict[str, float]]:
+def measure(n_rows: int, repeats: int, block_rows: int, order: Order) -> list[dict[str, float]]:
     """Time everything with one and with two BLAS threads: one record of seconds and ratios for each."""
-    parties = synthetic_parties(n_rows, block_rows)
+    parties = synthetic_parties(n_rows, block_rows, order)
     designs = [party.design() for party in parties]
     contenders = {
         "scores": partial(scores, parties),
@@ -159,11 +162,12 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=463_715)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--block-rows", type=int, default=16_384, help="rows in a block of the table")
+    parser.add_argument("--order", choices=["F", "C"], default="F", help="column-major (F) or row-major storage")
     parser.add_argument("--json", action="store_true", help="print the measurements as JSON")
     options = parser.parse_args()
 
     load_before = os.getloadavg()[0]
-    records = measure(options.rows, options.repeats, options.block_rows)
+    records = measure(options.rows, options.repeats, options.block_rows, options.order)
     times_faster = min(record["qr_over_scores"] for record in records)
     times_bare = max(record["scores_over_bare"] for record in records)
     bars = {
@@ -177,7 +181,7 @@ def main() -> int:
     else:
         print(
             f"Scores of {options.rows:,} rows, three parties of 30 columns (the last also y and a constant), "
-            f"column-major,\nblocks of {options.block_rows:,} rows; median seconds of {options.repeats} "
+            f"{options.order} order,\nblocks of {options.block_rows:,} rows; median seconds of {options.repeats} "
             f"interleaved repeats; load before: {load_before:.1f} on {os.cpu_count()} cores\n"
         )
         print(table(records), end="\n\n")

@@ -15,7 +15,7 @@ TRANSPORTS = [InProcess, Loopback]
 
 def make_parties() -> list[cn.Party]:
     rng = np.random.default_rng(0)
-    X = rng.standard_t(3, size=(700, 6)) + [1e6, 0, 3, 0, 0, 0]
+    X = rng.standard_t(3, size=(700, 6)) + np.array([1e6, 0, 3, 0, 0, 0])
     y = X[:, 1:] @ rng.normal(size=5) + rng.normal(size=700)
     # A Fortran-ordered matrix: a transport that kept its order would give other bits.
     return cn.split_columns(np.asfortranarray(X), y, [3, 2, 1])

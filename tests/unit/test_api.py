@@ -122,7 +122,9 @@ def test_repr() -> None:
 
 
 def test_parties_with_different_row_counts() -> None:
-    with pytest.raises(cn.AlignmentError, match="different numbers of rows: airline 60, weather 59. Give every party"):
+    with pytest.raises(
+        cn.AlignmentError, match=r"different numbers of rows: airline 60, weather 59\. Give every party"
+    ):
         cn.Federation([cn.Party("airline", FLIGHTS, label="delay"), cn.Party("weather", WEATHER[:59])])
 
 
@@ -136,7 +138,7 @@ def test_parties_with_different_keys() -> None:
 
 def test_no_label_party_or_two() -> None:
     unlabelled = cn.Federation([cn.Party("airline", FLIGHTS), cn.Party("weather", WEATHER)])
-    with pytest.raises(cn.InputError, match="none of airline, weather holds one. Name it at one party"):
+    with pytest.raises(cn.InputError, match=r"none of airline, weather holds one\. Name it at one party"):
         unlabelled.fit(cn.Regression(), sampler=cn.AllRows())
     with pytest.raises(cn.InputError, match="Two parties hold a label: airline 'delay', weather 'temp'"):
         cn.Federation([cn.Party("airline", FLIGHTS, label="delay"), cn.Party("weather", WEATHER, label="temp")])

@@ -48,7 +48,7 @@ def test_saving_again_replaces_the_run_and_leaves_nothing_beside_it(tmp_path: Pa
 
 def test_a_folder_with_something_else_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(cn.InputError, match="exists and is not a saved run. Choose a new folder"):
+    with pytest.raises(cn.InputError, match=r"exists and is not a saved run\. Choose a new folder"):
         make_run().save(tmp_path)
     with pytest.raises(cn.InputError, match="exists and is not a saved run"):
         make_run().save(tmp_path / "thesis.txt")

