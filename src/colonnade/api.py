@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ class Party:
     --------
     >>> import numpy as np, colonnade as cn
     >>> cn.Party("airline", np.eye(3), label=np.arange(3.0))
-    Party('airline', 3 rows, 3 features, label 'label')
+    Party('airline', 3 rows, 3 features, label 'airline_label')
     """
 
     def __init__(
@@ -296,5 +296,5 @@ def _check_parties(parties: list[Party]) -> None:
 
 def _check_kind(role: str, value: object, kinds: Any) -> None:
     if not isinstance(value, kinds):
-        choices = " | ".join(kind.__name__ for kind in getattr(kinds, "__args__", (kinds,)) if kind is not type(None))
+        choices = " | ".join(kind.__name__ for kind in get_args(kinds) or (kinds,) if kind is not type(None))
         raise UnsupportedError(f"{value!r} is not a {role}. Pass one of: {choices}.")

@@ -10,7 +10,7 @@ import colonnade as cn
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 
-TRANSPORTS = [InProcess, Loopback]
+TRANSPORTS: list[Any] = [InProcess, Loopback]
 
 
 def make_parties() -> list[cn.Party]:

@@ -20,7 +20,8 @@ def heavy_tailed(n_rows: int, widths: tuple[int, ...], seed: int) -> tuple[list[
 
 def summed_scores(parties: list[cn.Party], task: cn.Regression | cn.KMeans) -> Floats:
     """Compute g_i offline: the sum over parties of their scores of every row."""
-    return np.sum([task.score_rule().scores(party.table) for party in parties], axis=0)
+    scores: Floats = np.sum([task.score_rule().scores(party.table) for party in parties], axis=0)
+    return scores
 
 
 def chi_square_p(rows: np.ndarray, probabilities: Floats) -> float:

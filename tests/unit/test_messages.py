@@ -10,7 +10,7 @@ from colonnade.sampling.summing import AskScores
 from colonnade.solvers.central import Columns
 
 
-@pytest.mark.parametrize("kind", sorted(kinds(), key=lambda kind: kind.__name__), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", sorted(kinds(), key=str))
 def test_every_field_says_what_it_reveals(kind: type[Message]) -> None:
     assert set(disclosures(kind)) == set(kind.__struct_fields__)
     assert kind.phase

@@ -1,7 +1,7 @@
 """The job file: a small TOML that lists parties, task, sampler, solver and seed."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 import typer
@@ -18,6 +18,9 @@ JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
+
+
+SECTIONS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver}
 
 
 class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,8 +84,8 @@ def _options() -> str:
             f"[[party]]: {_names(PartyEntry)}",
             *(
                 f'[{section}] kind = "{kind.__struct_config__.tag}": {_names(kind) or "none"}'
-                for section, kinds in (("task", AnyTask), ("sampler", AnySampler), ("solver", AnySolver))
-                for kind in getattr(kinds, "__args__", (kinds,))
+                for section, kinds in SECTIONS.items()
+                for kind in get_args(kinds) or (kinds,)
             ),
         ]
     )

@@ -21,7 +21,7 @@ from colonnade.run import Run
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.tasks import KMeans, Regression
 
-SAMPLERS = {UNIFORM: UniformSampling, CORESET: ImportanceSampling}
+SAMPLERS: dict[str, Callable[[int], AnySampler]] = {UNIFORM: UniformSampling, CORESET: ImportanceSampling}
 
 
 @dataclass(frozen=True)

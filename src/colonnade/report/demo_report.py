@@ -73,8 +73,8 @@ def conclusion(found: Sequence[Cell]) -> str:
     )
     return (
         f"Learned on {size:,} of {everything.size:,} flights, the coreset model's error is {coreset.mean_excess:.1%} "
-        f"above that of all rows on average and {coreset.worst_excess:.1%} in the worst of {coreset.seeds} draws; a uniform "
-        f"sample's is {uniform.mean_excess:.1%} and {uniform.worst_excess:.1%}. "
+        f"above that of all rows on average and {coreset.worst_excess:.1%} in the worst of {coreset.seeds} draws; "
+        f"a uniform sample's is {uniform.mean_excess:.1%} and {uniform.worst_excess:.1%}. "
         f"The coreset sent {_human(coreset.bytes)}B; all rows are {_human(everything.bytes)}B."
     )
 

@@ -1,0 +1,139 @@
+"""The command as a user runs it: real processes, real files, real exit codes."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import colonnade as cn
+
+PROJECT = Path(__file__).parents[3]
+EXAMPLE = PROJECT / "examples" / "bank"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from colonnade.cli.main import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Callable[..., str]:
+    """Copy the example and change its job file."""
+    shutil.copytree(EXAMPLE, tmp_path / "bank")
+
+    def change(old: str = "", new: str = "") -> str:
+        path = tmp_path / "bank" / "job.toml"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1) if old else text)
+        return str(path)
+
+    return change
+
+
+def test_fit_prints_model_and_ledger_and_saves(job: Callable[..., str], tmp_path: Path) -> None:
+    done = run("fit", job(), "--out", str(tmp_path / "run"))
+    assert done.returncode == 0
+    assert "roaming_minutes" in done.stdout
+    assert "2,806 units" in done.stdout
+    assert "features, labels" in done.stdout
+    assert "Saved to" in done.stderr
+    assert isinstance(cn.Run.load(tmp_path / "run").model, cn.LinearModel)
+
+
+def test_fit_json_is_one_object_on_stdout(job: Callable[..., str]) -> None:
+    found = json.loads(run("fit", job(), "--json", "--seed", "5").stdout)
+    assert found["seed"] == 5
+    assert found["units"] == 200 + 2 * 200 * 3 + 2 * 3 + 200 * 7
+    assert found["model"]["feature_names_in_"][0] == "income"
+    assert found["by_phase"]["sampling"]["units"] == 206
+    again = json.loads(run("fit", job(), "--json", "--seed", "5").stdout)
+    assert again["model"] == found["model"]
+
+
+def test_coreset_stops_before_the_model(job: Callable[..., str]) -> None:
+    found = json.loads(run("coreset", job(), "--json").stdout)
+    assert found["model"] is None
+    assert found["units"] == 200 + 2 * 200 * 3 + 2 * 3
+
+
+def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
+    job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 3')
+    job("l2 = 0.0 ", "# l2 = 0.0 ")
+    done = run("fit", job("fit_intercept = true", ""))
+    assert done.returncode == 0, done.stderr
+    assert "centre 3" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("size = 200", "sise = 200", "unknown field `sise`"),
+        ("size = 200", "sise = 200", '[sampler] kind = "importance": size'),
+        ("size = 200", "size = 0", "size must be between 1 and"),
+        ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
+        ('kind = "importance"', 'kind = "best"', "Invalid value 'best'"),
+        ("seed = 0", "sede = 0", "unknown field `sede`"),
+        ("seed = 0", "seed = -1", "seed must be a whole number"),
+        ("l2 = 0.0 ", "l2 = -1.0 ", "l2 must be a finite number of zero or more"),
+        ('file = "shop.csv"', 'file = "missing.csv"', "missing.csv"),
+        ('label = "card_spending"', 'label = "spending"', "card_spending"),
+        ('label = "card_spending"', "", "none of bank, telephone, shop holds one"),
+        ('name = "shop"', 'name = "bank"', "Two parties are called 'bank'"),
+        ("[task]", "[task", "is not TOML"),
+        ('key = "customer"            #', "#", "customer"),
+        ('# never = ["features"]', 'never = ["everything"]', "cannot name 'everything'"),
+    ],
+)
+def test_bad_jobs_exit_3_with_one_clear_message(job: Callable[..., str], old: str, new: str, message: str) -> None:
+    done = run("fit", job(old, new))
+    assert done.returncode == 3
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_missing_job_file_exits_3() -> None:
+    done = run("fit", "nowhere.toml")
+    assert done.returncode == 3
+    assert "Cannot read the job file nowhere.toml" in done.stderr
+
+
+def test_a_refusal_exits_6_with_the_partys_reason(job: Callable[..., str]) -> None:
+    done = run("fit", job('# never = ["features"]', 'never = ["features"]'))
+    assert done.returncode == 6
+    assert "Party 'shop' did not answer AskColumns: its owner's policy never reveals features" in done.stderr
+
+
+def test_usage_errors_exit_2(job: Callable[..., str]) -> None:
+    assert run("fit").returncode == 2
+    assert run("fit", job(), "--sede", "1").returncode == 2
+    assert run("fit", job(), "--seed", "-1").returncode == 2
+    assert run("nonsense").returncode == 2
+
+
+def test_nothing_is_half_done(job: Callable[..., str], tmp_path: Path) -> None:
+    run("fit", job("size = 200", "size = 0"), "--out", str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_doctor_and_version() -> None:
+    report = json.loads(run("doctor", "--json").stdout)
+    assert {"name": "numpy", "needed_for": "core"}.items() <= next(
+        package for package in report["packages"] if package["name"] == "numpy"
+    ).items()
+    assert all(package["installed"] for package in report["packages"] if package["needed_for"] == "core")
+    assert "pandas" in run("doctor").stdout
+    assert run("version").stdout.startswith("colonnade ")
+    assert json.loads(run("version", "--json").stdout).keys() == {"colonnade", "numpy", "python"}
+
+
+@pytest.mark.parametrize("name", ["demo", "fit", "coreset", "doctor", "version"])
+def test_help_teaches(name: str) -> None:
+    done = run(name, "--help")
+    assert done.returncode == 0
+    assert "--json" in done.stdout
