@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
 
 from colonnade.cli.console import JsonFlag, results, talk
 from colonnade.data.flights import FlightData, load_flights
@@ -26,8 +27,6 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     """
     plan = Plan()
     talk().print("Reading 2013's flights out of New York, as three organisations hold them ...")
-    from threadpoolctl import threadpool_limits
-
     flights = load_flights()
     _introduce(flights)
     out.mkdir(parents=True, exist_ok=True)

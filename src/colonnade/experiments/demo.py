@@ -78,7 +78,7 @@ def cases(flights: FlightData, plan: Plan) -> list[Case]:
         Case("regression", Regression(), labelled, _regression_cost(_pooled(features), labels), plan.regression_seeds),
         Case(
             "clustering",
-            KMeans(n_clusters=8, n_starts=5),
+            KMeans(n_clusters=8),
             [Party(name, frame) for name, frame in scaled.items()],
             _clustering_cost(_pooled(scaled)),
             plan.clustering_seeds,

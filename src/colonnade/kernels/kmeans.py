@@ -183,11 +183,13 @@ def local_kmeans(
 def _fit(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     # Stop where no centre moves by more than about a thousandth of the standard deviation.
     seed = int(rng.integers(2**31))
     solver = KMeans(n_clusters, n_init=n_starts, tol=1e-6, random_state=seed)
-    with warnings.catch_warnings():
+    # One thread: the same bits on any machine, and threads that wait for each other on a busy one cost tenfold.
+    with threadpool_limits(1), warnings.catch_warnings():
         # Raised where clusters stay empty although there are enough distinct rows: some of these differ by
         # rounding only, and a centre more would gain a cost of that size.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -93,20 +93,18 @@ def figure(found: Sequence[Cell], path: Path) -> None:
 
     canvas = Figure(figsize=(11, 4.6), layout="constrained")
     for axes, task in zip(canvas.subplots(1, 2), WORDS, strict=True):
+        samples = [cell for cell in found if cell.task == task and cell.method in COLOURS]
         for method, colour in COLOURS.items():
-            mine = [cell for cell in found if (cell.task, cell.method) == (task, method)]
+            mine = [cell for cell in samples if cell.method == method]
             sent = [cell.bytes for cell in mine]
-            axes.plot(sent, [100 * c.mean_excess for c in mine], "o-", color=colour, label=f"{method}, mean")
-            axes.plot(sent, [100 * c.worst_excess for c in mine], "v:", color=colour, label=f"{method}, worst seed")
-            for cell in mine:
-                axes.annotate(
-                    f"{cell.size}", (cell.bytes, 100 * cell.mean_excess), xytext=(0, -13),
-                    textcoords="offset points", ha="center", fontsize=7, color=colour,
-                )  # fmt: skip
-        axes.set(
-            title=WORDS[task][0], xlabel="bytes sent (labels: rows in the sample)",
-            ylabel="excess cost over all rows, %", xscale="log", yscale="log",
-        )  # fmt: skip
+            axes.plot(sent, [100 * cell.mean_excess for cell in mine], "o-", color=colour, label=f"{method}, mean")
+            axes.plot(
+                sent, [100 * cell.worst_excess for cell in mine], "v:", color=colour, label=f"{method}, worst draw"
+            )
+        # A local optimum on all rows can be beaten, and a logarithm cannot show it.
+        above = all(cell.mean_excess > 0 for cell in samples)
+        axes.set(xscale="log", yscale="log" if above else "linear", title=WORDS[task][0])
+        axes.set(xlabel="bytes sent", ylabel="excess cost over all rows, %")
         axes.grid(visible=True, which="both", alpha=0.2)
         axes.legend(frameon=False, fontsize=8)
     canvas.savefig(path, dpi=140)
