@@ -8,8 +8,9 @@ coreset, in three short rounds, and learn on that. Every byte and every disclosu
 Regression(l2=0.1, fit_intercept=True)
 """
 
-from colonnade.api import Federation, Party, split_columns
+from colonnade.api import Federation
 from colonnade.coreset import Coreset
+from colonnade.data.parties import Party, split_columns
 from colonnade.errors import (
     AlignmentError,
     AssumptionWarning,

@@ -1,21 +1,20 @@
-"""The public face: parties and the federation. Validates once, then assembles the layers below."""
+"""The public face: the federation. Validates once, then assembles the layers below."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, TypeVar, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Roster, Script, Task, Transport
 from colonnade.coreset import Coreset
-from colonnade.data.tables import read_table
+from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, InputError, UnsupportedError
-from colonnade.ledger import SERVER, Ledger
+from colonnade.ledger import Ledger
+from colonnade.options import whole_number
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
-from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartySession
 from colonnade.run import Run, current_versions
 from colonnade.sampling import AnySampler
@@ -25,85 +24,6 @@ from colonnade.tasks import AnyTask
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
-
-
-class Party:
-    """An organisation and its columns.
-
-    Parameters
-    ----------
-    name : str
-        Unique in the federation.
-    data : array_like of shape (n_rows, n_columns), pandas / polars / pyarrow table, or path of a Parquet or CSV file
-        Numbers without gaps; every party holds the same rows in the same order.
-    label : str or array_like of shape (n_rows,), optional
-        At the label party: the name of the label's column, or, beside a plain array, the labels.
-    key : str, optional
-        The name of a column that identifies rows. It is no feature; only its digest is told, to check that all
-        parties that name a key hold the same rows in the same order.
-    policy : Policy, optional
-        What this party never reveals.
-
-    Examples
-    --------
-    >>> import numpy as np, colonnade as cn
-    >>> cn.Party("airline", np.eye(3), label=np.arange(3.0))
-    Party('airline', 3 rows, 3 features, label 'airline_label')
-    """
-
-    def __init__(
-        self,
-        name: str,
-        data: object,
-        *,
-        label: str | npt.ArrayLike | None = None,
-        key: str | None = None,
-        policy: Policy | None = None,
-    ) -> None:
-        if not isinstance(name, str) or not name.strip() or name == SERVER:
-            raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
-        self.name = name
-        self.table = read_table(name, data, label=label, key=key)
-        self.policy = policy or Policy()
-
-    def __repr__(self) -> str:
-        table = self.table
-        label = "" if table.label_name is None else f", label {table.label_name!r}"
-        return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} features{label})"
-
-
-def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Sequence[int]) -> list[Party]:
-    """Make parties of one matrix: the first columns to the first party, and so on; y to the last, as in the paper.
-
-    Parameters
-    ----------
-    X : array_like, shape (n_rows, n_features)
-        All features.
-    y : array_like, shape (n_rows,), or None
-        Labels.
-    widths : sequence of int
-        How many columns each party holds; they add up to n_features.
-
-    Returns
-    -------
-    list of Party
-        Named party1, party2, ...
-
-    Examples
-    --------
-    >>> import numpy as np, colonnade as cn
-    >>> [party.name for party in cn.split_columns(np.eye(6), np.ones(6), [2, 2, 2])]
-    ['party1', 'party2', 'party3']
-    """
-    matrix = np.asarray(X)
-    if matrix.ndim != 2 or sum(widths) != matrix.shape[1] or not widths or min(widths) < 1:
-        raise InputError(
-            f"widths {list(widths)} must be positive and add up to the columns of X, whose shape is {matrix.shape}. "
-            "Pass one width a party."
-        )
-    blocks = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
-    last = len(blocks) - 1
-    return [Party(f"party{i + 1}", block, label=y if i == last else None) for i, block in enumerate(blocks)]
 
 
 class Federation:
@@ -168,7 +88,8 @@ class Federation:
         >>> federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5)).ledger.units
         41
         """
-        self._check(task, seed, sampler=sampler)
+        self._check(task, sampler=sampler)
+        seed = _seed(seed)
         return self._run(task, sampler, None, seed, self._draw(task, sampler, seed))
 
     def fit(
@@ -215,7 +136,8 @@ class Federation:
                 "fit needs a sampler or a coreset, and not both. "
                 "Pass for instance sampler=ImportanceSampling(size=2000), or coreset=run.coreset."
             )
-        self._check(task, seed, sampler=sampler, coreset=coreset, solver=solver)
+        self._check(task, sampler=sampler, coreset=coreset, solver=solver)
+        seed = _seed(seed)
         return self._run(task, sampler, solver, seed, self._learn(task, source, solver, seed))
 
     def _draw(self, task: Task[object], source: AnySampler | Coreset, seed: int) -> Script[tuple[Coreset, None]]:
@@ -251,7 +173,6 @@ class Federation:
     def _check(
         self,
         task: Task[object],
-        seed: int,
         *,
         sampler: object = None,
         coreset: object = None,
@@ -261,8 +182,6 @@ class Federation:
         _check_kind("sampler", sampler, AnySampler | None)
         _check_kind("coreset", coreset, Coreset | None)
         _check_kind("solver", solver, AnySolver | None)
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise InputError(f"seed must be a whole number of zero or more, got {seed!r}. Pass for instance seed=0.")
         task.check(self.roster)
         if isinstance(coreset, Coreset) and coreset.n_rows != self.roster.n_rows:
             raise AlignmentError(
@@ -273,6 +192,10 @@ class Federation:
     def __repr__(self) -> str:
         roster = self.roster
         return f"Federation({', '.join(roster.names)}; {roster.n_rows} rows, {len(roster.feature_names)} features)"
+
+
+def _seed(seed: int) -> int:
+    return whole_number("seed", seed, least=0, example="Pass for instance seed=0.")
 
 
 # Two streams of one seed: the solver's draws do not depend on how the coreset came about.

@@ -6,7 +6,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
-from colonnade.api import Federation, Party
+from colonnade.api import Federation
+from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.api import Federation, Party
+from colonnade.api import Federation
 from colonnade.data.flights import FlightData
+from colonnade.data.parties import Party
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.linear import weighted_triangle

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
@@ -15,7 +16,7 @@ from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.sampling.rules import AnyRule
-from colonnade.sampling.size import check_size
+from colonnade.sampling.shared import sample_size
 from colonnade.sampling.summing import DRAWN, sum_in_the_clear
 
 SCORED = "scored"
@@ -77,7 +78,7 @@ class ImportanceSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="imp
     size: int
 
     def __post_init__(self) -> None:
-        check_size(self.size)
+        force_setattr(self, "size", sample_size(self.size))
 
     def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
         """Play Algorithm 1 with the scores summed in the clear."""

@@ -8,16 +8,17 @@ from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, ScoreRule, Script
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import draw_evenly
 from colonnade.ledger import SERVER
-from colonnade.messages import Message, Reveals, sendable_rows
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
+from colonnade.options import whole_number
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.sampling.size import check_size
 
 
 class Ready(Message, frozen=True):
@@ -52,6 +53,12 @@ class UseRows(Message, frozen=True):
     rows: Annotated[Rows, Reveals.ROW_IDS]
 
 
+def sample_size(size: int) -> int:
+    """Require a number of rows that can be drawn and sent."""
+    example = "A few thousand rows are usual: size=2000. AllRows() takes each row once."
+    return whole_number("size", size, least=1, most=MAX_NUMBERS, example=example)
+
+
 class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="uniform", forbid_unknown_fields=True):
     """Draw rows evenly with replacement, weight n / m: the baseline. Only a seed travels.
 
@@ -72,7 +79,7 @@ class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="unifor
     size: int
 
     def __post_init__(self) -> None:
-        check_size(self.size)
+        force_setattr(self, "size", sample_size(self.size))
 
     def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
         """Share a seed, and draw from it here as the parties do there."""

@@ -4,11 +4,13 @@ from typing import ClassVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import weighted_kmeans
+from colonnade.options import whole_number
 from colonnade.sampling.clustering import ClusteringScores
 
 
@@ -40,11 +42,11 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
     Examples
     --------
     >>> import numpy as np, colonnade as cn
-    >>> X = np.repeat([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], 50, axis=0)
+    >>> X = np.repeat([[1.0, 1.0], [9.0, 1.0], [1.0, 9.0]], 50, axis=0)
     >>> federation = cn.Federation(cn.split_columns(X, None, [1, 1]))
     >>> run = federation.fit(cn.KMeans(n_clusters=3), sampler=cn.ImportanceSampling(size=60))
     >>> sorted(run.model.cluster_centers_.round(9).tolist())
-    [[0.0, 0.0], [0.0, 10.0], [10.0, 0.0]]
+    [[1.0, 1.0], [1.0, 9.0], [9.0, 1.0]]
     """
 
     n_clusters: int
@@ -54,9 +56,7 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
 
     def __post_init__(self) -> None:
         for name in ("n_clusters", "n_starts"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} must be a whole number of 1 or more, got {value!r}. Pass for instance 10.")
+            force_setattr(self, name, whole_number(name, getattr(self, name), least=1, example="Pass for instance 10."))
 
     def check(self, roster: Roster) -> None:
         """Require enough rows for the clusters, and something to cluster by."""

@@ -1,15 +1,16 @@
 """Linear regression with an l2 penalty (the paper's VRLR)."""
 
-import math
 from typing import ClassVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.linear import ridge
+from colonnade.options import flag, non_negative_number
 from colonnade.sampling.leverage import LeverageScores
 
 
@@ -60,8 +61,8 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     needs_label: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.l2, int | float) and math.isfinite(self.l2) and self.l2 >= 0):
-            raise InputError(f"l2 must be a finite number of zero or more, got {self.l2!r}. Pass for instance l2=0.1.")
+        force_setattr(self, "l2", non_negative_number("l2", self.l2, example="Pass for instance l2=0.1."))
+        flag("fit_intercept", self.fit_intercept)
 
     def check(self, roster: Roster) -> None:
         """Require a label and something to predict it from."""

@@ -74,7 +74,7 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
     [
         ("size = 200", "sise = 200", "unknown field `sise`"),
         ("size = 200", "sise = 200", '[sampler] kind = "importance": size'),
-        ("size = 200", "size = 0", "size must be between 1 and"),
+        ("size = 200", "size = 0", "size must be a whole number from 1 to"),
         ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
         ('kind = "importance"', 'kind = "best"', "Invalid value 'best'"),
         ("seed = 0", "sede = 0", "unknown field `sede`"),

@@ -1,0 +1,90 @@
+"""Who takes part: an organisation with its columns and its policy."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.data.tables import read_table
+from colonnade.errors import InputError
+from colonnade.ledger import SERVER
+from colonnade.protocol.policy import Policy
+
+
+class Party:
+    """An organisation and its columns.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the federation.
+    data : array_like of shape (n_rows, n_columns), pandas / polars / pyarrow table, or path of a Parquet or CSV file
+        Numbers without gaps; every party holds the same rows in the same order.
+    label : str or array_like of shape (n_rows,), optional
+        At the label party: the name of the label's column, or, beside a plain array, the labels.
+    key : str, optional
+        The name of a column that identifies rows. It is no feature; only its digest is told, to check that all
+        parties that name a key hold the same rows in the same order.
+    policy : Policy, optional
+        What this party never reveals.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> cn.Party("airline", np.eye(3), label=np.arange(3.0))
+    Party('airline', 3 rows, 3 features, label 'airline_label')
+    """
+
+    def __init__(
+        self,
+        name: str,
+        data: object,
+        *,
+        label: str | npt.ArrayLike | None = None,
+        key: str | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not name.strip() or name == SERVER:
+            raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
+        self.name = name
+        self.table = read_table(name, data, label=label, key=key)
+        self.policy = policy or Policy()
+
+    def __repr__(self) -> str:
+        table = self.table
+        label = "" if table.label_name is None else f", label {table.label_name!r}"
+        return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} features{label})"
+
+
+def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Sequence[int]) -> list[Party]:
+    """Make parties of one matrix: the first columns to the first party, and so on; y to the last, as in the paper.
+
+    Parameters
+    ----------
+    X : array_like, shape (n_rows, n_features)
+        All features.
+    y : array_like, shape (n_rows,), or None
+        Labels.
+    widths : sequence of int
+        How many columns each party holds; they add up to n_features.
+
+    Returns
+    -------
+    list of Party
+        Named party1, party2, ...
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> [party.name for party in cn.split_columns(np.eye(6), np.ones(6), [2, 2, 2])]
+    ['party1', 'party2', 'party3']
+    """
+    matrix = np.asarray(X)
+    if matrix.ndim != 2 or sum(widths) != matrix.shape[1] or not widths or min(widths) < 1:
+        raise InputError(
+            f"widths {list(widths)} must be positive and add up to the columns of X, whose shape is {matrix.shape}. "
+            "Pass one width a party."
+        )
+    blocks = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
+    last = len(blocks) - 1
+    return [Party(f"party{i + 1}", block, label=y if i == last else None) for i, block in enumerate(blocks)]

@@ -1,0 +1,54 @@
+"""Checks that options share: a value comes back as plain Python, or there is an error that names the option."""
+
+import math
+import operator
+from typing import Any
+
+from colonnade.errors import InputError
+
+
+def whole_number(name: str, value: Any, *, least: int, most: int | None = None, example: str) -> int:
+    """Require an integer (NumPy's count too) between two bounds.
+
+    Parameters
+    ----------
+    name : str
+        The option, for the error.
+    value : object
+        What the caller gave.
+    least, most : int
+        The bounds; `most` may be None.
+    example : str
+        What the error advises.
+
+    Returns
+    -------
+    int
+        The value.
+    """
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or (most is not None and number > most):
+        bounds = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
+        raise InputError(f"{name} must be a whole number {bounds}, got {value!r}. {example}")
+    return number
+
+
+def non_negative_number(name: str, value: Any, *, example: str) -> float:
+    """Require a finite number of zero or more; the parameters are those of `whole_number`."""
+    try:
+        number = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise InputError(f"{name} must be a finite number of zero or more, got {value!r}. {example}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """Require True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, got {value!r}. Pass one of the two.")
+    return value
