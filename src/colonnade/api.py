@@ -88,7 +88,8 @@ class Federation:
         >>> federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5)).ledger.units
         41
         """
-        self._check(task, sampler=sampler)
+        _check_kind("sampler", sampler, AnySampler)
+        self._check(task)
         seed = _seed(seed)
         return self._run(task, sampler, None, seed, self._draw(task, sampler, seed))
 

@@ -206,6 +206,12 @@ def test_wrong_kinds_of_arguments(options: dict[str, Any], message: str) -> None
         federation().fit(arguments.pop("task"), **arguments)
 
 
+@pytest.mark.parametrize("sampler", [None, 100, cn.ImportanceSampling])
+def test_a_coreset_needs_a_sampler(sampler: Any) -> None:
+    with pytest.raises(cn.UnsupportedError, match="is not a sampler"):
+        federation().coreset(cn.Regression(), sampler)
+
+
 @pytest.mark.parametrize("l2", [-0.1, np.nan, np.inf, "much"])
 def test_penalties_must_be_finite_and_not_negative(l2: Any) -> None:
     with pytest.raises(cn.InputError, match="l2 must be a finite number of zero or more"):
