@@ -21,7 +21,7 @@ check: $(READY)  ## lint, format, types, layers, docs snippets
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/docs
 
-bench: $(READY)  ## the benchmarks whose numbers the docs quote
+bench: $(READY)  ## time the scores against QR and the bare arithmetic
 	$(BIN)/python benchmarks/scores.py
 
 lock: $(READY)  ## refresh requirements.lock (needs uv)

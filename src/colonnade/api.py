@@ -1,5 +1,6 @@
 """The public face: the federation. Validates once, then assembles the layers below."""
 
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, TypeVar, get_args
@@ -221,4 +222,5 @@ def _check_parties(parties: list[Party]) -> None:
 def _check_kind(role: str, value: object, kinds: Any) -> None:
     if not isinstance(value, kinds):
         choices = " | ".join(kind.__name__ for kind in get_args(kinds) or (kinds,) if kind is not type(None))
-        raise UnsupportedError(f"{value!r} is not a {role}. Pass one of: {choices}.")
+        # Shortened: the value may be somebody's table.
+        raise UnsupportedError(f"{reprlib.repr(value)} is not a {role}. Pass one of: {choices}.")

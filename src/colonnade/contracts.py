@@ -1,6 +1,5 @@
 """The contracts: the only things that are pluggable, and the types that pass between them."""
 
-from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,11 +108,11 @@ class Roster:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """All feature names in the parties' order; one that several parties use is written party.name."""
-        uses = Counter(name for card in self.cards for name in card.feature_names)
-        return tuple(
-            name if uses[name] == 1 else f"{card.name}.{name}" for card in self.cards for name in card.feature_names
-        )
+        """All feature names in the parties' order; if two parties use one name, every name is written party.name."""
+        plain = tuple(name for card in self.cards for name in card.feature_names)
+        if len(set(plain)) == len(plain):
+            return plain
+        return tuple(f"{card.name}.{name}" for card in self.cards for name in card.feature_names)
 
     @cached_property
     def parts(self) -> dict[str, slice]:

@@ -47,6 +47,8 @@ class Coreset:
     total: float | None = None
 
     def __post_init__(self) -> None:
+        if np.asarray(self.rows).dtype.kind not in "iu":
+            raise InputError(f"Coreset rows must be whole numbers, got {np.asarray(self.rows).dtype}. Pass row ids.")
         rows, weights = _owned(self.rows, np.int64), _owned(self.weights, np.float64)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "weights", weights)

@@ -4,6 +4,8 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 from colonnade.errors import InputError
 
 
@@ -49,6 +51,6 @@ def non_negative_number(name: str, value: Any, *, example: str) -> float:
 
 def flag(name: str, value: Any) -> bool:
     """Require True or False."""
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}. Pass one of the two.")
-    return value
+    return bool(value)

@@ -99,10 +99,7 @@ class Run(Generic[M]):
         Path
             The folder.
         """
-        path = Path(path)
-        if path.exists() and not (path / RECORD).is_file() and (path.is_file() or any(path.iterdir())):
-            raise InputError(f"{path} exists and is not a saved run. Choose a new folder.")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = check_destination(path)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as scratch:
             fresh, stale = Path(scratch) / "fresh", Path(scratch) / "stale"
             fresh.mkdir()
@@ -133,7 +130,7 @@ class Run(Generic[M]):
             record = _decode((path / RECORD).read_bytes(), path)
             rows, weights = _read_coreset(path / CORESET)
             ledger = Ledger.from_json((path / LEDGER).read_text())
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
             raise InputError(f"{path} is not a readable run: {error}. Pass a folder that Run.save wrote.") from error
         coreset = Coreset(rows, weights, record.n_rows, record.total_weight, record.drawn_by, record.total)
         return cls(
@@ -192,6 +189,30 @@ def _record(run: Run[Any]) -> _Record:
 def current_versions() -> dict[str, str]:
     """Name the versions that decide a run's bits."""
     return {"colonnade": version("colonnade"), "numpy": np.__version__, "python": platform.python_version()}
+
+
+def check_destination(path: str | Path) -> Path:
+    """Require a folder a run can be saved to: a new or empty one, or one that holds a run, where we may write.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the run shall go; folders above it are made.
+
+    Returns
+    -------
+    Path
+        The same.
+    """
+    path = Path(path)
+    try:
+        if path.exists() and not (path / RECORD).is_file() and (path.is_file() or any(path.iterdir())):
+            raise InputError(f"{path} exists and is not a saved run. Choose a new folder.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise InputError(f"A run cannot be saved to {path}: {error}. Choose a folder you may write to.") from error
+    return path
 
 
 def _encode(record: _Record) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 import colonnade
 
 PROJECT = Path(__file__).parents[2]
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+PAGES = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(colonnade.__path__, "colonnade."))
 
 
@@ -34,6 +34,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
         if not target.startswith(("http", "mailto")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"

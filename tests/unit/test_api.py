@@ -26,7 +26,7 @@ def federation() -> cn.Federation:
 def test_named_columns_survive_into_the_model(convert: Any) -> None:
     parties = [cn.Party("airline", convert(FLIGHTS), label="delay"), cn.Party("weather", convert(WEATHER))]
     run = cn.Federation(parties).fit(cn.Regression(), sampler=cn.AllRows())
-    assert run.model.feature_names_in_ == ("distance", "airline.hour", "temp", "weather.hour")
+    assert run.model.feature_names_in_ == ("airline.distance", "airline.hour", "weather.temp", "weather.hour")
     X = np.column_stack([FLIGHTS[["distance", "hour"]], WEATHER, np.ones(60)])
     best = np.linalg.lstsq(X, FLIGHTS["delay"].to_numpy(), rcond=None)[0]
     np.testing.assert_allclose([*run.model.coef_, run.model.intercept_], best, rtol=1e-9)
@@ -152,6 +152,23 @@ def test_duplicate_reserved_and_empty_names() -> None:
             cn.Party(name, WEATHER)
     with pytest.raises(cn.InputError, match="at least one party"):
         cn.Federation([])
+
+
+def test_a_policy_is_a_policy() -> None:
+    with pytest.raises(cn.InputError, match=r"Party 'weather': 'features' is not a policy\. Pass for instance Policy"):
+        cn.Party("weather", WEATHER, policy="features")  # type: ignore[arg-type]
+
+
+def test_errors_do_not_print_tables() -> None:
+    with pytest.raises(cn.UnsupportedError) as caught:
+        cn.Federation([("airline", np.full((50, 50), 123456.0))])  # type: ignore[list-item]
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("widths", [2, np.array([2, 2])])
+def test_widths_are_a_list(widths: Any) -> None:
+    with pytest.raises(cn.InputError, match="widths must be a list"):
+        cn.split_columns(np.ones((5, 4)), None, widths)
 
 
 @pytest.mark.parametrize("widths", [[2, 1], [4, 0], [], [5, -1], [2, 2, 1]])

@@ -16,7 +16,8 @@ def make(
     ("change", "message"),
     [
         ({"rows": [0, 1]}, "as many rows as weights"),
-        ({"rows": [], "weights": []}, "at least one"),
+        ({"rows": np.array([], dtype=int), "weights": []}, "at least one"),
+        ({"rows": [0.0, 1.0, 1.5]}, "whole numbers, got float64"),
         ({"rows": [[0, 1, 1]], "weights": [[1.0, 1.0, 1.0]]}, "1-D arrays"),
         ({"rows": [0, 1, 3]}, r"within 0\.\.2"),
         ({"rows": [-1, 1, 1]}, r"within 0\.\.2"),

@@ -25,6 +25,10 @@ def test_numpys_numbers_are_numbers(l2: Any) -> None:
     assert cn.Regression(l2=l2) == cn.Regression(l2=1.0)
 
 
+def test_numpys_booleans_are_flags() -> None:
+    assert cn.Regression(fit_intercept=np.False_).fit_intercept is False  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("fit_intercept", ["no", 1, None])
 def test_a_flag_is_true_or_false(fit_intercept: Any) -> None:
     with pytest.raises(cn.InputError, match="fit_intercept must be True or False, got"):

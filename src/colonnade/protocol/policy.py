@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from colonnade.errors import InputError
-from colonnade.messages import Message, Reveals
+from colonnade.messages import UNCOUNTED, Message, Reveals
 
 
 class Policy:
@@ -23,7 +23,7 @@ class Policy:
 
     def __init__(self, never: Iterable[str] = ()) -> None:
         names = [never] if isinstance(never, str) else list(never)
-        choices = [str(kind) for kind in Reveals if kind is not Reveals.NOTHING]
+        choices = [str(kind) for kind in Reveals if kind not in UNCOUNTED]
         if unknown := [name for name in names if name not in choices]:
             raise InputError(f"A policy cannot name {unknown[0]!r}. Choose among: {', '.join(choices)}.")
         self.never = frozenset(Reveals(name) for name in names)

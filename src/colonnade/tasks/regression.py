@@ -62,7 +62,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
 
     def __post_init__(self) -> None:
         force_setattr(self, "l2", non_negative_number("l2", self.l2, example="Pass for instance l2=0.1."))
-        flag("fit_intercept", self.fit_intercept)
+        force_setattr(self, "fit_intercept", flag("fit_intercept", self.fit_intercept))
 
     def check(self, roster: Roster) -> None:
         """Require a label and something to predict it from."""

@@ -121,6 +121,22 @@ def test_nothing_is_half_done(job: Callable[..., str], tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_where_to_save_is_checked_before_the_work(job: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    for out, message in ((tmp_path, "is not a saved run"), (tmp_path / "thesis.txt" / "run", "cannot be saved")):
+        done = run("fit", job(), "--out", str(out))
+        assert done.returncode == 3
+        assert message in done.stderr
+        assert done.stdout == ""
+
+
+def test_one_bracket_too_few(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(
+        '[task]\nkind = "kmeans"\nn_clusters = 2\n[sampler]\nkind = "all"\n[party]\nname = "a"'
+    )
+    assert "Write [[party]], with two brackets" in run("fit", str(tmp_path / "job.toml")).stderr
+
+
 def test_doctor_and_version() -> None:
     report = json.loads(run("doctor", "--json").stdout)
     assert {"name": "numpy", "needed_for": "core"}.items() <= next(

@@ -120,12 +120,17 @@ def test_column_labels_that_are_not_text_become_text() -> None:
     assert (table.feature_names, table.label_name) == (("0",), "1")
 
 
-def test_a_pandas_index_is_no_feature_but_can_be_the_key() -> None:
+def test_a_pandas_index_is_no_column() -> None:
     frame = pd.DataFrame(COLUMNS).set_index("id")
     assert read_table("bank", frame).feature_names == ("age", "cars", "owner")
-    by_index, by_column = read_table("bank", frame, key="id"), read_table("bank", pd.DataFrame(COLUMNS), key="id")
-    assert by_index.key_digest == by_column.key_digest
-    assert by_index.feature_names == by_column.feature_names
+    assert_says(refusal(frame, key="id"), "no key column 'id'")
+    assert read_table("bank", frame.reset_index(), key="id").key_digest is not None
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_without_commas(tmp_path: Path, separator: str) -> None:
+    pd.DataFrame(COLUMNS).to_csv(tmp_path / "table.csv", sep=separator, index=False)
+    assert_says(refusal(tmp_path / "table.csv"), "'bank'", "table.csv", "semicolons or tabs", "Write it with commas")
 
 
 def test_a_label_party_may_hold_nothing_else() -> None:
@@ -378,7 +383,7 @@ def test_the_label_of_a_named_table_is_a_name(label: object) -> None:
 
 @pytest.mark.parametrize("names", [{"label": "y"}, {"key": "id"}])
 def test_an_array_has_no_names(names: dict[str, str]) -> None:
-    assert_says(refusal(VALUES, **names), "'bank'", "no column names", "Pass the label as a 1-D array")
+    assert_says(refusal(VALUES, **names), "'bank'", "no column names", "Pass a named table")
 
 
 def test_a_label_of_another_length() -> None:

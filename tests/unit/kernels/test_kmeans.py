@@ -150,7 +150,7 @@ class TestWeightedKMeans:
     def test_too_few_distinct_rows_are_refused(self) -> None:
         X = np.repeat(np.eye(3), 5, axis=0)
         weights = np.where(X[:, 0] == 1, 0.0, 1.0)
-        with pytest.raises(InputError, match=r"only 2 distinct rows .* larger size or at most 2 clusters"):
+        with pytest.raises(InputError, match=r"only 2 distinct rows .* larger size, or at most 2 clusters"):
             weighted_kmeans(X, weights, 3, 1, np.random.default_rng(0))
 
     def test_rows_that_differ_by_rounding_only_give_no_warning(self) -> None:
