@@ -1,6 +1,7 @@
 """The public face: the federation. Validates once, then assembles the layers below."""
 
 import reprlib
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, TypeVar, get_args
@@ -11,7 +12,7 @@ from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Roster, Script, Task, Transport
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.errors import AlignmentError, InputError, UnsupportedError
+from colonnade.errors import AlignmentError, AssumptionWarning, InputError, UnsupportedError
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.protocol.conductor import Conductor, RoundListener
@@ -190,6 +191,8 @@ class Federation:
                 f"The coreset was made of {coreset.n_rows} rows; these parties hold {self.roster.n_rows}. "
                 "Use it with the parties it came from."
             )
+        if isinstance(coreset, Coreset):
+            _warn_of_other_task(task, coreset)
 
     def __repr__(self) -> str:
         roster = self.roster
@@ -217,6 +220,17 @@ def _check_parties(parties: list[Party]) -> None:
     names = [party.name for party in parties]
     if duplicates := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Two parties are called {duplicates[0]!r}. Give each its own name.")
+
+
+def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:
+    needed = type(task.score_rule()).__name__
+    if coreset.rule not in (None, needed):
+        warnings.warn(
+            f"The coreset was drawn by {coreset.rule}; {type(task).__name__} needs {needed}, and on this coreset "
+            "there is no guarantee for it. Draw a coreset for this task.",
+            AssumptionWarning,
+            stacklevel=4,
+        )
 
 
 def _check_kind(role: str, value: object, kinds: Any) -> None:

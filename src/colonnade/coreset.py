@@ -28,6 +28,8 @@ class Coreset:
         The weight of *all* rows: the n that multiplies a penalty.
     sampler : str
         What drew the rows.
+    rule : str or None
+        The kind of scores they were drawn by, if by scores.
     total : float or None
         G, the sum of all parties' scores, where rows were drawn by scores.
 
@@ -44,6 +46,7 @@ class Coreset:
     n_rows: int
     total_weight: float
     sampler: str = "given"
+    rule: str | None = None
     total: float | None = None
 
     def __post_init__(self) -> None:

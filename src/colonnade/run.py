@@ -132,7 +132,7 @@ class Run(Generic[M]):
             ledger = Ledger.from_json((path / LEDGER).read_text())
         except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
             raise InputError(f"{path} is not a readable run: {error}. Pass a folder that Run.save wrote.") from error
-        coreset = Coreset(rows, weights, record.n_rows, record.total_weight, record.drawn_by, record.total)
+        coreset = Coreset(rows, weights, record.n_rows, record.total_weight, record.drawn_by, record.rule, record.total)
         return cls(
             record.task,
             record.sampler,
@@ -157,6 +157,7 @@ class _Record(msgspec.Struct):
     n_rows: int
     total_weight: float
     drawn_by: str
+    rule: str | None
     total: float | None
     model: AnyModel | None
     seconds: float
@@ -179,6 +180,7 @@ def _record(run: Run[Any]) -> _Record:
         coreset.n_rows,
         coreset.total_weight,
         coreset.sampler,
+        coreset.rule,
         coreset.total,
         run.model,
         run.seconds,

@@ -1,6 +1,6 @@
 """Who takes part: an organisation with its columns and its policy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,7 @@ class Party:
         return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} features{label})"
 
 
-def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Sequence[int]) -> list[Party]:
+def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Iterable[int]) -> list[Party]:
     """Make parties of one matrix: the first columns to the first party, and so on; y to the last, as in the paper.
 
     Parameters
@@ -67,7 +67,7 @@ def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Sequence[in
         All features.
     y : array_like, shape (n_rows,), or None
         Labels.
-    widths : sequence of int
+    widths : iterable of int
         How many columns each party holds; they add up to n_features.
 
     Returns
@@ -82,11 +82,12 @@ def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Sequence[in
     ['party1', 'party2', 'party3']
     """
     matrix = np.asarray(X)
-    if not isinstance(widths, Sequence):
+    if not isinstance(widths, Iterable):
         raise InputError(f"widths must be a list with one number of columns a party, got {widths!r}. Pass [3, 2].")
+    widths = list(widths)
     if matrix.ndim != 2 or sum(widths) != matrix.shape[1] or not widths or min(widths) < 1:
         raise InputError(
-            f"widths {list(widths)} must be positive and add up to the columns of X, whose shape is {matrix.shape}. "
+            f"widths {widths} must be positive and add up to the columns of X, whose shape is {matrix.shape}. "
             "Pass one width a party."
         )
     blocks = np.split(matrix, np.cumsum(widths)[:-1], axis=1)

@@ -121,14 +121,8 @@ def importance_sampling(
 
     scores = yield from sum_scores(roster, rows)
     weights = total / (size * scores)
-    return Coreset(
-        rows,
-        weights,
-        roster.n_rows,
-        float(roster.n_rows),
-        f"ImportanceSampling(size={size}) by {rule}",
-        total,
-    )
+    n = roster.n_rows
+    return Coreset(rows, weights, n, float(n), f"ImportanceSampling(size={size})", type(rule).__name__, total)
 
 
 def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
