@@ -59,6 +59,8 @@ class Federation:
         transport: Callable[[Mapping[str, PartySession]], Transport] = InProcess,
         on_round: RoundListener = lambda _phase, _number: None,
     ) -> None:
+        if isinstance(parties, Party):
+            raise InputError("A federation needs a list of parties. Pass [party].")
         parties = list(parties)
         _check_parties(parties)
         sessions = {party.name: party_session(party.table, party.policy) for party in parties}
@@ -139,7 +141,8 @@ class Federation:
                 "fit needs a sampler or a coreset, and not both. "
                 "Pass for instance sampler=ImportanceSampling(size=2000), or coreset=run.coreset."
             )
-        self._check(task, sampler=sampler, coreset=coreset, solver=solver)
+        _check_kind("solver", solver, AnySolver)
+        self._check(task, sampler=sampler, coreset=coreset)
         seed = _seed(seed)
         return self._run(task, sampler, solver, seed, self._learn(task, source, solver, seed))
 
@@ -179,12 +182,10 @@ class Federation:
         *,
         sampler: object = None,
         coreset: object = None,
-        solver: object = None,
     ) -> None:
         _check_kind("task", task, AnyTask)
         _check_kind("sampler", sampler, AnySampler | None)
         _check_kind("coreset", coreset, Coreset | None)
-        _check_kind("solver", solver, AnySolver | None)
         task.check(self.roster)
         if isinstance(coreset, Coreset) and coreset.n_rows != self.roster.n_rows:
             raise AlignmentError(

@@ -1,5 +1,6 @@
 """The contracts: the only things that are pluggable, and the types that pass between them."""
 
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,11 +109,12 @@ class Roster:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """All feature names in the parties' order; if two parties use one name, every name is written party.name."""
-        plain = tuple(name for card in self.cards for name in card.feature_names)
-        if len(set(plain)) == len(plain):
-            return plain
-        return tuple(f"{card.name}.{name}" for card in self.cards for name in card.feature_names)
+        """All feature names in the parties' order; one that several parties use is written party.name."""
+        uses = Counter(name for card in self.cards for name in card.feature_names)
+        pairs = [(card.name, name) for card in self.cards for name in card.feature_names]
+        names = tuple(name if uses[name] == 1 else f"{party}.{name}" for party, name in pairs)
+        # Where that makes a new clash, all are written out.
+        return names if len(set(names)) == len(names) else tuple(f"{party}.{name}" for party, name in pairs)
 
     @cached_property
     def parts(self) -> dict[str, slice]:

@@ -60,7 +60,7 @@ class Coreset:
                 f"A coreset needs as many rows as weights, and at least one: got shapes {rows.shape} and "
                 f"{weights.shape}. Pass two 1-D arrays of one length."
             )
-        if rows[0] < 0 or rows[-1] >= self.n_rows or np.any(np.diff(rows) < 0):
+        if rows[0] < 0 or rows[-1] >= self.n_rows or np.any(rows[1:] < rows[:-1]):
             raise InputError(
                 f"Coreset rows must ascend within 0..{self.n_rows - 1}: got {rows.min()}..{rows.max()}. "
                 "Sort the rows (and the weights with them) and check n_rows."

@@ -1,6 +1,6 @@
 """The ledger: every message sent, what it weighed and what it revealed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -113,13 +113,16 @@ class Ledger:
         header = ("phase", "round", "message", "from", "to", "units", "bytes", "reveals")
         lines = [_line(group) for group in self._rounds()]
         total = ("total", "", "", "", "", f"{self.units:,}", f"{self.bytes:,}", "")
-        return _aligned([header, *lines, total])
+        return aligned([header, *lines, total], numbers={5, 6})
 
     def _rounds(self) -> list[list[Entry]]:
-        groups: dict[tuple[str, int, str, bool], list[Entry]] = {}
+        groups: dict[tuple[int, str, bool], list[Entry]] = {}
+        exchange, answered = 0, False
         for entry in self:
-            key = (entry.phase, entry.round, entry.kind, entry.sender == SERVER)
-            groups.setdefault(key, []).append(entry)
+            asks = entry.sender == SERVER
+            exchange += asks and answered  # a request after a reply opens a round
+            answered = not asks
+            groups.setdefault((exchange, entry.kind, asks), []).append(entry)
         return list(groups.values())
 
     def _sums(self, key: Callable[[Entry], str]) -> dict[str, Totals]:
@@ -147,15 +150,28 @@ def _line(group: list[Entry]) -> tuple[str, ...]:
 
 
 def _ends(names: list[str]) -> str:
-    return names[0] if len(set(names)) == 1 else f"{len(names)} parties"
+    return names[0] if len(set(names)) == 1 else f"{len(set(names))} parties"
 
 
-def _aligned(table: list[tuple[str, ...]]) -> str:
+def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
+    """Lay out lines of cells in columns.
+
+    Parameters
+    ----------
+    table : sequence of sequences of str
+        All lines of one length.
+    numbers : container of int
+        Which columns stand to the right.
+
+    Returns
+    -------
+    str
+        One line a line, two blanks between columns.
+    """
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    numeric = {5, 6}
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if i in numeric else cell.ljust(width)
+            cell.rjust(width) if i in numbers else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in table

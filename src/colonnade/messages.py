@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
 
-# The largest message either side will encode or decode, and so the most numbers one can carry.
+# The largest message either side will encode or decode, and so the most numbers one can carry beside its header.
 MAX_MESSAGE_BYTES = 1 << 30
-MAX_NUMBERS = MAX_MESSAGE_BYTES // 8
+MAX_NUMBERS = (MAX_MESSAGE_BYTES - (1 << 16)) // 8
+# Larger magnitudes, or smaller ones, leave float64's range when squared: no honest side sends them.
+MAX_MAGNITUDE, MIN_MAGNITUDE = 1e100, 1e-100
 
 
 class Reveals(StrEnum):

@@ -8,6 +8,8 @@ import numpy as np
 
 from colonnade.errors import InputError
 
+LARGEST = 1e100  # so that its square, times the number of rows, is a float64
+
 
 def whole_number(name: str, value: Any, *, least: int, most: int | None = None, example: str) -> int:
     """Require an integer (NumPy's count too) between two bounds.
@@ -39,13 +41,13 @@ def whole_number(name: str, value: Any, *, least: int, most: int | None = None, 
 
 
 def non_negative_number(name: str, value: Any, *, example: str) -> float:
-    """Require a finite number of zero or more; the parameters are those of `whole_number`."""
+    """Require a number of zero or more that is not astronomical; the parameters are those of `whole_number`."""
     try:
         number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not (math.isfinite(number) and number >= 0):
-        raise InputError(f"{name} must be a finite number of zero or more, got {value!r}. {example}")
+    if not 0 <= number <= LARGEST:
+        raise InputError(f"{name} must be a number from 0 to {LARGEST:g}, got {value!r}. {example}")
     return number
 
 

@@ -100,15 +100,12 @@ class Run(Generic[M]):
             The folder.
         """
         path = check_destination(path)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as scratch:
-            fresh, stale = Path(scratch) / "fresh", Path(scratch) / "stale"
-            fresh.mkdir()
-            (fresh / RECORD).write_bytes(msgspec.json.format(_encode(_record(self)), indent=2))
-            (fresh / LEDGER).write_text(self.ledger.to_json())
-            _write_coreset(fresh / CORESET, self.coreset)
-            if path.exists():
-                path.rename(stale)
-            fresh.rename(path)
+        try:
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as scratch:
+                _write(Path(scratch) / "fresh", self)
+                _put_in_place(Path(scratch) / "fresh", path, Path(scratch) / "stale")
+        except OSError as error:
+            raise InputError(f"The run could not be saved to {path}: {error}. Choose another folder.") from error
         return path
 
     @classmethod
@@ -127,24 +124,11 @@ class Run(Generic[M]):
         """
         path = Path(path)
         try:
-            record = _decode((path / RECORD).read_bytes(), path)
-            rows, weights = _read_coreset(path / CORESET)
-            ledger = Ledger.from_json((path / LEDGER).read_text())
-        except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+            return _read(path)
+        except InputError:
+            raise
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is not a readable run: {error}. Pass a folder that Run.save wrote.") from error
-        coreset = Coreset(rows, weights, record.n_rows, record.total_weight, record.drawn_by, record.rule, record.total)
-        return cls(
-            record.task,
-            record.sampler,
-            record.solver,
-            record.seed,
-            Roster(record.parties),
-            coreset,
-            record.model,  # type: ignore[arg-type]  # which model it is, only the file knows
-            ledger,
-            record.seconds,
-            record.versions,
-        )
 
 
 class _Record(msgspec.Struct):
@@ -188,6 +172,45 @@ def _record(run: Run[Any]) -> _Record:
     )
 
 
+def _write(folder: Path, run: Run[Any]) -> None:
+    folder.mkdir()
+    (folder / RECORD).write_bytes(msgspec.json.format(_encode(_record(run)), indent=2))
+    (folder / LEDGER).write_text(run.ledger.to_json(), encoding="utf-8")
+    _write_coreset(folder / CORESET, run.coreset)
+
+
+def _put_in_place(fresh: Path, path: Path, stale: Path) -> None:
+    if path.exists():
+        path.rename(stale)
+    try:
+        fresh.rename(path)
+    except OSError:
+        if stale.exists():
+            stale.rename(path)
+        raise
+
+
+def _read(path: Path) -> Run[Any]:
+    record = _decode((path / RECORD).read_bytes(), path)
+    rows, weights = _read_coreset(path / CORESET)
+    ledger = Ledger.from_json((path / LEDGER).read_text(encoding="utf-8"))
+    coreset = Coreset(rows, weights, record.n_rows, record.total_weight, record.drawn_by, record.rule, record.total)
+    if not record.parties:
+        raise ValueError("it names no parties")
+    return Run(
+        record.task,
+        record.sampler,
+        record.solver,
+        record.seed,
+        Roster(record.parties),
+        coreset,
+        record.model,
+        ledger,
+        record.seconds,
+        record.versions,
+    )
+
+
 def current_versions() -> dict[str, str]:
     """Name the versions that decide a run's bits."""
     return {"colonnade": version("colonnade"), "numpy": np.__version__, "python": platform.python_version()}
@@ -206,15 +229,29 @@ def check_destination(path: str | Path) -> Path:
     Path
         The same.
     """
-    path = Path(path)
+    path = Path(path).resolve()
     try:
-        if path.exists() and not (path / RECORD).is_file() and (path.is_file() or any(path.iterdir())):
+        if path.exists() and not _is_ours(path):
             raise InputError(f"{path} exists and is not a saved run. Choose a new folder.")
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise InputError(f"A run cannot be saved to {path}: {error}. Choose a folder you may write to.") from error
     return path
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether a folder may be replaced: it is empty, or holds a run and nothing else."""
+    if not path.is_dir():
+        return False
+    names = {file.name for file in path.iterdir()}
+    if not names:
+        return True
+    try:
+        msgspec.json.decode((path / RECORD).read_bytes(), type=_Format)
+    except (OSError, ValueError):
+        return False
+    return names == {RECORD, CORESET, LEDGER}
 
 
 def _encode(record: _Record) -> bytes:

@@ -26,7 +26,7 @@ def federation() -> cn.Federation:
 def test_named_columns_survive_into_the_model(convert: Any) -> None:
     parties = [cn.Party("airline", convert(FLIGHTS), label="delay"), cn.Party("weather", convert(WEATHER))]
     run = cn.Federation(parties).fit(cn.Regression(), sampler=cn.AllRows())
-    assert run.model.feature_names_in_ == ("airline.distance", "airline.hour", "weather.temp", "weather.hour")
+    assert run.model.feature_names_in_ == ("distance", "airline.hour", "temp", "weather.hour")
     X = np.column_stack([FLIGHTS[["distance", "hour"]], WEATHER, np.ones(60)])
     best = np.linalg.lstsq(X, FLIGHTS["delay"].to_numpy(), rcond=None)[0]
     np.testing.assert_allclose([*run.model.coef_, run.model.intercept_], best, rtol=1e-9)
@@ -181,7 +181,7 @@ def test_widths_are_a_list() -> None:
 
 @pytest.mark.parametrize("widths", [[2, 1], [4, 0], [], [5, -1], [2, 2, 1]])
 def test_widths_must_fit(widths: list[int]) -> None:
-    with pytest.raises(cn.InputError, match="must be positive and add up to the columns of X"):
+    with pytest.raises(cn.InputError, match=r"add up to the columns of X|a width must be a whole number of 1 or more"):
         cn.split_columns(np.ones((5, 4)), None, widths)
 
 
@@ -239,7 +239,7 @@ def test_a_coreset_needs_a_sampler(sampler: Any) -> None:
 
 @pytest.mark.parametrize("l2", [-0.1, np.nan, np.inf, "much"])
 def test_penalties_must_be_finite_and_not_negative(l2: Any) -> None:
-    with pytest.raises(cn.InputError, match="l2 must be a finite number of zero or more"):
+    with pytest.raises(cn.InputError, match=r"l2 must be a number from 0 to 1e\+100"):
         cn.Regression(l2=l2)
 
 

@@ -22,6 +22,7 @@ def make(
         ({"rows": [0, 1, 3]}, r"within 0\.\.2"),
         ({"rows": [-1, 1, 1]}, r"within 0\.\.2"),
         ({"rows": [1, 0, 1]}, "Sort the rows"),
+        ({"rows": [0, 2**63 - 1, -(2**63), -1, 2], "weights": [1.0] * 5}, "Sort the rows"),
         ({"weights": [1.0, -2.0, 3.0]}, "non-negative"),
         ({"weights": [1.0, np.nan, 3.0]}, "finite"),
         ({"weights": [0.0, 0.0, 0.0]}, "not all zero"),

@@ -7,8 +7,8 @@ from colonnade.ledger import Entry, Ledger, Totals
 
 ENTRIES = [
     Entry("sampling", 1, "server", "airline", "AskTotal", 0, 20, ()),
-    Entry("sampling", 1, "airline", "server", "Total", 1, 15, ("totals",)),
     Entry("sampling", 1, "server", "weather", "AskTotal", 0, 20, ()),
+    Entry("sampling", 1, "airline", "server", "Total", 1, 15, ("totals",)),
     Entry("sampling", 1, "weather", "server", "Total", 1, 15, ("totals",)),
     Entry("solving", 2, "airline", "server", "Columns", 12, 120, ("features", "labels")),
 ]
@@ -31,7 +31,7 @@ def test_disclosures_say_who_showed_what_to_whom() -> None:
 def test_json_round_trip() -> None:
     ledger = Ledger(ENTRIES)
     assert Ledger.from_json(ledger.to_json()) == ledger
-    assert json.loads(ledger.to_json())[1] == {
+    assert json.loads(ledger.to_json())[2] == {
         "phase": "sampling",
         "round": 1,
         "sender": "airline",
@@ -48,6 +48,15 @@ def test_printed_table_has_one_line_a_round_and_direction() -> None:
     assert [line.split()[0] for line in lines] == ["phase", "sampling", "sampling", "solving", "total"]
     assert "2 parties" in lines[1]
     assert lines[-1].split() == ["total", "14", "190"]
+
+
+def test_runs_are_not_mixed_up() -> None:
+    federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [3, 3]))
+    for _ in range(2):
+        federation.coreset(cn.Regression(), cn.UniformSampling(size=4))
+    lines = str(federation.ledger).splitlines()
+    assert [line.split()[2] for line in lines[1:-1]] == ["Hello", "Card", *2 * ["UseSharedDraw", "Ready"]]
+    assert not any("4 parties" in line for line in lines)
 
 
 def test_an_empty_ledger_prints() -> None:

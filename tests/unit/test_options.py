@@ -15,7 +15,7 @@ def test_numpys_integers_are_whole_numbers(size: Any) -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 5.0, "5", True, None, np.array([5, 6]), 2**40])
 def test_what_is_no_size(size: Any) -> None:
-    with pytest.raises(cn.InputError, match=r"size must be a whole number from 1 to 134,217,728, got .* size=2000"):
+    with pytest.raises(cn.InputError, match=r"size must be a whole number from 1 to 16,777,216, got .* size=2000"):
         cn.ImportanceSampling(size)
 
 

@@ -55,6 +55,47 @@ def test_a_folder_with_something_else_is_not_overwritten(tmp_path: Path) -> None
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
+def test_a_folder_with_a_run_json_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"name": "something of npm"}')
+    with pytest.raises(cn.InputError, match="exists and is not a saved run"):
+        make_run().save(tmp_path)
+    ours = make_run().save(tmp_path / "run")
+    (ours / "notes.txt").write_text("mine")
+    with pytest.raises(cn.InputError, match="exists and is not a saved run"):
+        make_run().save(ours)
+    assert (ours / "notes.txt").exists()
+
+
+def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
+    federation = cn.Federation([cn.Party("银行-é", np.eye(4)), cn.Party("b", np.ones((4, 1)))])
+    run = federation.coreset(cn.KMeans(2), cn.UniformSampling(size=2))
+    assert cn.Run.load(run.save(tmp_path / "run")).ledger == run.ledger
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("parties", []),
+        ("model", {"kind": "linear", "coef_": [1.0], "intercept_": 0.0, "feature_names_in_": ["a", "b"]}),
+        ("model", {"kind": "linear", "coef_": "5", "intercept_": 0.0, "feature_names_in_": ["a"]}),
+        ("model", {"kind": "linear", "coef_": ["nan"], "intercept_": 0.0, "feature_names_in_": ["a"]}),
+        ("model", {"kind": "kmeans", "cluster_centers_": [[1.0], [2.0, 3.0]], "feature_names_in_": ["a"]}),
+        ("n_rows", 3),
+        ("task", {"kind": "regression", "l2": -1}),
+        ("unknown", [[[[]]]]),
+    ],
+)
+def test_a_run_that_was_tampered_with(tmp_path: Path, field: str, value: Any) -> None:
+    path = make_run().save(tmp_path / "run")
+    record = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps({**record, field: value}))
+    if field == "unknown":
+        cn.Run.load(path)
+        (path / "run.json").write_text('{"format": 1, "deep": ' + "[" * 100_000)
+    with pytest.raises(cn.InputError):
+        cn.Run.load(path)
+
+
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert cn.Run.load(make_run().save(tmp_path / "empty")).seed == 3

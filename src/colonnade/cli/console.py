@@ -2,25 +2,41 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout instead of tables.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of tables.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", min=0, help="Overrides the file's seed; the same seed gives the same bits.")
 ]
 
 
 def talk() -> Console:
-    """Make the console that people watch."""
-    return Console(stderr=True)
+    """Make the console that people watch: progress and remarks, with our own markup."""
+    return Console(stderr=True, emoji=False)
 
 
-def results() -> Console:
-    """Make the console that programs read."""
-    return Console(soft_wrap=True, highlight=False)
+def say(text: str) -> None:
+    """Print a remark to stderr as it is."""
+    typer.echo(printable(text), err=True)
+
+
+def show(text: str) -> None:
+    """Print a result to stdout as it is."""
+    typer.echo(printable(text))
+
+
+def show_json(value: Any) -> None:
+    """Print a result to stdout as JSON, arrays as lists."""
+    typer.echo(msgspec.json.encode(value, enc_hook=lambda array: array.tolist()).decode())
+
+
+def printable(text: str) -> str:
+    """Replace control characters: names and reasons come from others, and a terminal obeys escape codes."""
+    return "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
 
 
 @contextmanager

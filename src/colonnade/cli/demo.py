@@ -6,16 +6,17 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
-from colonnade.cli.console import JsonFlag, results, talk
+from colonnade.cli.console import JsonFlag, say, show, show_json, talk
 from colonnade.data.flights import FlightData, load_flights
 from colonnade.errors import InputError
 from colonnade.experiments.demo import Plan, cases, run_demo
 from colonnade.report import demo_report
 from colonnade.report.results import CORESET, cells, read_results
-from colonnade.run import Run
+from colonnade.run import Run, check_destination
 
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where results, figure and one whole run are kept.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="The first seed; the same seeds give the same models.")]
@@ -28,11 +29,11 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     Compares coresets with uniform samples and with all rows: cost, excess, what was sent. About a minute.
     """
     _require_extras()
+    check_destination(out / "run")
     plan = Plan()
-    talk().print("Reading 2013's flights out of New York, as three organisations hold them ...")
+    say("Reading 2013's flights out of New York, as three organisations hold them ...")
     flights = load_flights()
     _introduce(flights)
-    out.mkdir(parents=True, exist_ok=True)
     stored = out / "results.jsonl"
     # One thread: bits do not depend on the machine, and idle threads do not fight busy neighbours.
     with threadpool_limits(1):
@@ -41,16 +42,13 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     picture = out / "excess_by_bytes.png"
     demo_report.figure(found, picture)
     if json:
-        results().print(msgspec.json.encode(found).decode(), markup=False)
+        show_json(found)
         return
+    screen = Console(emoji=False)
     for task in ("regression", "clustering"):
-        results().print(demo_report.table(found, task))
-        results().print()
-    results().print(demo_report.conclusion(found), markup=False)
-    results().print(f"\nWhat one coreset run of {KEPT_SIZE:,} rows sent:\n{kept.ledger}", markup=False)
-    talk().print(
-        f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)", markup=False
-    )
+        screen.print(demo_report.table(found, task), "")
+    show(f"{demo_report.conclusion(found)}\n\nWhat one coreset run of {KEPT_SIZE:,} rows sent:\n{kept.ledger}")
+    say(f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)")
 
 
 def _require_extras() -> None:
@@ -64,7 +62,7 @@ def _introduce(flights: FlightData) -> None:
         frame = getattr(flights, name)
         columns = [str(column) for column in frame.columns if column != flights.label]
         label = f", and the label {flights.label}" if flights.label in frame.columns else ""
-        talk().print(f"  {name:<9}{len(frame):,} rows, {len(columns)} columns ({', '.join(columns[:4])}, ...){label}")
+        say(f"  {name:<9}{len(frame):,} rows, {len(columns)} columns ({', '.join(columns[:4])}, ...){label}")
 
 
 def _run(flights: FlightData, plan: Plan, seed: int, stored: Path) -> Run[Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 import typer
-from rich.table import Table
 
-from colonnade.cli.console import JsonFlag, results
+from colonnade.cli.console import JsonFlag, show, show_json
+from colonnade.ledger import aligned
 from colonnade.run import current_versions
 
 
@@ -26,8 +26,7 @@ def command(json: JsonFlag = False) -> None:
     findings = _findings()
     folder = os.environ.get("COLONNADE_DATA")
     if json:
-        report = {"versions": current_versions(), "packages": findings, "data_folder": folder}
-        results().print(msgspec.json.encode(report).decode(), markup=False)
+        show_json({"versions": current_versions(), "packages": findings, "data_folder": folder})
     else:
         _print(findings, folder)
     if any(finding.installed is None and finding.needed_for == "core" for finding in findings):
@@ -52,13 +51,10 @@ def _installed(name: str) -> str | None:
 
 
 def _print(findings: list[Finding], folder: str | None) -> None:
-    table = Table(title="Colonnade " + ", ".join(f"{k} {v}" for k, v in current_versions().items()))
-    for column in ("package", "needed for", "installed"):
-        table.add_column(column)
-    for finding in findings:
-        table.add_row(finding.name, finding.needed_for, finding.installed or "[red]missing[/]")
-    results().print(table)
+    show(", ".join(f"{name} {number}" for name, number in current_versions().items()) + "\n")
+    lines = [(finding.name, finding.needed_for, finding.installed or "MISSING") for finding in findings]
+    show(aligned([("package", "needed for", "installed"), *lines], numbers=()) + "\n")
     for extra in sorted({finding.needed_for for finding in findings if finding.installed is None} - {"core"}):
-        results().print(f"For {extra}: pip install 'colonnade\\[{extra}]'")
+        show(f"For {extra}: pip install 'colonnade[{extra}]'")
     state = "not set" if folder is None else folder if Path(folder).is_dir() else f"{folder} (no such folder)"
-    results().print(f"COLONNADE_DATA (data sets for experiments): {state}", markup=False)
+    show(f"COLONNADE_DATA (data sets for experiments): {state}")

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from colonnade.cli import coreset, demo, doctor, fit, version
-from colonnade.cli.console import talk
+from colonnade.cli.console import say
 from colonnade.errors import ColonnadeError, InputError, PolicyRefusedError, ProtocolError, TransportError
 
 EXIT_CODES = {InputError: 3, ProtocolError: 4, TransportError: 5, PolicyRefusedError: 6}
@@ -27,6 +27,8 @@ def main() -> None:
     try:
         app()
     except ColonnadeError as error:
-        talk().print(f"[bold red]error[/]: {type(error).__name__}", highlight=False)
-        talk().print(str(error), markup=False, highlight=False, soft_wrap=True)
+        say(f"error: {type(error).__name__}\n{error}")
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
+    except OSError as error:
+        say(f"error: {error}")
+        sys.exit(1)

@@ -3,11 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from rich.table import Table
-from rich.text import Text
-
-from colonnade.cli.console import results, talk
+from colonnade.cli.console import say, show, show_json
+from colonnade.ledger import aligned
 from colonnade.run import Run
 from colonnade.tasks import KMeansModel, LinearModel
 
@@ -26,13 +23,12 @@ def show_run(run: Run[Any], out: Path | None, *, json: bool) -> None:
     """
     saved = None if out is None else run.save(out)
     if json:
-        results().print(msgspec.json.encode(_summary(run, saved), enc_hook=lambda a: a.tolist()).decode(), markup=False)
+        show_json(_summary(run, saved))
         return
     if run.model is not None:
-        results().print(_model_table(run.model))
-    results().print(_facts(run), markup=False)
-    results().print(f"\nWhat was sent:\n{run.ledger}", markup=False)
-    talk().print(f"Saved to {saved}" if saved else "Not saved; --out FOLDER keeps the run.", markup=False)
+        show(f"{_model_text(run.model)}\n")
+    show(f"{_facts(run)}\n\nWhat was sent:\n{run.ledger}")
+    say(f"Saved to {saved}" if saved else "Not saved; --out FOLDER keeps the run.")
 
 
 def _summary(run: Run[Any], saved: Path | None) -> dict[str, Any]:
@@ -62,17 +58,15 @@ def _facts(run: Run[Any]) -> str:
     )
 
 
-def _model_table(model: LinearModel | KMeansModel) -> Table:
-    table = Table(title="Model")
-    table.add_column("feature")
+def _model_text(model: LinearModel | KMeansModel) -> str:
     if isinstance(model, LinearModel):
-        table.add_column("coefficient", justify="right")
-        table.add_row("(intercept)", f"{model.intercept_:.6g}")
-        for name, value in zip(model.feature_names_in_, model.coef_, strict=True):
-            table.add_row(Text(name), f"{value:.6g}")
-        return table
-    for number in range(len(model.cluster_centers_)):
-        table.add_column(f"centre {number + 1}", justify="right")
-    for name, values in zip(model.feature_names_in_, model.cluster_centers_.T, strict=True):
-        table.add_row(Text(name), *(f"{value:.4g}" for value in values))
-    return table
+        coefficients = zip(model.feature_names_in_, model.coef_, strict=True)
+        named = [("(intercept)", model.intercept_), *coefficients]
+        return aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
+    centers = model.cluster_centers_
+    header = ("feature", *(f"centre {number}" for number in range(1, len(centers) + 1)))
+    lines = [
+        (name, *(f"{value:.4g}" for value in values))
+        for name, values in zip(model.feature_names_in_, centers.T, strict=True)
+    ]
+    return aligned([header, *lines], numbers=range(1, len(header)))

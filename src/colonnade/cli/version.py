@@ -1,8 +1,6 @@
 """`colonnade version`."""
 
-import msgspec
-
-from colonnade.cli.console import JsonFlag, results
+from colonnade.cli.console import JsonFlag, show, show_json
 from colonnade.run import current_versions
 
 
@@ -10,6 +8,6 @@ def command(json: JsonFlag = False) -> None:
     """Print the versions of Colonnade, NumPy and Python."""
     versions = current_versions()
     if json:
-        results().print(msgspec.json.encode(versions).decode(), markup=False)
+        show_json(versions)
     else:
-        results().print("\n".join(f"{name} {number}" for name, number in versions.items()), markup=False)
+        show("\n".join(f"{name} {number}" for name, number in versions.items()))

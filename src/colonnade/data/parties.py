@@ -5,9 +5,11 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.data.sources import has_names
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
+from colonnade.options import whole_number
 from colonnade.protocol.policy import Policy
 
 
@@ -81,14 +83,15 @@ def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Iterable[in
     >>> [party.name for party in cn.split_columns(np.eye(6), np.ones(6), [2, 2, 2])]
     ['party1', 'party2', 'party3']
     """
-    matrix = np.asarray(X)
+    if has_names(X):
+        raise InputError("split_columns takes a plain array. Make one Party of each named table, or pass X.to_numpy().")
+    matrix = np.asanyarray(X)  # a masked array stays one, and is refused where it has gaps
     if not isinstance(widths, Iterable):
         raise InputError(f"widths must be a list with one number of columns a party, got {widths!r}. Pass [3, 2].")
-    widths = list(widths)
-    if matrix.ndim != 2 or sum(widths) != matrix.shape[1] or not widths or min(widths) < 1:
+    widths = [whole_number("a width", width, least=1, example="Pass for instance [3, 2].") for width in widths]
+    if matrix.ndim != 2 or sum(widths) != matrix.shape[1] or not widths:
         raise InputError(
-            f"widths {widths} must be positive and add up to the columns of X, whose shape is {matrix.shape}. "
-            "Pass one width a party."
+            f"widths {widths} must add up to the columns of X, whose shape is {matrix.shape}. Pass one width a party."
         )
     blocks = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
     last = len(blocks) - 1

@@ -95,6 +95,7 @@ def from_frame(party: str, data: object, label: object, key: str | None) -> Sour
         raise InputError(f"Party {party!r}: {key!r} is both key and label. Name two different columns.")
     table = _to_arrow(party, data, key)
     names: list[str] = table.column_names
+    _check_separator(party, names)
     _check_unique(party, names)
     for role, name in (("label", label), ("key", key)):
         if name is not None and name not in names:
@@ -160,9 +161,12 @@ def _to_arrow(party: str, data: object, key: str | None) -> Any:
 
 def _index_columns(table: Any) -> list[str]:
     """Name the columns that are a pandas index: it labels rows, the owner did not mean it as a feature."""
-    metadata = table.schema.pandas_metadata or {}
-    # A RangeIndex is described by a dict and has no column.
-    return [name for name in metadata.get("index_columns", []) if name in table.column_names]
+    try:
+        metadata = table.schema.pandas_metadata or {}
+        # A RangeIndex is described by a dict and has no column.
+        return [name for name in metadata.get("index_columns", []) if name in table.column_names]
+    except (ValueError, AttributeError, TypeError):
+        return []  # a file may say anything about itself; what is not pandas' form names no index
 
 
 def _read_file(party: str, path: Path, key: str | None) -> Any:
@@ -178,24 +182,13 @@ def _read_file(party: str, path: Path, key: str | None) -> Any:
         if path.name.lower().endswith((".csv", ".csv.gz")):
             # A key is read as text: "007" would otherwise be taken for a number.
             as_text = {} if key is None else {key: pa.string()}
-            return _with_commas(
-                party, path, csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
-            )
+            return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
             f"Party {party!r}: the file {str(path)!r} cannot be read ({error}). "
             "Check that it is whole and of the kind its name says, or write it again."
         ) from error
     raise InputError(f"Party {party!r}: the file {str(path)!r} is of an unknown kind. {ACCEPTED}")
-
-
-def _with_commas(party: str, path: Path, table: Any) -> Any:
-    if any(separator in name for name in table.column_names for separator in ";\t"):
-        raise InputError(
-            f"Party {party!r}: the file {str(path)!r} seems to be separated by semicolons or tabs. "
-            "Write it with commas and decimal points, or pass a data frame."
-        )
-    return table
 
 
 def _as_floats(table: Any) -> tuple[Floats, tuple[bool, ...]]:
@@ -222,6 +215,14 @@ def _is_numeric(kind: Any) -> bool:
 
     # The null type is a column without any value: it is reported as missing values, not as text.
     return any(is_kind(kind) for is_kind in (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal, t.is_null))
+
+
+def _check_separator(party: str, names: Sequence[str]) -> None:
+    if len(names) == 1 and any(separator in names[0] for separator in ";\t"):
+        raise InputError(
+            f"Party {party!r}: its only column is called {names[0]!r}: is the file separated by semicolons or tabs? "
+            "Write it with commas and decimal points, or pass a data frame."
+        )
 
 
 def _check_unique(party: str, names: Sequence[str]) -> None:

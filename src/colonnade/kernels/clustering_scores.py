@@ -27,10 +27,9 @@ def clustering_scores(blocks: Blocks, centers: Floats, weights: Floats | None = 
 
     - *cost = 0*: the first two terms, 0/0, are taken as 0, and the total is 2 per non-empty cluster. All rows
       of B_l coincide with c_l, so (for the party of Assumption 5.1) they coincide altogether: they cost the
-      same for any C, each has at most its share 1 / |B_l| of the cost, and 2 / |B_l| is above that. A cost no
-      larger than rounding the centres makes it (a root mean square distance of at most 16 units in the last place
-      of the centres' norm) is taken as 0 too. It is measured against the centres, not the spread of the rows, which
-      vanishes with the cost where all rows coincide.
+      same for any C, each has at most its share 1 / |B_l| of the cost, and 2 / |B_l| is above that. The rows of a
+      cluster also count as coinciding where their root mean square distance is at most 16 units in the last place
+      of the centre's norm: that much is the centre's own rounding.
     - *empty clusters* (fewer distinct rows than k, duplicate centres: the lowest index takes all): no row refers
       to them. The proof sums over the rows' clusters only; the total is smaller, the bound the same.
     - *duplicate rows*: they share a cluster and a distance, hence a score; nothing in the proof asks
@@ -54,9 +53,10 @@ def clustering_scores(blocks: Blocks, centers: Floats, weights: Floats | None = 
     w = np.ones(len(labels)) if weights is None else weights
     cluster_weights = _sum_by_cluster(w, labels, len(centers))
     cluster_costs = _sum_by_cluster(w * squared_distances, labels, len(centers))
-    cost = float(cluster_costs.sum())
-    if cost <= _rounding_cost(centers, cluster_weights):
-        return w * _per_weight(np.full(len(centers), 2.0), cluster_weights)[labels]
+    coincides = cluster_costs <= ROUNDING**2 * cluster_weights * np.einsum("lj,lj->l", centers, centers)
+    cluster_costs[coincides] = 0.0
+    squared_distances[coincides[labels]] = 0.0
+    cost = float(cluster_costs.sum()) or 1.0  # where all distances are zero, so are their shares
     shared = _per_weight(cluster_costs / cost + 2.0, cluster_weights)
     return w * (squared_distances / cost + shared[labels])
 
@@ -69,11 +69,6 @@ def _assignment(blocks: Blocks, centers: Floats) -> tuple[Rows, Floats]:
 
 def _sum_by_cluster(values: Floats, labels: Rows, n_clusters: int) -> Floats:
     return np.bincount(labels, values, minlength=n_clusters).astype(np.float64)
-
-
-def _rounding_cost(centers: Floats, cluster_weights: Floats) -> float:
-    """Cost of rows that coincide with their centres, if these are rounded."""
-    return float(ROUNDING**2 * (cluster_weights @ np.einsum("lj,lj->l", centers, centers)))
 
 
 def _per_weight(values: Floats, cluster_weights: Floats) -> Floats:

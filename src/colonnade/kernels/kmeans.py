@@ -1,7 +1,6 @@
-"""Weighted k-means: assignment to the nearest centre, the server's solver and a party's local one (Algorithm 3)."""
+"""Weighted k-means: assignment to the nearest centre, and the solver of the server."""
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 
@@ -10,13 +9,6 @@ from colonnade.kernels.arrays import Floats, Rows
 
 # Numbers in a temporary of the assignment pass: 2 MB, so that it stays in the cache.
 CHUNK_VALUES = 2**18
-
-# Rows a party clusters to find its centres. More rows cost time and gain little: the cost over all rows is
-# already within 2 % of a fit on all of them, and the scores only need a constant-factor solution.
-LOCAL_ROWS = 20_000
-
-# Starts on that subsample, the best kept: single k-means++ starts scatter by more than the 2 % allowed.
-LOCAL_STARTS = 5
 
 
 def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
@@ -139,48 +131,29 @@ def weighted_kmeans(
             f"{n_clusters} clusters need as many distinct rows, but only {n_distinct} distinct rows have a "
             f"positive weight. Use a larger size, or at most {n_distinct} clusters."
         )
-    centers = _fit(X, weights, n_clusters, n_starts, rng)
+    centers = best_of_starts(X, weights, n_clusters, n_starts, rng)
     return centers, float(weights @ nearest_centers(X, centers)[1])
 
 
-def local_kmeans(
-    take: Callable[[Rows], Floats],
-    n_rows: int,
-    n_clusters: int,
-    rng: np.random.Generator,
-    weights: Floats | None = None,
-) -> Floats:
-    """Cluster a party's own columns: 𝒜 of Algorithm 3, line 2, on a uniform subsample of at most LOCAL_ROWS rows.
+def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
+    """Run Lloyd's iterations from several k-means++ starts, and keep the centres of least cost.
 
     Parameters
     ----------
-    take : callable
-        Fetches rows, (s, d), by their sorted ids.
-    n_rows : int
-        n.
-    n_clusters : int
-        k.
+    X : (m, d) array
+        At least `n_clusters` distinct rows.
+    weights : (m,) array
+        Positive.
+    n_clusters, n_starts : int
+        k, and how many starts.
     rng : numpy.random.Generator
-        Source of the subsample and of the starts.
-    weights : (n,) array, optional
-        Row weights; rows of weight 0 are never looked at.
+        Source of the starts.
 
     Returns
     -------
     (k, d) array
-        The centres C^(j). Where the subsample has no more than k distinct rows, these rows themselves: they may
-        be fewer than k, and cost nothing.
+        Centres.
     """
-    candidates = np.arange(n_rows) if weights is None else np.flatnonzero(weights > 0)
-    rows = np.sort(rng.choice(candidates, min(LOCAL_ROWS, len(candidates)), replace=False, shuffle=False))
-    X = take(rows)
-    distinct = np.unique(X, axis=0)
-    if len(distinct) <= n_clusters:
-        return distinct
-    return _fit(X, np.ones(len(X)) if weights is None else weights[rows], n_clusters, LOCAL_STARTS, rng)
-
-
-def _fit(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits

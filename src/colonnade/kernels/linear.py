@@ -12,6 +12,7 @@ BLOCK_ROWS = 8192
 # Directions in which the scaled columns shrink below this are taken as exactly collinear. Rounding in the reduction
 # is about 1e-15; columns that are truly independent but nearly collinear (condition number up to 1e11) are kept.
 RANK_TOLERANCE = 1e-11
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 def ridge(
@@ -41,10 +42,19 @@ def ridge(
     """
     joined = np.column_stack([features, labels])
     # Centring is what an unpenalised intercept amounts to, without the cancellation of a column of ones.
-    centre = np.average(joined, axis=0, weights=weights) if fit_intercept else np.zeros(joined.shape[1])
+    centre = _weighted_mean(joined, weights) if fit_intercept else np.zeros(joined.shape[1])
     triangle = weighted_triangle(joined, weights, centre)
+    # A constant column leaves its rounding behind, which must not be scaled up to a direction of its own.
+    rounding = ROUNDING * np.sqrt(weights @ np.square(joined))
+    triangle[:, np.linalg.norm(triangle, axis=0) <= rounding] = 0.0
     theta = _solve_triangle(triangle[:, :-1], triangle[:, -1], penalty)
     return theta, float(centre[-1] - centre[:-1] @ theta)
+
+
+def _weighted_mean(matrix: Floats, weights: Floats) -> Floats:
+    mean = np.average(matrix, axis=0, weights=weights)
+    # Once more on what is left: the first mean of a long constant column is off by more than its last digit.
+    return mean + np.average(matrix - mean, axis=0, weights=weights)
 
 
 def weighted_triangle(matrix: Floats, weights: Floats, centre: Floats) -> Floats:

@@ -9,7 +9,7 @@ from colonnade.contracts import Inbox
 from colonnade.errors import LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message
+from colonnade.messages import MAX_MAGNITUDE, MIN_MAGNITUDE, Message
 
 M = TypeVar("M", bound=Message)
 
@@ -60,9 +60,9 @@ def wrong(party: str, message: Message, what: str) -> RemoteProtocolError:
 
 
 def positive(party: str, message: Message, value: float) -> None:
-    """Require a finite number above zero."""
-    if not (np.isfinite(value) and value > 0):
-        raise wrong(party, message, f"the value {value}, which is not a finite positive number")
+    """Require a positive number whose square a float64 holds."""
+    if not MIN_MAGNITUDE <= value <= MAX_MAGNITUDE:
+        raise wrong(party, message, f"the value {value}, which is not positive, or out of range")
 
 
 def shape(party: str, message: Message, array: Floats | Rows, expected: tuple[int, ...]) -> None:
@@ -71,29 +71,29 @@ def shape(party: str, message: Message, array: Floats | Rows, expected: tuple[in
         raise wrong(party, message, f"an array of shape {array.shape} where {expected} was asked for")
 
 
-def finite(party: str, message: Message, values: Floats) -> None:
-    """Require numbers without NaN or infinity."""
-    if not np.isfinite(values).all():
-        raise wrong(party, message, "NaN or infinity among its numbers")
+def in_range(party: str, message: Message, values: Floats) -> None:
+    """Require numbers whose squares a float64 holds; NaN and infinity are none."""
+    if not (np.abs(values) <= MAX_MAGNITUDE).all():
+        raise wrong(party, message, f"NaN, infinity or a magnitude above {MAX_MAGNITUDE:g} among its numbers")
 
 
 def non_negative(party: str, message: Message, values: Floats) -> None:
-    """Require finite numbers of zero or more."""
-    finite(party, message, values)
+    """Require numbers of zero or more."""
+    in_range(party, message, values)
     if values.size and values.min() < 0:
         raise wrong(party, message, f"the negative value {values.min()}")
 
 
 def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:
     """Require a sorted 1-D multiset of rows that exist."""
-    if rows.ndim != 1 or (rows.size and (rows[0] < 0 or rows[-1] >= n_rows or np.any(np.diff(rows) < 0))):
+    if rows.ndim != 1 or (rows.size and (rows[0] < 0 or rows[-1] >= n_rows or np.any(rows[1:] < rows[:-1]))):
         raise wrong(party, message, f"row ids that do not ascend within 0..{n_rows - 1}")
 
 
-def count(message: Message, number: int) -> None:
-    """Require a number of rows that a message can hold, before anything of that size is made."""
-    if not 0 <= number <= MAX_NUMBERS:
-        raise wrong(SERVER, message, f"a count of {number} rows, outside 0..{MAX_NUMBERS}")
+def count(message: Message, number: int, most: int) -> None:
+    """Require a number of rows that is not absurd, before anything of that size is made."""
+    if not 0 <= number <= most:
+        raise wrong(SERVER, message, f"a count of {number} rows, outside 0..{most}")
 
 
 def seed(message: Message, number: int) -> None:

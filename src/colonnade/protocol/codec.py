@@ -1,7 +1,7 @@
 """Messages to bytes and back: MessagePack over a closed set of kinds.
 
 Bytes may come from anyone. Decoding gives a message of a known kind or `RemoteProtocolError`; nothing is allocated
-beyond a small multiple of the bytes received, and nothing in them names code to run.
+beyond a few tens of bytes for each byte received, and nothing in them names code to run.
 
 Arrays travel as MessagePack extensions, little-endian: a vector is its numbers alone, a matrix is preceded by its
 two dimensions.
@@ -48,13 +48,13 @@ class Codec:
 
     def encode(self, message: Message) -> bytes:
         """Turn a message into bytes."""
-        numbers = sum(getattr(message, name).nbytes for name in message.__struct_fields__ if _is_array(message, name))
-        if numbers > self.max_bytes:
+        encoded = self._encoder.encode(message)
+        if len(encoded) > self.max_bytes:
             raise InputError(
-                f"One {message.kind} message would weigh {numbers:,} bytes; the limit is {self.max_bytes:,}. "
+                f"One {message.kind} message would weigh {len(encoded):,} bytes; the limit is {self.max_bytes:,}. "
                 "Ask for fewer rows: a coreset instead of all rows, or a smaller size."
             )
-        return self._encoder.encode(message)
+        return encoded
 
     def decode(self, data: bytes, *, party: str | None = None) -> Message:
         """Turn bytes into a message.
@@ -85,10 +85,6 @@ class Codec:
                 party=party,
             ) from error
         return message
-
-
-def _is_array(message: Message, name: str) -> bool:
-    return isinstance(getattr(message, name), np.ndarray)
 
 
 def _pack_array(value: object) -> msgspec.msgpack.Ext:

@@ -48,17 +48,15 @@ class Conductor:
         object
             What the script returns.
         """
-        number = 0
-        try:
-            outbox = next(script)
-            while True:
-                number += 1
-                outbox = script.send(self._exchange(outbox, number))
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        finally:
-            script.close()
+        number, inbox = 0, None
+        while True:
+            try:
+                outbox = script.send(inbox)  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            number += 1
+            inbox = self._exchange(outbox, number)
 
     def _exchange(self, outbox: Outbox, number: int) -> Inbox:
         phase = next(iter(outbox.values())).phase
@@ -66,8 +64,9 @@ class Conductor:
         for party, request in outbox.items():
             self._record(phase, number, SERVER, party, request)
         replies = self._transport.exchange(outbox)
-        for party, reply in replies.items():
-            self._record(phase, number, party, SERVER, reply)
+        for party in outbox:
+            if party in replies:
+                self._record(phase, number, party, SERVER, replies[party])
         return {party: _expected(party, request, replies) for party, request in outbox.items()}
 
     def _record(self, phase: str, number: int, sender: str, receiver: str, message: Message) -> None:

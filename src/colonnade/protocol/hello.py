@@ -11,6 +11,7 @@ from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartySt
 
 # These two kinds never change, so that ends of different versions can still tell each other so.
 WIRE_VERSION = 1
+MAX_ROWS = 1 << 40
 
 
 class Card(Message, frozen=True):
@@ -60,8 +61,8 @@ def _read_card(party: str, card: Card) -> PartyCard:
         raise WireVersionError(
             f"Party {party!r} speaks wire version {card.version}, this side {WIRE_VERSION}. Upgrade the older one."
         )
-    if card.n_rows < 1 or len(set(card.feature_names)) != len(card.feature_names):
-        raise wrong(party, card, "no rows, or a feature name twice")
+    if not 1 <= card.n_rows <= MAX_ROWS or len(set(card.feature_names)) != len(card.feature_names):
+        raise wrong(party, card, f"a row count outside 1..{MAX_ROWS}, or a feature name twice")
     return PartyCard(party, card.n_rows, card.feature_names, card.label_name)
 
 

@@ -12,6 +12,8 @@ from colonnade.errors import (
 )
 from colonnade.messages import Message, Reveals
 
+# A reason is a sentence; a party that sends a book is cut short.
+MAX_REASON = 500
 Cause = Literal["input", "policy", "order", "version", "request"]
 
 
@@ -38,7 +40,6 @@ def refused(error: ColonnadeError) -> Refused:
         Its cause and text.
     """
     causes: dict[type[ColonnadeError], Cause] = {
-        PolicyRefusedError: "policy",
         LocalProtocolError: "order",
         WireVersionError: "version",
         RemoteProtocolError: "request",
@@ -58,7 +59,7 @@ def raise_refusal(party: str, asked: Message, refusal: Refused) -> NoReturn:
     refusal : Refused
         What it said.
     """
-    text = f"Party {party!r} did not answer {asked.kind}: {refusal.reason}"
+    text = f"Party {party!r} did not answer {asked.kind}: {refusal.reason[:MAX_REASON]}"
     if refusal.cause == "policy":
         raise PolicyRefusedError(text, party=party)
     if refusal.cause == "version":

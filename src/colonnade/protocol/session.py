@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from colonnade.contracts import ScoreRule, Table
-from colonnade.errors import ColonnadeError, LocalProtocolError, PolicyRefusedError, RemoteProtocolError
+from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
 from colonnade.protocol.policy import Policy
-from colonnade.protocol.refusal import refused
+from colonnade.protocol.refusal import Refused, refused
 
 # The steps every phase shares; a phase names further ones of its own.
 NEW, GREETED, SELECTED = "new", "greeted", "selected"
+# Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
+KEPT_RULES = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ class PartyState:
     rule: ScoreRule | None = None
     rows: Rows | None = None
 
+    def selected(self) -> Rows:
+        """Give the coreset's rows; the order of steps sees to it that there are some."""
+        if self.rows is None:
+            raise LocalProtocolError("No rows were agreed on: sample first.")
+        return self.rows
+
 
 @dataclass(frozen=True)
 class PartyData:
@@ -50,6 +58,8 @@ class PartyData:
         if rule is None:
             raise LocalProtocolError("No score rule was agreed: ask for the total first.")
         if rule not in self._scores:
+            if len(self._scores) == KEPT_RULES:
+                self._scores.pop(next(iter(self._scores)))
             self._scores[rule] = rule.scores(self.table)
         return self._scores[rule]
 
@@ -112,22 +122,17 @@ class PartySession:
         Message
             The reply, or a `Refused`.
         """
-        try:
-            state, reply = self._answer(request)
-        except ColonnadeError as error:
-            return refused(error)
-        self.state = state
-        return reply
-
-    def _answer(self, request: Message) -> tuple[PartyState, Message]:
         handler = self._handlers.get(type(request))
         if handler is None:
-            raise RemoteProtocolError(f"a {request.kind} is not a request.", kind=request.kind)
+            return Refused("request", f"a {request.kind} is not a request.")
         if not handler.is_legal(self.state.step):
-            raise LocalProtocolError(
-                f"a {request.kind} is not legal at step {self.state.step!r}. Follow the order of the phases."
-            )
-        state, reply = handler.answer(self.state, request, self._data)
+            why = f"a {request.kind} is not legal at step {self.state.step!r}. Follow the order of the phases."
+            return Refused("order", why)
+        try:
+            state, reply = handler.answer(self.state, request, self._data)
+        except ColonnadeError as error:
+            return refused(error)
         if reason := self._policy.refusal(reply):
-            raise PolicyRefusedError(f"{reason}.", party="")
-        return replace(state, step=handler.then), reply
+            return Refused("policy", f"{reason}.")
+        self.state = replace(state, step=handler.then)
+        return reply

@@ -46,7 +46,7 @@ def table(found: Sequence[Cell], task: str) -> Table:
         collapse_padding=True,
     )
     layout.add_column("learned on", no_wrap=True)
-    for name in ("rows", "cost", "excess", "worst", "numbers", "bytes", "seconds"):
+    for name in ("rows", "cost", "excess", "worst", "units", "bytes", "seconds"):
         layout.add_column(name, justify="right", no_wrap=True)
     for cell in mine:
         layout.add_row(

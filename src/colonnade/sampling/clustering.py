@@ -9,7 +9,7 @@ from colonnade.contracts import Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.clustering_scores import clustering_scores
-from colonnade.kernels.kmeans import local_kmeans
+from colonnade.kernels.local_kmeans import local_kmeans
 
 # A party's scores must be the same in every round, after a restart, and for every run, so its local clustering is
 # seeded by nothing that a run could change. Algorithm 3 holds for any local clustering.
@@ -53,5 +53,5 @@ class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, f
         def take(rows: Rows) -> Floats:
             return table.take(rows)[:, :n_features]
 
-        centers = local_kmeans(take, table.n_rows, self.n_clusters, np.random.default_rng(LOCAL_SEED))
+        centers = local_kmeans(blocks, take, table.n_rows, self.n_clusters, np.random.default_rng(LOCAL_SEED))
         return clustering_scores(blocks, centers)

@@ -16,7 +16,7 @@ from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.sampling.rules import AnyRule
-from colonnade.sampling.shared import sample_size
+from colonnade.sampling.shared import MAX_SIZE, sample_size
 from colonnade.sampling.summing import DRAWN, sum_in_the_clear
 
 SCORED = "scored"
@@ -143,7 +143,7 @@ def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tupl
 
 
 def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple[PartyState, Message]:
-    checks.count(request, request.count)
+    checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
     rows = draw_by_scores(data.scores(state.rule), request.count, np.random.default_rng(request.seed))
     return state, DrawnRows(sendable_rows(rows))

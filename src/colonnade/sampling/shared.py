@@ -12,6 +12,7 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, ScoreRule, Script
 from colonnade.coreset import Coreset
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import draw_evenly
 from colonnade.ledger import SERVER
@@ -19,6 +20,9 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.options import whole_number
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+
+# More rows than any coreset needs; a party draws no more, whoever asks.
+MAX_SIZE = 1 << 24
 
 
 class Ready(Message, frozen=True):
@@ -56,7 +60,7 @@ class UseRows(Message, frozen=True):
 def sample_size(size: int) -> int:
     """Require a number of rows that can be drawn and sent."""
     example = "A few thousand rows are usual: size=2000. AllRows() takes each row once."
-    return whole_number("size", size, least=1, most=MAX_NUMBERS, example=example)
+    return whole_number("size", size, least=1, most=MAX_SIZE, example=example)
 
 
 class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="uniform", forbid_unknown_fields=True):
@@ -103,6 +107,10 @@ class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_u
 
     def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
         """Tell the parties to take all rows."""
+        if roster.n_rows > MAX_NUMBERS:
+            raise InputError(
+                f"The parties hold {roster.n_rows:,} rows; AllRows takes at most {MAX_NUMBERS:,}. Use a coreset."
+            )
         yield {party: UseAllRows() for party in roster.names}
         n = roster.n_rows
         return Coreset(np.arange(n), np.ones(n), n, float(n), "AllRows()")
@@ -128,7 +136,7 @@ def share_coreset(roster: Roster, coreset: Coreset) -> Script[Coreset]:
 
 
 def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:
-    checks.count(request, request.count)
+    checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
     rows = draw_evenly(data.table.n_rows, request.count, np.random.default_rng(request.seed))
     return replace(state, rows=rows), Ready()

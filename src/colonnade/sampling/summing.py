@@ -9,7 +9,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
-from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
@@ -58,9 +58,9 @@ def _add(replies: Mapping[str, Scores], size: int) -> Floats:
         checks.shape(party, reply, reply.scores, (size,))
         checks.non_negative(party, reply, reply.scores)
     total = np.sum([reply.scores for reply in replies.values()], axis=0)
-    if not total.all():
+    if (total < MIN_MAGNITUDE).any():
         party, reply = next(iter(replies.items()))
-        raise checks.wrong(party, reply, "a score of zero, as every party's, for a row that was drawn")
+        raise checks.wrong(party, reply, "a score of zero, as every other party, for a row that was drawn")
     return np.asarray(total, dtype=np.float64)
 
 

@@ -68,20 +68,20 @@ def _join(replies: Mapping[str, Columns], needs_label: bool, roster: Roster, cor
 
 def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, size: int) -> None:
     checks.shape(card.name, reply, reply.features, (size, card.n_features))
-    checks.finite(card.name, reply, reply.features)
+    checks.in_range(card.name, reply, reply.features)
     if (reply.labels is not None) != (needs_label and card.label_name is not None):
         raise checks.wrong(card.name, reply, "labels where none were due, or none where they were")
     if reply.labels is not None:
         checks.shape(card.name, reply, reply.labels, (size,))
-        checks.finite(card.name, reply, reply.labels)
+        checks.in_range(card.name, reply, reply.labels)
 
 
 def _answer_columns(state: PartyState, request: AskColumns, data: PartyData) -> tuple[PartyState, Message]:
-    table, rows = data.table, state.rows
-    if rows is None or len(rows) * (len(table.feature_names) + 1) > MAX_NUMBERS:
-        raise InputError("that many rows do not fit one message. Use a coreset or a smaller size.")
-    values = table.take(rows)
+    table, rows = data.table, state.selected()
     n_features = len(table.feature_names)
+    if len(rows) * (n_features + 1) > MAX_NUMBERS:
+        raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    values = table.take(rows)
     sends_label = request.with_label and table.label_name is not None
     labels = sendable_floats(values[:, n_features]) if sends_label else None
     return state, Columns(sendable_floats(values[:, :n_features]), labels)

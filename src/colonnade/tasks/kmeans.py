@@ -28,6 +28,13 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
     cluster_centers_: Floats
     feature_names_in_: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        centers = self.cluster_centers_
+        if centers.ndim != 2 or centers.shape[1] != len(self.feature_names_in_) or not np.isfinite(centers).all():
+            raise InputError(
+                "A k-means model needs centres with one finite number a feature. Check where it comes from."
+            )
+
 
 class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid_unknown_fields=True):
     """Minimise ``sum_i w_i min_c |x_i - c|^2`` over sets of k centres.

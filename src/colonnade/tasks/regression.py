@@ -31,6 +31,10 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
     intercept_: float
     feature_names_in_: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if self.coef_.shape != (len(self.feature_names_in_),) or not np.isfinite([*self.coef_, self.intercept_]).all():
+            raise InputError("A linear model needs one finite coefficient a feature. Check where it comes from.")
+
 
 class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression", forbid_unknown_fields=True):
     """Minimise ``sum_i w_i (x_i.theta + theta_0 - y_i)^2 + n l2 |theta|^2``.

@@ -79,7 +79,7 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
         ('kind = "importance"', 'kind = "best"', "Invalid value 'best'"),
         ("seed = 0", "sede = 0", "unknown field `sede`"),
         ("seed = 0", "seed = -1", "seed must be a whole number"),
-        ("l2 = 0.0 ", "l2 = -1.0 ", "l2 must be a finite number of zero or more"),
+        ("l2 = 0.0 ", "l2 = -1.0 ", "l2 must be a number from 0 to 1e+100"),
         ('file = "shop.csv"', 'file = "missing.csv"', "missing.csv"),
         ('label = "card_spending"', 'label = "spending"', "card_spending"),
         ('label = "card_spending"', "", "none of bank, telephone, shop holds one"),
@@ -107,6 +107,26 @@ def test_a_refusal_exits_6_with_the_partys_reason(job: Callable[..., str]) -> No
     done = run("fit", job('# never = ["features"]', 'never = ["features"]'))
     assert done.returncode == 6
     assert "Party 'shop' did not answer AskColumns: its owner's policy never reveals features" in done.stderr
+
+
+def test_names_cannot_write_to_the_terminal(job: Callable[..., str], tmp_path: Path) -> None:
+    path = job('name = "shop"', 'name = "sh\\u001b[2Jop"')
+    shop = tmp_path / "bank" / "shop.csv"
+    shop.write_text(shop.read_text().replace("basket", "bas\x1b]0;pwned\x07ket :car:", 1))
+    done = run("fit", path)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert ":car:" in done.stdout
+    names = json.loads(run("fit", path, "--json").stdout)["model"]["feature_names_in_"]
+    assert names[-1] == "bas\x1b]0;pwned\x07ket :car:", "JSON escapes what is in the data, and keeps it"
+
+
+def test_many_centres_are_all_shown(job: Callable[..., str]) -> None:
+    job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 30')
+    job("l2 = 0.0 ", "# l2 = 0.0 ")
+    done = run("fit", job("fit_intercept = true", ""))
+    assert "centre 30" in done.stdout.splitlines()[0]
+    assert len(done.stdout.splitlines()[1].split()) == 31
 
 
 def test_usage_errors_exit_2(job: Callable[..., str]) -> None:

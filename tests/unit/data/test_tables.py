@@ -130,7 +130,7 @@ def test_a_pandas_index_is_no_column() -> None:
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_csv_without_commas(tmp_path: Path, separator: str) -> None:
     pd.DataFrame(COLUMNS).to_csv(tmp_path / "table.csv", sep=separator, index=False)
-    assert_says(refusal(tmp_path / "table.csv"), "'bank'", "table.csv", "semicolons or tabs", "Write it with commas")
+    assert_says(refusal(tmp_path / "table.csv"), "'bank'", "semicolons or tabs", "Write it with commas")
 
 
 def test_a_label_party_may_hold_nothing_else() -> None:

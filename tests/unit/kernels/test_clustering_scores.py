@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.clustering_scores import clustering_scores
-from colonnade.kernels.kmeans import local_kmeans, weighted_kmeans
+from colonnade.kernels.kmeans import weighted_kmeans
+from colonnade.kernels.local_kmeans import local_kmeans
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -98,7 +99,7 @@ class TestZeroCost:
         rng = np.random.default_rng(seed)
         kind = np.append(np.arange(n_distinct), rng.integers(0, n_distinct, size=30))
         X = (scale * rng.normal(size=(n_distinct, 3)))[kind]
-        centers = local_kmeans(X.__getitem__, len(X), 5, np.random.default_rng(0))
+        centers = local_kmeans(lambda: [X], X.__getitem__, len(X), 5, np.random.default_rng(0))
         scores = clustering_scores(in_blocks(X), centers)
         assert np.allclose(scores, 2 / np.bincount(kind)[kind], rtol=1e-12)
         assert scores.sum() == pytest.approx(2 * n_distinct, rel=1e-12)

@@ -1,6 +1,4 @@
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.leverage import leverage, regression_scores
-
-DATA = Path(os.environ.get("COLONNADE_DATA", Path(__file__).parents[3] / "../shared/data"))
 
 seeds = st.integers(0, 2**32 - 1)
 matrices = st.tuples(st.integers(1, 60), st.integers(0, 8), seeds)
@@ -272,15 +268,11 @@ def test_scores_follow_their_rows(seed: int, constant: bool) -> None:
 # Data
 
 
-@pytest.mark.skipif(
-    not (DATA / "kc_house.parquet").exists(), reason="KC House is not in the data folder (COLONNADE_DATA)"
-)
-def test_kc_house_where_living_space_is_above_plus_basement() -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = parquet.read_table(DATA / "kc_house.parquet").drop_columns(["id", "date"])
-    columns = {name: table[name].to_numpy().astype(np.float64) for name in table.column_names}
-    assert_array_equal(columns["sqft_living"], columns["sqft_above"] + columns["sqft_basement"])
-    X = np.column_stack(list(columns.values()))
+def test_kc_house_where_living_space_is_above_plus_basement(kc_house: tuple[Floats, Floats]) -> None:
+    features, price = kc_house
+    living, above, basement = features[:, 2], features[:, 9], features[:, 10]
+    assert_array_equal(living, above + basement)
+    X = np.column_stack([features, price])
     scores = leverage(in_blocks(X, 8192), constant=True)
     assert_allclose(scores.sum(), X.shape[1] + 1 - 1, rtol=1e-10)
     assert_allclose(scores, by_svd(with_ones(X)), rtol=1e-8)

@@ -59,6 +59,25 @@ def test_collinear_zero_and_constant_columns_cost_nothing(columns: list[int]) ->
     assert objective(X, y, w, 0, theta, theta_0) == pytest.approx(float(np.sum((basis @ best - np.sqrt(w) * y) ** 2)))
 
 
+@pytest.mark.parametrize("constant", [0.1, 1e-3, 47.55, -122.2, 1e8, 7.0])
+@pytest.mark.parametrize("n", [20, 200, 100_000])
+def test_a_constant_column_gets_no_coefficient_of_its_own(constant: float, n: int) -> None:
+    """What is left of it after centring is rounding, and must not be blown up to a direction."""
+    rng = np.random.default_rng(n)
+    x, w = rng.normal(size=n), rng.uniform(0.5, 2.0, size=n)
+    theta, theta_0 = ridge(np.column_stack([x, np.full(n, constant)]), 1e6 + x, w, 0.0, fit_intercept=True)
+    assert theta[1] == 0.0
+    assert theta[0] == pytest.approx(1.0, rel=1e-6)
+    assert theta_0 == pytest.approx(1e6, rel=1e-9)
+
+
+def test_a_column_that_hardly_varies_is_not_taken_for_a_constant() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    theta, _ = ridge((1.0 + 1e-9 * x)[:, None], x, np.ones(500), 0.0, fit_intercept=True)
+    assert theta[0] == pytest.approx(1e9, rel=1e-5)
+
+
 def test_fewer_rows_than_columns() -> None:
     X, y, w = random_problem(3, 8, 1)
     theta, theta_0 = ridge(X, y, w, 0.0, fit_intercept=False)

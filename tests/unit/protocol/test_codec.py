@@ -106,7 +106,7 @@ def test_a_small_message_never_allocates_much(data: bytes) -> None:
 def test_both_directions_have_a_size_cap() -> None:
     small = Codec(kinds(), max_bytes=100)
     message = DrawnRows(sendable_rows(np.arange(1000)))
-    with pytest.raises(InputError, match=r"8,000 bytes; the limit is 100\. Ask for fewer rows"):
+    with pytest.raises(InputError, match=r"8,015 bytes; the limit is 100\. Ask for fewer rows"):
         small.encode(message)
     with pytest.raises(RemoteProtocolError, match="the limit is 100"):
         small.decode(CODEC.encode(message))

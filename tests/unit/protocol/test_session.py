@@ -7,15 +7,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 import colonnade as cn
 from colonnade.catalogue import HANDLERS, party_session
 from colonnade.data.tables import read_table
-from colonnade.messages import MAX_NUMBERS, Message, sendable_rows
+from colonnade.messages import Message, sendable_rows
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.session import NEW, PartySession
+from colonnade.protocol.session import KEPT_RULES, NEW, PartySession
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
+from colonnade.sampling.shared import MAX_SIZE, Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 
@@ -86,10 +86,11 @@ def test_another_wire_version() -> None:
         UseRows(sendable_rows([0, N_ROWS])),
         UseRows(sendable_rows([-1])),
         UseRows(sendable_rows([3, 1])),
-        UseSharedDraw(MAX_NUMBERS + 1, seed=0),
+        UseRows(sendable_rows([0, 2**63 - 1, -(2**63), -1, 5])),
+        UseSharedDraw(MAX_SIZE + 1, seed=0),
         UseSharedDraw(-1, seed=0),
     ],
-    ids=["too large", "negative", "not ascending", "too many", "fewer than none"],
+    ids=["too large", "negative", "not ascending", "wrapping around", "too many", "fewer than none"],
 )
 def test_hostile_rows_and_counts(request_: Message) -> None:
     session = open_session()
@@ -137,6 +138,14 @@ def test_scores_are_computed_once_a_rule() -> None:
     counting = Counting()
     assert session._data.scores(counting) is session._data.scores(counting)
     assert Counting.calls == 1
+
+
+def test_a_server_that_asks_for_ever_new_scores_fills_no_memory() -> None:
+    session = open_session()
+    session.answer(Hello(WIRE_VERSION))
+    for k in range(1, N_ROWS):
+        assert isinstance(session.answer(AskTotal(ClusteringScores(k))), Total)
+    assert len(session._data._scores) <= KEPT_RULES
 
 
 class LegalOrder(RuleBasedStateMachine):

@@ -67,7 +67,7 @@ def test_quotas_add_up_and_follow_the_totals() -> None:
     assert len(seeds) == 2, "each party draws from a seed of its own"
 
 
-@pytest.mark.parametrize("total", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("total", [0.0, -1.0, np.nan, np.inf, 1e308, 5e-324])
 def test_a_total_must_be_finite_and_positive(total: float) -> None:
     with pytest.raises(RemoteProtocolError, match="'weather' sent a Total with the value") as caught:
         Play(totals=(3.0, total)).run()
@@ -95,13 +95,23 @@ def test_rows_must_be_as_many_as_asked_and_exist(rows: list[int], message: str) 
         (np.ones(7), "shape"),
         (np.ones((8, 1)), "shape"),
         (np.full(8, -0.1), "negative value"),
-        (np.full(8, np.nan), "NaN or infinity"),
-        (np.full(8, np.inf), "NaN or infinity"),
+        (np.full(8, np.nan), "NaN, infinity"),
+        (np.full(8, np.inf), "NaN, infinity"),
+        (np.full(8, 1e308), "magnitude above 1e.100"),
     ],
 )
 def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, message: str) -> None:
     with pytest.raises(RemoteProtocolError, match=f"'weather' sent a Scores with .*{message}"):
         Play(scores=scores).run(size=8)
+
+
+def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
+    from colonnade.sampling.summing import sum_in_the_clear
+
+    script = sum_in_the_clear(ROSTER, sendable_rows([1, 2]))
+    next(script)
+    with pytest.raises(RemoteProtocolError, match="a score of zero, as every other party, for a row that was drawn"):
+        script.send({name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names})
 
 
 @pytest.mark.parametrize("size", [0, -3, True, 2.5, 2**40])
