@@ -5,7 +5,7 @@ coreset, in three short rounds, and learn on that. Every byte and every disclosu
 
 >>> import colonnade as cn
 >>> cn.Regression(l2=0.1)
-Regression(l2=0.1, fit_intercept=True)
+Regression(l2=0.1, l1=0.0, fit_intercept=True)
 """
 
 from colonnade.api import Federation
@@ -27,6 +27,7 @@ from colonnade.errors import (
     UnsupportedError,
     WireVersionError,
 )
+from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.ledger import Ledger
 from colonnade.protocol.policy import Policy
 from colonnade.run import Run
@@ -39,6 +40,7 @@ __all__ = [
     "AllRows",
     "AssumptionWarning",
     "Central",
+    "ClusteringReport",
     "ColonnadeError",
     "ConvergenceWarning",
     "Coreset",
@@ -57,6 +59,7 @@ __all__ = [
     "PolicyRefusedError",
     "ProtocolError",
     "Regression",
+    "RegressionReport",
     "RemoteProtocolError",
     "Run",
     "TransportError",

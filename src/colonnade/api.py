@@ -7,12 +7,15 @@ from time import perf_counter
 from typing import Any, TypeVar, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Roster, Script, Task, Transport
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, AssumptionWarning, InputError, UnsupportedError
+from colonnade.evaluation.reports import ClusteringReport, RegressionReport
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.protocol.conductor import Conductor, RoundListener
@@ -20,9 +23,9 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.session import PartySession
 from colonnade.run import Run, current_versions
 from colonnade.sampling import AnySampler
-from colonnade.sampling.shared import share_coreset
+from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyTask
+from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -95,7 +98,7 @@ class Federation:
         _check_kind("sampler", sampler, AnySampler)
         self._check(task)
         seed = _seed(seed)
-        return self._run(task, sampler, None, seed, self._draw(task, sampler, seed))
+        return self._run(task, sampler, None, seed, jobs.draw(task, sampler, self.roster, seed))
 
     def fit(
         self,
@@ -143,24 +146,79 @@ class Federation:
             )
         _check_kind("solver", solver, AnySolver)
         self._check(task, sampler=sampler, coreset=coreset)
+        solver.check(task)
         seed = _seed(seed)
-        return self._run(task, sampler, solver, seed, self._learn(task, source, solver, seed))
+        return self._run(task, sampler, solver, seed, jobs.learn(task, source, solver, self.roster, seed))
 
-    def _draw(self, task: Task[object], source: AnySampler | Coreset, seed: int) -> Script[tuple[Coreset, None]]:
-        coreset = yield from self._agree(task, source, _sampling_rng(seed))
-        return coreset, None
+    def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None) -> Floats | Rows:
+        """Predict rows through the parties: each sends the part that its own columns make of every row.
 
-    def _learn(
-        self, task: Task[M], source: AnySampler | Coreset, solver: AnySolver, seed: int
-    ) -> Script[tuple[Coreset, M]]:
-        coreset = yield from self._agree(task, source, _sampling_rng(seed))
-        model = yield from solver.solve(task, self.roster, coreset, _solving_rng(seed))
-        return coreset, model
+        Parameters
+        ----------
+        model : LinearModel or KMeansModel
+            Learned from these parties' columns.
+        rows : array_like of int, shape (m,), optional
+            Which rows, in any order; all of them if left out.
 
-    def _agree(self, task: Task[object], source: AnySampler | Coreset, rng: np.random.Generator) -> Script[Coreset]:
-        if isinstance(source, Coreset):
-            return share_coreset(self.roster, source)
-        return source.sample(self.roster, task.score_rule(), rng)
+        Returns
+        -------
+        ndarray, shape (m,)
+            Predicted values, or the index of each row's nearest centre, in the order of `rows`.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(12.0).reshape(6, 2) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + 3.0, [1, 1]))
+        >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows())
+        >>> federation.predict(run.model, rows=[4, 0]).round(6).tolist()
+        [229.0, 5.0]
+        """
+        self._check_model(model)
+        if rows is None:
+            return self._conductor.play(jobs.predict(model, None, self.roster))
+        wanted = _row_ids(rows, self.roster.n_rows)
+        order = np.argsort(wanted, kind="stable")
+        ascending = self._conductor.play(jobs.predict(model, wanted[order], self.roster))
+        return ascending[np.argsort(order, kind="stable")]
+
+    def evaluate(
+        self, model: AnyModel, *, rows: int | None = None, seed: int = 0
+    ) -> RegressionReport | ClusteringReport:
+        """Count a model's cost on all rows through the parties, or estimate it from a sample.
+
+        Parameters
+        ----------
+        model : LinearModel or KMeansModel
+            Learned from these parties' columns.
+        rows : int, optional
+            Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
+        seed : int
+            Draws these rows.
+
+        Returns
+        -------
+        RegressionReport or ClusteringReport
+            Costs, errors, sizes.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(12.0).reshape(6, 2) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + 3.0, [1, 1]))
+        >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows())
+        >>> round(federation.evaluate(run.model).r2, 6)
+        1.0
+        """
+        self._check_model(model)
+        if isinstance(model, LinearModel) and self.roster.label_party is None:
+            raise InputError("Evaluating a regression needs a label, and no party holds one. Name it at one party.")
+        size = None if rows is None else sample_size(rows)
+        return self._conductor.play(jobs.evaluate(model, size, self.roster, _seed(seed)))
+
+    def _check_model(self, model: AnyModel) -> None:
+        _check_kind("model", model, AnyModel)
+        jobs.check_columns(model, self.roster)
 
     def _run(
         self,
@@ -204,13 +262,13 @@ def _seed(seed: int) -> int:
     return whole_number("seed", seed, least=0, example="Pass for instance seed=0.")
 
 
-# Two streams of one seed: the solver's draws do not depend on how the coreset came about.
-def _sampling_rng(seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, 0])
-
-
-def _solving_rng(seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, 1])
+def _row_ids(rows: npt.ArrayLike, n_rows: int) -> Rows:
+    wanted = np.asarray(rows)
+    if wanted.ndim != 1 or not wanted.size or wanted.dtype.kind not in "iu":
+        raise InputError(f"rows must be a list of row numbers, got {reprlib.repr(rows)}. Pass for instance [0, 5, 7].")
+    if unknown := [int(row) for row in wanted if not 0 <= row < n_rows]:
+        raise InputError(f"There is no row {unknown[0]}: rows are numbered 0 to {n_rows - 1}. Leave it out.")
+    return wanted.astype(np.int64)
 
 
 def _check_parties(parties: list[Party]) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -179,8 +179,37 @@ class Task(Protocol[M_co]):
         ...
 
 
+@runtime_checkable
+class LinearTask(Protocol[M_co]):
+    """A task whose model is linear: ``sum_i w_i (x_i.theta + theta_0 - y_i)^2 + n (l2 |theta|^2 + l1 |theta|_1)``."""
+
+    l2: float
+    l1: float
+    fit_intercept: bool
+
+    def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> M_co:
+        """Make the model of what was learned."""
+        ...
+
+
+@runtime_checkable
+class ClusteringTask(Protocol[M_co]):
+    """A task whose model is a set of centres."""
+
+    n_clusters: int
+    n_starts: int
+
+    def clustering_model(self, centers: Floats, roster: Roster) -> M_co:
+        """Make the model of what was learned."""
+        ...
+
+
 class Solver(Protocol):
     """Learns on a coreset whose rows the parties know."""
+
+    def check(self, task: Task[object]) -> None:
+        """Raise `UnsupportedError` where this solver cannot do the task."""
+        ...
 
     def solve(self, task: Task[T], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[T]:
         """Return a model of the task."""

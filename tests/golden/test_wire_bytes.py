@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from colonnade.catalogue import codec, kinds
+from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
+from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
@@ -36,6 +38,11 @@ EXAMPLES: dict[str, Message] = {
     "ask columns": AskColumns(with_label=True),
     "columns": Columns(sendable_floats(np.arange(6.0).reshape(3, 2)), sendable_floats([1.0, 2.0, 3.0])),
     "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
+    "ask partial predictions": AskPartialPredictions(sendable_floats([0.5, -1.0]), less_label=True),
+    "partial predictions": PartialPredictions(sendable_floats([2.5]), None),
+    "partial predictions less label": PartialPredictions(sendable_floats([2.5]), 9.0),
+    "ask partial distances": AskPartialDistances(sendable_floats([[1.0, 2.0]])),
+    "partial distances": PartialDistances(sendable_floats([[4.0], [0.0]])),
 }
 
 

@@ -11,13 +11,15 @@ from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
+from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyTask
+from colonnade.tasks import AnyModel, AnyTask
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
 ]
+RunFolder = Annotated[Path, typer.Argument(help="Folder of a saved run, from `fit --out`.", metavar="RUN")]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
 
 
@@ -76,6 +78,25 @@ def read_job(path: Path, seed: int | None) -> Job:
     except msgspec.DecodeError as error:
         raise InputError(f"Job file {path} is not TOML: {error}. Mend that line.") from error
     return job if seed is None else msgspec.structs.replace(job, seed=seed)
+
+
+def read_model(folder: Path) -> AnyModel:
+    """Read the model of a saved run.
+
+    Parameters
+    ----------
+    folder : Path
+        What `fit --out` wrote.
+
+    Returns
+    -------
+    LinearModel or KMeansModel
+        The model.
+    """
+    model: AnyModel | None = Run.load(folder).model
+    if model is None:
+        raise InputError(f"The run in {folder} is a coreset without a model. Pass a folder that `fit --out` wrote.")
+    return model
 
 
 def _advice(problem: str) -> str:

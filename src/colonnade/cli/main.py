@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from colonnade.cli import coreset, demo, doctor, fit, version
+from colonnade.cli import coreset, demo, doctor, evaluate, fit, predict, version
 from colonnade.cli.console import say
 from colonnade.errors import ColonnadeError, InputError, PolicyRefusedError, ProtocolError, TransportError
 
@@ -18,7 +18,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for name, module in {"demo": demo, "fit": fit, "coreset": coreset, "doctor": doctor, "version": version}.items():
+COMMANDS = {
+    "demo": demo,
+    "fit": fit,
+    "coreset": coreset,
+    "evaluate": evaluate,
+    "predict": predict,
+    "doctor": doctor,
+    "version": version,
+}
+for name, module in COMMANDS.items():
     app.command(name)(module.command)
 
 

@@ -87,11 +87,7 @@ class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="unifor
 
     def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
         """Share a seed, and draw from it here as the parties do there."""
-        seed = int(rng.integers(2**63))
-        yield {party: UseSharedDraw(self.size, seed) for party in roster.names}
-        n = roster.n_rows
-        rows = draw_evenly(n, self.size, np.random.default_rng(seed))
-        return Coreset(rows, np.full(self.size, n / self.size), n, float(n), f"UniformSampling(size={self.size})")
+        return use_even_draw(roster, self.size, rng)
 
 
 class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_unknown_fields=True):
@@ -107,32 +103,72 @@ class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_u
 
     def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
         """Tell the parties to take all rows."""
-        if roster.n_rows > MAX_NUMBERS:
-            raise InputError(
-                f"The parties hold {roster.n_rows:,} rows; AllRows takes at most {MAX_NUMBERS:,}. Use a coreset."
-            )
-        yield {party: UseAllRows() for party in roster.names}
-        n = roster.n_rows
-        return Coreset(np.arange(n), np.ones(n), n, float(n), "AllRows()")
+        return use_all_rows(roster)
 
 
-def share_coreset(roster: Roster, coreset: Coreset) -> Script[Coreset]:
-    """Tell the parties which rows a coreset made before has (Theorem 2.5: one coreset serves many models).
+def use_even_draw(roster: Roster, size: int, rng: np.random.Generator) -> Script[Coreset]:
+    """Let all parties, and the server, draw the same rows evenly from one seed.
 
     Parameters
     ----------
     roster : Roster
         The parties.
-    coreset : Coreset
-        Of the same rows.
+    size : int
+        m.
+    rng : numpy.random.Generator
+        Draws the seed.
 
     Returns
     -------
     Coreset
+        With weights n / m.
+    """
+    seed = int(rng.integers(2**63))
+    yield {party: UseSharedDraw(size, seed) for party in roster.names}
+    n = roster.n_rows
+    rows = draw_evenly(n, size, np.random.default_rng(seed))
+    return Coreset(rows, np.full(size, n / size), n, float(n), f"UniformSampling(size={size})")
+
+
+def use_all_rows(roster: Roster) -> Script[Coreset]:
+    """Let all parties take every row once.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+
+    Returns
+    -------
+    Coreset
+        With weights 1.
+    """
+    n = roster.n_rows
+    if n > MAX_NUMBERS:
+        raise InputError(
+            f"The parties hold {n:,} rows; all of them at once are at most {MAX_NUMBERS:,}. Use a coreset."
+        )
+    yield {party: UseAllRows() for party in roster.names}
+    return Coreset(np.arange(n), np.ones(n), n, float(n), "AllRows()")
+
+
+def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
+    """Tell the parties which rows to take.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+    rows : ndarray of int64, shape (m,)
+        Row ids, ascending.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
         The same.
     """
-    yield {party: UseRows(sendable_rows(coreset.rows)) for party in roster.names}
-    return coreset
+    yield {party: UseRows(sendable_rows(rows)) for party in roster.names}
+    return rows
 
 
 def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:

@@ -48,6 +48,9 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     ([1.0, 2.0], 3.0)
     """
 
+    def check(self, task: Task[object]) -> None:
+        """Take any task: they all fit rows in one place."""
+
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[M]:
         """Fetch, then let the task fit what came."""
         inbox = yield {party: AskColumns(task.needs_label) for party in roster.names}

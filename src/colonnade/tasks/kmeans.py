@@ -81,4 +81,8 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
     def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> KMeansModel:
         """Run Lloyd's algorithm from several k-means++ starts and keep the best."""
         centers, _ = weighted_kmeans(rows.features, rows.weights, self.n_clusters, self.n_starts, rng)
+        return self.clustering_model(centers, roster)
+
+    def clustering_model(self, centers: Floats, roster: Roster) -> KMeansModel:
+        """Name the columns of the centres."""
         return KMeansModel(centers, roster.feature_names)

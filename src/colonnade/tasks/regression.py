@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, WeightedRows
-from colonnade.errors import InputError
+from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.linear import ridge
 from colonnade.options import flag, non_negative_number
@@ -44,6 +44,8 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     l2 : float
         The ridge penalty a row; n is the weight of all rows, so a penalty means the same at any coreset size.
         The intercept is not penalised.
+    l1 : float
+        The lasso penalty a row, likewise.
     fit_intercept : bool
         Whether there is an intercept.
 
@@ -60,12 +62,14 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     """
 
     l2: float = 0.0
+    l1: float = 0.0
     fit_intercept: bool = True
 
     needs_label: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         force_setattr(self, "l2", non_negative_number("l2", self.l2, example="Pass for instance l2=0.1."))
+        force_setattr(self, "l1", non_negative_number("l1", self.l1, example="Pass for instance l1=0.1."))
         force_setattr(self, "fit_intercept", flag("fit_intercept", self.fit_intercept))
 
     def check(self, roster: Roster) -> None:
@@ -86,6 +90,12 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         """Solve least squares with the penalty, whatever the rank."""
         if rows.labels is None:
             raise InputError("Regression needs labels. Let the label party reveal them, or choose another solver.")
+        if self.l1 > 0:
+            raise UnsupportedError("Central does not take l1 yet. Pass l1=0.")
         penalty = rows.total_weight * self.l2
         coef, intercept = ridge(rows.features, rows.labels, rows.weights, penalty, fit_intercept=self.fit_intercept)
+        return self.linear_model(coef, intercept, roster)
+
+    def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> LinearModel:
+        """Name the coefficients."""
         return LinearModel(coef, intercept, roster.feature_names)

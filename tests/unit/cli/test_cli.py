@@ -121,6 +121,38 @@ def test_names_cannot_write_to_the_terminal(job: Callable[..., str], tmp_path: P
     assert names[-1] == "bas\x1b]0;pwned\x07ket :car:", "JSON escapes what is in the data, and keeps it"
 
 
+def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path: Path) -> None:
+    saved = str(tmp_path / "run")
+    run("fit", job(), "--out", saved)
+    whole = json.loads(run("evaluate", job(), saved, "--json").stdout)
+    assert whole["n_evaluated"] == 800
+    assert 0.9 < whole["r2"] < 1.0
+    assert whole["units"] == 6 + 3 * 800 + 1
+    sample = json.loads(run("evaluate", job(), saved, "--rows", "200", "--json").stdout)
+    assert sample["cost_interval"][0] < whole["cost"] < sample["cost_interval"][1]
+    assert "r2" in run("evaluate", job(), saved).stdout
+    run("predict", job(), saved, "--out", str(tmp_path / "p.csv"))
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert (lines[0], len(lines)) == ("row,prediction", 801)
+    one = json.loads(run("predict", job(), saved, "--row", "5", "--row", "3", "--json").stdout)
+    assert one["rows"] == [5, 3]
+    assert f"5,{one['predictions'][0]}" == lines[6]
+
+
+def test_evaluate_and_predict_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> None:
+    saved = str(tmp_path / "run")
+    run("coreset", job(), "--out", saved)
+    assert "is a coreset without a model" in run("predict", job(), saved).stderr
+    run("fit", job(), "--out", saved)
+    assert "There is no row 800" in run("predict", job(), saved, "--row", "800").stderr
+    assert run("predict", job(), str(tmp_path / "nowhere")).returncode == 3
+    assert run("predict", job(), saved, "--out", str(tmp_path)).returncode == 3
+    changed = job('name = "shop"', 'name = "store"')
+    shop = tmp_path / "bank" / "shop.csv"
+    shop.write_text(shop.read_text().replace("basket", "cart", 1))
+    assert "it has basket that they lack, and lacks cart that they have" in run("evaluate", changed, saved).stderr
+
+
 def test_many_centres_are_all_shown(job: Callable[..., str]) -> None:
     job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 30')
     job("l2 = 0.0 ", "# l2 = 0.0 ")
@@ -168,7 +200,7 @@ def test_doctor_and_version() -> None:
     assert json.loads(run("version", "--json").stdout).keys() == {"colonnade", "numpy", "python"}
 
 
-@pytest.mark.parametrize("name", ["demo", "fit", "coreset", "doctor", "version"])
+@pytest.mark.parametrize("name", ["demo", "fit", "coreset", "evaluate", "predict", "doctor", "version"])
 def test_help_teaches(name: str) -> None:
     done = run(name, "--help")
     assert done.returncode == 0

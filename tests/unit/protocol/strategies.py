@@ -3,6 +3,8 @@
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
+from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
@@ -39,5 +41,11 @@ MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
     Ready: st.builds(Ready),
     AskColumns: st.builds(AskColumns, st.booleans()),
     Columns: st.builds(Columns, matrices, st.none() | floats),
+}
+MESSAGES |= {
+    AskPartialPredictions: st.builds(AskPartialPredictions, floats, st.booleans()),
+    PartialPredictions: st.builds(PartialPredictions, floats, st.none() | st.floats()),
+    AskPartialDistances: st.builds(AskPartialDistances, matrices),
+    PartialDistances: st.builds(PartialDistances, matrices),
 }
 any_message = st.one_of(*MESSAGES.values())

@@ -1,0 +1,46 @@
+"""`colonnade predict`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
+from colonnade.cli.job import JobFile, RunFolder, read_job, read_model
+from colonnade.errors import InputError
+
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
+RowOption = Annotated[
+    list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. Default: all.")
+]
+
+
+def command(
+    job_file: JobFile,
+    run_folder: RunFolder,
+    out: OutOption = None,
+    row: RowOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Predict rows of a job's parties with a saved model: values, or the number of each row's cluster.
+
+    Example: colonnade predict examples/bank/job.toml run --out predictions.csv
+    """
+    model, job = read_model(run_folder), read_job(job_file, None)
+    with round_progress() as on_round:
+        federation = job.federation(job_file.parent, on_round)
+        found = federation.predict(model, rows=row or None)
+    rows = row or np.arange(len(found)).tolist()
+    if json:
+        show_json({"rows": rows, "predictions": found})
+        return
+    lines = "\n".join(["row,prediction", *(f"{i},{value}" for i, value in zip(rows, found.tolist(), strict=True))])
+    if out is None:
+        show(lines)
+        return
+    try:
+        out.write_text(lines + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"The predictions cannot be written to {out}: {error}. Choose another file.") from error
+    say(f"{len(found):,} predictions written to {out}")

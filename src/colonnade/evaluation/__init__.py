@@ -1,0 +1,7 @@
+"""Evaluation: what a model says of rows whose columns stay with the parties. One idea a file; the registry is here."""
+
+from colonnade.evaluation import clustering, linear
+
+HANDLERS = (*linear.HANDLERS, *clustering.HANDLERS)
+
+__all__ = ["HANDLERS"]

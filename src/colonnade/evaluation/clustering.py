@@ -1,0 +1,78 @@
+"""Distances to centres: squared distances add over parties, so each tells its own part."""
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+
+
+class PartialDistances(Message, frozen=True):
+    """|x_i^(j) - c_l^(j)|^2 for each selected row and each centre."""
+
+    phase: ClassVar[str] = "predicting"
+
+    values: Annotated[Floats, Reveals.PREDICTIONS]
+
+
+class AskPartialDistances(Message, frozen=True):
+    """The party's part of the centres."""
+
+    phase: ClassVar[str] = "predicting"
+    reply: ClassVar[type[Message]] = PartialDistances
+
+    centers: Annotated[Floats, Reveals.MODEL]
+
+
+def nearest_center_distances(roster: Roster, size: int, centers: Floats) -> Script[tuple[Rows, Floats]]:
+    """Find each selected row's nearest centre.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties; each knows which rows are selected.
+    size : int
+        How many rows are selected.
+    centers : ndarray of float64, shape (k, n_features)
+        In the roster's column order.
+
+    Returns
+    -------
+    labels : ndarray of int64, shape (size,)
+        The index of the nearest centre, the lowest among equals.
+    squared_distances : ndarray of float64, shape (size,)
+        To that centre.
+    """
+    inbox = yield {
+        party: AskPartialDistances(sendable_floats(centers[:, part])) for party, part in roster.parts.items()
+    }
+    replies = checks.replies(inbox, PartialDistances)
+    for party, reply in replies.items():
+        checks.shape(party, reply, reply.values, (size, len(centers)))
+        checks.non_negative(party, reply, reply.values)
+    distances = np.sum([reply.values for reply in replies.values()], axis=0)
+    return distances.argmin(axis=1), distances.min(axis=1)
+
+
+def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:
+    n_features = len(data.table.feature_names)
+    rows, n_centers = state.selected(), len(request.centers)
+    checks.shape(SERVER, request, request.centers, (n_centers, n_features))
+    checks.in_range(SERVER, request, request.centers)
+    if len(rows) * n_centers > MAX_NUMBERS:
+        raise InputError(
+            f"distances of {len(rows):,} rows to {n_centers} centres do not fit one message. Ask for fewer rows."
+        )
+    features = data.table.take(rows)[:, :n_features]
+    # Differences first, then squares: no cancellation, however far from zero the columns lie.
+    distances = np.stack([np.square(features - center).sum(axis=1) for center in request.centers], axis=1)
+    return state, PartialDistances(sendable_floats(distances))
+
+
+HANDLERS = (Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),)
