@@ -8,6 +8,8 @@ coreset, in three short rounds, and learn on that. Every byte and every disclosu
 Regression(l2=0.1, l1=0.0, fit_intercept=True)
 """
 
+from typing import Any
+
 from colonnade.api import Federation
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
@@ -32,7 +34,7 @@ from colonnade.ledger import Ledger
 from colonnade.protocol.policy import Policy
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
-from colonnade.solvers import Central
+from colonnade.solvers import Central, DistDim
 from colonnade.tasks import KMeans, KMeansModel, LinearModel, Regression
 
 __all__ = [
@@ -42,9 +44,12 @@ __all__ = [
     "Central",
     "ClusteringReport",
     "ColonnadeError",
+    "ColonnadeKMeans",
+    "ColonnadeRegressor",
     "ConvergenceWarning",
     "Coreset",
     "DisclosureWarning",
+    "DistDim",
     "Federation",
     "ImportanceSampling",
     "InputError",
@@ -68,3 +73,12 @@ __all__ = [
     "WireVersionError",
     "split_columns",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the scikit-learn face only when it is asked for."""
+    if name in ("ColonnadeKMeans", "ColonnadeRegressor"):
+        from colonnade import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'colonnade' has no attribute {name!r}")
