@@ -34,7 +34,7 @@ from colonnade.ledger import Ledger
 from colonnade.protocol.policy import Policy
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
-from colonnade.solvers import Central, DistDim
+from colonnade.solvers import Central, DistDim, Saga
 from colonnade.tasks import KMeans, KMeansModel, LinearModel, Regression
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "RegressionReport",
     "RemoteProtocolError",
     "Run",
+    "Saga",
     "TransportError",
     "UniformSampling",
     "UnsupportedError",

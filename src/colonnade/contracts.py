@@ -153,12 +153,15 @@ class WeightedRows:
         The coreset's.
     total_weight : float
         The weight of all rows, the n that multiplies a penalty.
+    rows : ndarray of int64, shape (size,)
+        The coreset's row ids: copies of one row have the same.
     """
 
     features: Floats
     labels: Floats | None
     weights: Floats
     total_weight: float
+    rows: Rows
 
 
 class Task(Protocol[M_co]):
@@ -183,9 +186,11 @@ class Task(Protocol[M_co]):
 class LinearTask(Protocol[M_co]):
     """A task whose model is linear: ``sum_i w_i (x_i.theta + theta_0 - y_i)^2 + n (l2 |theta|^2 + l1 |theta|_1)``."""
 
-    l2: float
-    l1: float
     fit_intercept: bool
+
+    def penalties(self) -> tuple[float, float]:
+        """Give l2 and l1, or raise `UnsupportedError` where one is to be chosen on rows in one place."""
+        ...
 
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> M_co:
         """Make the model of what was learned."""

@@ -34,7 +34,7 @@ class Run(Generic[M]):
         What was asked.
     sampler : ImportanceSampling, UniformSampling, AllRows, or None
         How rows were drawn; None where a coreset was given.
-    solver : Central or None
+    solver : Solver or None
         How the model was learned; None where none was asked for.
     seed : int
         With the data and the options, it decides the result bit for bit.

@@ -26,6 +26,10 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
     "least squares, uniform": lambda f: f.fit(cn.Regression(), sampler=cn.UniformSampling(size=120), seed=3),
     "all rows": lambda f: f.fit(cn.Regression(fit_intercept=False), sampler=cn.AllRows()),
     "k-means": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), seed=3),
+    "k-means, DistDim": lambda f: f.fit(
+        cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), solver=cn.DistDim(), seed=3
+    ),
+    "all rows, DistDim": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=cn.AllRows(), solver=cn.DistDim()),
     "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), cn.ImportanceSampling(size=2000), seed=3),
     "coreset again": lambda f: f.fit(
         cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), cn.ImportanceSampling(size=50), seed=9).coreset

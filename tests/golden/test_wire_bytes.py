@@ -17,6 +17,17 @@ from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
+from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.saga import (
+    AskCoefficients,
+    AskProgress,
+    Coefficients,
+    OpenSaga,
+    PartialProducts,
+    Progress,
+    SagaStep,
+    SquaredNorms,
+)
 
 GOLDEN = Path(__file__).with_name(f"wire_v{WIRE_VERSION}.txt")
 EXAMPLES: dict[str, Message] = {
@@ -38,11 +49,24 @@ EXAMPLES: dict[str, Message] = {
     "ask columns": AskColumns(with_label=True),
     "columns": Columns(sendable_floats(np.arange(6.0).reshape(3, 2)), sendable_floats([1.0, 2.0, 3.0])),
     "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
+    "ask local clusters": AskLocalClusters(10, seed=2**63 - 1, weights=sendable_floats([0.5, 1.0])),
+    "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),
+    "local clusters": LocalClusters(sendable_floats([[1.0, 2.0], [0.5, 0.0]]), sendable_rows([0, 1, 1])),
     "ask partial predictions": AskPartialPredictions(sendable_floats([0.5, -1.0]), less_label=True),
     "partial predictions": PartialPredictions(sendable_floats([2.5]), None),
     "partial predictions less label": PartialPredictions(sendable_floats([2.5]), 9.0),
     "ask partial distances": AskPartialDistances(sendable_floats([[1.0, 2.0]])),
     "partial distances": PartialDistances(sendable_floats([[4.0], [0.0]])),
+    "open saga": OpenSaga(75, seed=5, l2=0.5, l1=0.0, fit_intercept=True, scale=False),
+    "squared norms": SquaredNorms(sendable_floats([4.0, 0.25])),
+    "saga step, first": SagaStep(sendable_floats([]), 300, 0.125),
+    "saga step": SagaStep(sendable_floats([-1.5]), 0, None),
+    "partial products": PartialProducts(sendable_floats([2.5]), None),
+    "partial products less label": PartialProducts(None, sendable_floats([-2.5])),
+    "ask progress": AskProgress(sendable_floats([0.5])),
+    "progress": Progress(0.25, 9.0),
+    "ask coefficients": AskCoefficients(),
+    "coefficients": Coefficients(sendable_floats([1.0, -2.0]), 3.0),
 }
 
 

@@ -104,6 +104,8 @@ def _advice(problem: str) -> str:
         return _options()
     if "$.party" in problem and "got `object`" in problem:
         return "Write [[party]], with two brackets, once a party."
+    if "`$.task.l2`" in problem or "`$.task.l1`" in problem:
+        return 'Write a number, or "cv" to let it be chosen by cross-validation.'
     return "Mend that value."
 
 

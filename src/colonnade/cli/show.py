@@ -7,6 +7,7 @@ from colonnade.cli.console import say, show, show_json
 from colonnade.ledger import aligned
 from colonnade.run import Run
 from colonnade.tasks import KMeansModel, LinearModel
+from colonnade.tasks.penalty_path import RegularisationPath
 
 
 def show_run(run: Run[Any], out: Path | None, *, json: bool) -> None:
@@ -62,7 +63,8 @@ def _model_text(model: LinearModel | KMeansModel) -> str:
     if isinstance(model, LinearModel):
         coefficients = zip(model.feature_names_in_, model.coef_, strict=True)
         named = [("(intercept)", model.intercept_), *coefficients]
-        return aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
+        table = aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
+        return table if model.path is None else f"{table}\n\n{_path_text(model.path)}"
     centers = model.cluster_centers_
     header = ("feature", *(f"centre {number}" for number in range(1, len(centers) + 1)))
     lines = [
@@ -70,3 +72,17 @@ def _model_text(model: LinearModel | KMeansModel) -> str:
         for name, values in zip(model.feature_names_in_, centers.T, strict=True)
     ]
     return aligned([header, *lines], numbers=range(1, len(header)))
+
+
+def _path_text(path: RegularisationPath) -> str:
+    """Show every seventh penalty that was tried, and the chosen one."""
+    header = ("l2", "l1", "squared error left out", "standard error", "")
+    lines = [
+        (f"{point.l2:.4g}", f"{point.l1:.4g}", f"{point.error:.6g}", f"{point.std_error:.2g}", "chosen" * chosen)
+        for number, point in enumerate(path.points)
+        if (chosen := point == path.chosen) or number % 7 == 0
+    ]
+    return (
+        f"Chosen by cross-validation: l2 = {path.chosen.l2:.6g}, l1 = {path.chosen.l1:.6g}. Of the "
+        f"{len(path.points)} penalties tried:\n{aligned([header, *lines], numbers=range(4))}"
+    )

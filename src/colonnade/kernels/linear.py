@@ -4,6 +4,8 @@ The rows are first reduced to a small triangle by QR, block by block; the triang
 and its condition number is that of the rows, not its square.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
@@ -40,6 +42,43 @@ def ridge(
     theta_0 : float
         The intercept.
     """
+    problem = reduce_rows(features, labels, weights, fit_intercept=fit_intercept)
+    theta = solve_ridge(problem, penalty)
+    return theta, problem.intercept(theta)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProblem:
+    """All that least squares needs of its rows.
+
+    Parameters
+    ----------
+    triangle : ndarray of float64, shape (p, d + 1)
+        R of the centred rows (x, y) with R'R their weighted Gram matrix; p is at most d + 1.
+    centre : ndarray of float64, shape (d + 1,)
+        What was subtracted: the weighted mean with an intercept, zero without.
+    """
+
+    triangle: Floats
+    centre: Floats
+
+    @property
+    def lhs(self) -> Floats:
+        """The features' part of the triangle, shape (p, d)."""
+        return self.triangle[:, :-1]
+
+    @property
+    def rhs(self) -> Floats:
+        """The label's part of the triangle, shape (p,)."""
+        return self.triangle[:, -1]
+
+    def intercept(self, theta: Floats) -> float:
+        """Compute the theta_0 that goes with theta."""
+        return float(self.centre[-1] - self.centre[:-1] @ theta)
+
+
+def reduce_rows(features: Floats, labels: Floats, weights: Floats, *, fit_intercept: bool) -> LinearProblem:
+    """Reduce rows to a problem whose size does not depend on their number; the parameters are those of `ridge`."""
     joined = np.column_stack([features, labels])
     # Centring is what an unpenalised intercept amounts to, without the cancellation of a column of ones.
     centre = _weighted_mean(joined, weights) if fit_intercept else np.zeros(joined.shape[1])
@@ -47,8 +86,7 @@ def ridge(
     # A constant column leaves its rounding behind, which must not be scaled up to a direction of its own.
     rounding = ROUNDING * np.sqrt(weights @ np.square(joined))
     triangle[:, np.linalg.norm(triangle, axis=0) <= rounding] = 0.0
-    theta = _solve_triangle(triangle[:, :-1], triangle[:, -1], penalty)
-    return theta, float(centre[-1] - centre[:-1] @ theta)
+    return LinearProblem(triangle, centre)
 
 
 def _weighted_mean(matrix: Floats, weights: Floats) -> Floats:
@@ -82,10 +120,24 @@ def weighted_triangle(matrix: Floats, weights: Floats, centre: Floats) -> Floats
     return triangle
 
 
-def _solve_triangle(lhs: Floats, rhs: Floats, penalty: float) -> Floats:
-    d = lhs.shape[1]
-    lhs = np.vstack([lhs, np.sqrt(penalty) * np.eye(d)])
-    rhs = np.concatenate([rhs, np.zeros(d)])
+def solve_ridge(problem: LinearProblem, penalty: float) -> Floats:
+    """Minimise |R theta - r|^2 + penalty |theta|^2; of several minimisers give that of least norm in scaled columns.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+        R and r.
+    penalty : float
+        n * l2.
+
+    Returns
+    -------
+    ndarray of float64, shape (d,)
+        theta.
+    """
+    d = problem.lhs.shape[1]
+    lhs = np.vstack([problem.lhs, np.sqrt(penalty) * np.eye(d)])
+    rhs = np.concatenate([problem.rhs, np.zeros(d)])
     scale = np.linalg.norm(lhs, axis=0)
     scale[scale == 0] = 1.0
     theta: Floats = np.linalg.lstsq(lhs / scale, rhs, rcond=RANK_TOLERANCE)[0] / scale

@@ -33,11 +33,14 @@ class PartyState:
         How this run scores rows.
     rows : ndarray of int64, shape (size,), or None
         The coreset's rows, once they are known.
+    learning : object or None
+        What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     """
 
     step: str = NEW
     rule: ScoreRule | None = None
     rows: Rows | None = None
+    learning: object | None = None
 
     def selected(self) -> Rows:
         """Give the coreset's rows; the order of steps sees to it that there are some."""

@@ -1,9 +1,11 @@
 """Solvers: how a model is learned on a coreset. One idea a file; the registry is at the end of this one."""
 
-from colonnade.solvers import central
+from colonnade.solvers import central, distdim, saga_party
 from colonnade.solvers.central import Central
+from colonnade.solvers.distdim import DistDim
+from colonnade.solvers.saga import Saga
 
-AnySolver = Central
-HANDLERS = central.HANDLERS
+AnySolver = Central | DistDim | Saga
+HANDLERS = (*central.HANDLERS, *distdim.HANDLERS, *saga_party.HANDLERS)
 
-__all__ = ["HANDLERS", "AnySolver", "Central"]
+__all__ = ["HANDLERS", "AnySolver", "Central", "DistDim", "Saga"]

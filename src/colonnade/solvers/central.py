@@ -66,7 +66,7 @@ def _join(replies: Mapping[str, Columns], needs_label: bool, roster: Roster, cor
         _check_columns(card, reply, needs_label, len(coreset))
         features[:, roster.parts[card.name]] = reply.features
         labels = labels if reply.labels is None else reply.labels
-    return WeightedRows(features, labels, coreset.weights, coreset.total_weight)
+    return WeightedRows(features, labels, coreset.weights, coreset.total_weight, coreset.rows)
 
 
 def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, size: int) -> None:

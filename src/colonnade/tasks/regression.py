@@ -1,6 +1,6 @@
-"""Linear regression with an l2 penalty (the paper's VRLR)."""
+"""Linear regression with l2 and l1 penalties (the paper's VRLR)."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -9,9 +9,10 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Roster, WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.linear import ridge
+from colonnade.kernels.elastic_net import elastic_net
 from colonnade.options import flag, non_negative_number
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty
 
 
 class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", eq=False):
@@ -25,11 +26,14 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         Zero where none was fitted.
     feature_names_in_ : tuple of str
         The features' names, in the same order.
+    path : RegularisationPath or None
+        Where a penalty was chosen by cross-validation: what was tried, and the choice.
     """
 
     coef_: Floats
     intercept_: float
     feature_names_in_: tuple[str, ...]
+    path: RegularisationPath | None = None
 
     def __post_init__(self) -> None:
         if self.coef_.shape != (len(self.feature_names_in_),) or not np.isfinite([*self.coef_, self.intercept_]).all():
@@ -37,15 +41,15 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
 
 
 class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression", forbid_unknown_fields=True):
-    """Minimise ``sum_i w_i (x_i.theta + theta_0 - y_i)^2 + n l2 |theta|^2``.
+    """Minimise ``sum_i w_i (x_i.theta + theta_0 - y_i)^2 + n (l2 |theta|^2 + l1 |theta|_1)``.
 
     Parameters
     ----------
-    l2 : float
+    l2 : float or "cv"
         The ridge penalty a row; n is the weight of all rows, so a penalty means the same at any coreset size.
-        The intercept is not penalised.
-    l1 : float
-        The lasso penalty a row, likewise.
+        The intercept is not penalised. "cv" chooses it by cross-validation on the coreset's rows.
+    l1 : float or "cv"
+        The lasso penalty a row, likewise. One of the two may be "cv".
     fit_intercept : bool
         Whether there is an intercept.
 
@@ -61,15 +65,20 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     True
     """
 
-    l2: float = 0.0
-    l1: float = 0.0
+    l2: float | Literal["cv"] = 0.0
+    l1: float | Literal["cv"] = 0.0
     fit_intercept: bool = True
 
     needs_label: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        force_setattr(self, "l2", non_negative_number("l2", self.l2, example="Pass for instance l2=0.1."))
-        force_setattr(self, "l1", non_negative_number("l1", self.l1, example="Pass for instance l1=0.1."))
+        force_setattr(self, "l2", _penalty("l2", self.l2))
+        force_setattr(self, "l1", _penalty("l1", self.l1))
+        if self.l2 == "cv" and self.l1 == "cv":
+            raise InputError(
+                'Cross-validation chooses one penalty, got l2="cv" and l1="cv". Make one a number: l1="cv" with l2=0 '
+                "is the lasso; for an elastic net try a few values of l2."
+            )
         force_setattr(self, "fit_intercept", flag("fit_intercept", self.fit_intercept))
 
     def check(self, roster: Roster) -> None:
@@ -86,16 +95,35 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         """Score rows by leverage (Algorithm 2)."""
         return LeverageScores(self.fit_intercept)
 
-    def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> LinearModel:  # noqa: ARG002
-        """Solve least squares with the penalty, whatever the rank."""
+    def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> LinearModel:
+        """Solve least squares with the penalties, whatever the rank; choose one of them first where that is asked."""
         if rows.labels is None:
             raise InputError("Regression needs labels. Let the label party reveal them, or choose another solver.")
-        if self.l1 > 0:
-            raise UnsupportedError("Central does not take l1 yet. Pass l1=0.")
-        penalty = rows.total_weight * self.l2
-        coef, intercept = ridge(rows.features, rows.labels, rows.weights, penalty, fit_intercept=self.fit_intercept)
-        return self.linear_model(coef, intercept, roster)
+        path = self._path(rows, rows.labels, rng)
+        l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
+        n, intercept = rows.total_weight, self.fit_intercept
+        coef, theta_0 = elastic_net(rows.features, rows.labels, rows.weights, n * l2, n * l1, fit_intercept=intercept)
+        return msgspec.structs.replace(self.linear_model(coef, theta_0, roster), path=path)
+
+    def penalties(self) -> tuple[float, float]:
+        """Give l2 and l1, both numbers."""
+        if isinstance(self.l2, str) or isinstance(self.l1, str):
+            raise UnsupportedError('Only Central can choose a penalty by "cv". Use Central, or pass numbers.')
+        return self.l2, self.l1
+
+    def _path(self, rows: WeightedRows, labels: Floats, rng: np.random.Generator) -> RegularisationPath | None:
+        if isinstance(self.l2, str) and not isinstance(self.l1, str):
+            return choose_penalty(rows, labels, "l2", self.l1, rng, fit_intercept=self.fit_intercept)
+        if isinstance(self.l1, str) and not isinstance(self.l2, str):
+            return choose_penalty(rows, labels, "l1", self.l2, rng, fit_intercept=self.fit_intercept)
+        return None
 
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> LinearModel:
         """Name the coefficients."""
         return LinearModel(coef, intercept, roster.feature_names)
+
+
+def _penalty(name: str, value: Any) -> float | Literal["cv"]:
+    if isinstance(value, str) and value == "cv":
+        return "cv"
+    return non_negative_number(name, value, example=f'Pass for instance {name}=0.1, or "cv" to let it be chosen.')

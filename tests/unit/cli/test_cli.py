@@ -55,6 +55,16 @@ def test_fit_json_is_one_object_on_stdout(job: Callable[..., str]) -> None:
     assert again["model"] == found["model"]
 
 
+def test_a_chosen_penalty_is_printed_with_its_path(job: Callable[..., str]) -> None:
+    file = job("l2 = 0.0 ", 'l1 = "cv" ')
+    done = run("fit", file)
+    assert done.returncode == 0, done.stderr
+    assert "Chosen by cross-validation: l2 = 0, l1 = " in done.stdout
+    assert done.stdout.count("  chosen") == 1
+    path = json.loads(run("fit", file, "--json").stdout)["model"]["path"]
+    assert path["chosen"] in path["points"]
+
+
 def test_coreset_stops_before_the_model(job: Callable[..., str]) -> None:
     found = json.loads(run("coreset", job(), "--json").stdout)
     assert found["model"] is None
@@ -80,6 +90,8 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
         ("seed = 0", "sede = 0", "unknown field `sede`"),
         ("seed = 0", "seed = -1", "seed must be a whole number"),
         ("l2 = 0.0 ", "l2 = -1.0 ", "l2 must be a number from 0 to 1e+100"),
+        ("l2 = 0.0 ", 'l2 = "much" ', 'Write a number, or "cv"'),
+        ("l2 = 0.0 ", 'l2 = "cv"\nl1 = "cv" ', "Cross-validation chooses one penalty"),
         ('file = "shop.csv"', 'file = "missing.csv"', "missing.csv"),
         ('label = "card_spending"', 'label = "spending"', "card_spending"),
         ('label = "card_spending"', "", "none of bank, telephone, shop holds one"),

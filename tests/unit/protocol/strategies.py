@@ -14,6 +14,17 @@ from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
+from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.saga import (
+    AskCoefficients,
+    AskProgress,
+    Coefficients,
+    OpenSaga,
+    PartialProducts,
+    Progress,
+    SagaStep,
+    SquaredNorms,
+)
 
 counts = st.integers(0, 2**40)
 seeds = st.integers(0, 2**63 - 1)
@@ -43,9 +54,21 @@ MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
     Columns: st.builds(Columns, matrices, st.none() | floats),
 }
 MESSAGES |= {
+    AskLocalClusters: st.builds(AskLocalClusters, counts, seeds, st.none() | floats),
+    LocalClusters: st.builds(LocalClusters, matrices, rows),
     AskPartialPredictions: st.builds(AskPartialPredictions, floats, st.booleans()),
     PartialPredictions: st.builds(PartialPredictions, floats, st.none() | st.floats()),
     AskPartialDistances: st.builds(AskPartialDistances, matrices),
     PartialDistances: st.builds(PartialDistances, matrices),
+}
+MESSAGES |= {
+    OpenSaga: st.builds(OpenSaga, counts, seeds, st.floats(), st.floats(), st.booleans(), st.booleans()),
+    SquaredNorms: st.builds(SquaredNorms, floats),
+    SagaStep: st.builds(SagaStep, floats, counts, st.none() | st.floats()),
+    PartialProducts: st.builds(PartialProducts, st.none() | floats, st.none() | floats),
+    AskProgress: st.builds(AskProgress, floats),
+    Progress: st.builds(Progress, st.floats(), st.floats()),
+    AskCoefficients: st.builds(AskCoefficients),
+    Coefficients: st.builds(Coefficients, floats, st.floats()),
 }
 any_message = st.one_of(*MESSAGES.values())

@@ -1,0 +1,172 @@
+"""SAGA for weighted least squares on one party's columns (Defazio, Bach and Lacoste-Julien 2014).
+
+Half the objective, over n, is (1/N) sum_k F_k + penalties: the rows are dealt into N blocks, and F_k(theta) =
+sum_{i in block k} (u_i / 2) r_i^2 with u_i = N w_i / n and the residual r_i = x_i.theta - y_i. The model is linear, so
+the gradient of F_k is sum_i s_i x_i with one scalar a row, s_i = u_i r_i: SAGA's table of gradients is a vector, and
+a party that is told how the scalars of a block *change* needs no table at all, only its average gradient.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.linear import ROUNDING
+
+
+def shuffled(n_rows: int, seed: int) -> Rows:
+    """Shuffle the positions of the rows: the server and the parties all deal the same blocks from it."""
+    return np.random.default_rng(seed).permutation(n_rows)
+
+
+def block_bounds(n_rows: int, n_blocks: int, k: int) -> slice:
+    """Say where block k stands among rows in shuffled order; sizes differ by one at most.
+
+    Parameters
+    ----------
+    n_rows, n_blocks : int
+        m and N.
+    k : int
+        From 0 to N - 1.
+
+    Returns
+    -------
+    slice
+        Of positions in the shuffled order.
+    """
+    return slice(k * n_rows // n_blocks, (k + 1) * n_rows // n_blocks)
+
+
+def step_size(curvatures: Floats, n_blocks: int) -> float:
+    """Give Defazio's step 1 / (3 L), which suits any strong convexity, none included.
+
+    F_k is smooth with L_k = the largest eigenvalue of sum_{i in block k} u_i x_i x_i', at most the sum of
+    u_i |x_i|^2; L is the largest of these. With blocks fixed for the run, the theory of one row a step is the theory
+    of one block a step, word for word.
+
+    Parameters
+    ----------
+    curvatures : ndarray of float64, shape (m,)
+        u_i |x_i|^2, in shuffled order.
+    n_blocks : int
+        N.
+
+    Returns
+    -------
+    float
+        The step; 1 where there is no curvature at all, and nothing will move.
+    """
+    starts = [block_bounds(len(curvatures), n_blocks, k).start for k in range(n_blocks)]
+    largest = float(np.add.reduceat(curvatures, starts).max())
+    return 1.0 / (3.0 * largest) if largest > 0 else 1.0
+
+
+def proximal_step(point: Floats, step: float, l2: Floats, l1: Floats) -> Floats:
+    """Minimise |z - point|^2 / 2 + step sum_k (l2_k z_k^2 + l1_k |z_k|) / 2: the soft threshold, then a shrinkage.
+
+    Parameters
+    ----------
+    point : ndarray of float64, shape (d,)
+        Where the gradient step led.
+    step : float
+        gamma.
+    l2, l1 : ndarray of float64, shape (d,)
+        The penalties of each coordinate.
+
+    Returns
+    -------
+    ndarray of float64, shape (d,)
+        z.
+    """
+    kept = np.maximum(np.abs(point) - 0.5 * step * l1, 0.0)
+    shrunk: Floats = np.copysign(kept, point) / (1.0 + step * l2)
+    return shrunk
+
+
+def saga_step(
+    coef: Floats, average: Floats, columns: Floats, changes: Floats, n_blocks: int, step: float, l2: Floats, l1: Floats
+) -> tuple[Floats, Floats]:
+    """Take one step on a party's own coordinates.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (d,)
+        theta.
+    average : ndarray of float64, shape (d,)
+        (1/N) sum_i s_i x_i, the average of the table.
+    columns : ndarray of float64, shape (b, d)
+        The block's rows x_i.
+    changes : ndarray of float64, shape (b,)
+        By how much each s_i of the block changed.
+    n_blocks : int
+        N.
+    step : float
+        gamma.
+    l2, l1 : ndarray of float64, shape (d,)
+        The penalties of each coordinate.
+
+    Returns
+    -------
+    coef, average : ndarray of float64, shape (d,)
+        After the step; the arguments are left as they were.
+    """
+    innovation = changes @ columns
+    return proximal_step(coef - step * (innovation + average), step, l2, l1), average + innovation / n_blocks
+
+
+def full_step_change(coef: Floats, average: Floats, spreads: Floats, l2: Floats, l1: Floats) -> float:
+    """Measure how far from optimal the coefficients are: the change that one full proximal step would make.
+
+    The step has length 1 in standard units (each column divided by its spread), so the measure does not depend on
+    the columns' scales, and it does not become small because SAGA's steps are. It is 0 at a minimum and only there.
+
+    Parameters
+    ----------
+    coef, average : ndarray of float64, shape (d,)
+        theta, and the average gradient.
+    spreads : ndarray of float64, shape (d,)
+        Of the columns, positive, in the units theta refers to.
+    l2, l1 : ndarray of float64, shape (d,)
+        The penalties of each coordinate.
+
+    Returns
+    -------
+    float
+        The norm of the change, in the label's units.
+    """
+    standard = coef * spreads
+    stepped = proximal_step(standard - average / spreads, 1.0, l2 / spreads**2, l1 / spreads)
+    return float(np.linalg.norm(stepped - standard))
+
+
+def centre_and_spread(
+    blocks: Callable[[], Iterable[Floats]], n_features: int, *, centred: bool
+) -> tuple[Floats, Floats]:
+    """Compute each feature's mean and root mean square about it, block by block.
+
+    Parameters
+    ----------
+    blocks : callable
+        Reads the table once: row blocks of shape (b, at least n_features).
+    n_features : int
+        d; further columns are ignored.
+    centred : bool
+        Whether there is an intercept to take up the means; if not, they are 0.
+
+    Returns
+    -------
+    centre, spread : ndarray of float64, shape (d,)
+        A column without spread gets 1, so that one can divide by it.
+    """
+    n_rows, total, magnitude = 0, np.zeros(n_features), np.zeros(n_features)
+    for block in blocks():
+        n_rows += len(block)
+        total += block[:, :n_features].sum(axis=0)
+        magnitude = np.maximum(magnitude, np.abs(block[:, :n_features]).max(axis=0, initial=0.0))
+    centre = total / max(n_rows, 1) if centred else np.zeros(n_features)
+    squares = np.zeros(n_features)
+    for block in blocks():
+        squares += np.square(block[:, :n_features] - centre).sum(axis=0)
+    spread = np.sqrt(squares / max(n_rows, 1))
+    # A constant column leaves its rounding behind.
+    return centre, np.where(spread > ROUNDING * magnitude, spread, 1.0)

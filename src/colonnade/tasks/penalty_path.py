@@ -1,0 +1,172 @@
+"""A penalty chosen by cross-validation on the coreset's rows: nothing more is sent.
+
+Copies of one row are always in the same fold: a coreset is a multiset, and a model must not be tried on rows it has
+seen. The penalty with the least weighted error is chosen, the larger of equal ones; there is no one-standard-error
+rule, but the standard errors are kept for those who want it.
+"""
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.contracts import WeightedRows
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.elastic_net import solve_elastic_net
+from colonnade.kernels.linear import LinearProblem, reduce_rows, solve_ridge, weighted_triangle
+
+FOLDS = 5
+POINTS = 50
+
+
+class PathPoint(msgspec.Struct, frozen=True):
+    """One pair of penalties and how well it predicts rows left out.
+
+    Parameters
+    ----------
+    l2, l1 : float
+        The penalties a row, as `Regression` takes them.
+    error : float
+        Weighted mean squared error on the rows left out, over all folds.
+    std_error : float
+        Its standard error, from the spread over folds.
+    """
+
+    l2: float
+    l1: float
+    error: float
+    std_error: float
+
+
+class RegularisationPath(msgspec.Struct, frozen=True):
+    """What cross-validation tried, from the largest penalty down.
+
+    Parameters
+    ----------
+    chosen : PathPoint
+        The one with the least error.
+    points : tuple of PathPoint
+        All of them.
+    """
+
+    chosen: PathPoint
+    points: tuple[PathPoint, ...]
+
+
+def choose_penalty(
+    rows: WeightedRows,
+    labels: Floats,
+    vary: Literal["l2", "l1"],
+    fixed: float,
+    rng: np.random.Generator,
+    *,
+    fit_intercept: bool,
+) -> RegularisationPath:
+    """Try a path of penalties on folds of the rows.
+
+    Parameters
+    ----------
+    rows : WeightedRows
+        The coreset's rows in one place.
+    labels : ndarray of float64, shape (size,)
+        Their labels.
+    vary : {"l2", "l1"}
+        The penalty to choose.
+    fixed : float
+        The other one, a row.
+    rng : Generator
+        Decides the folds.
+    fit_intercept : bool
+        Whether there is an intercept.
+
+    Returns
+    -------
+    RegularisationPath
+        Errors along the path, and the choice.
+    """
+    folds = deal_folds(rows, rng)
+    whole = reduce_rows(rows.features, labels, rows.weights, fit_intercept=fit_intercept)
+    varied = _penalties(whole, vary) / rows.total_weight
+    pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
+    errors, shares = np.empty((FOLDS, len(pairs))), np.empty(FOLDS)
+    for fold in range(FOLDS):
+        tried = folds == fold
+        shares[fold] = rows.weights[tried].sum() / rows.weights.sum()
+        errors[fold] = _errors(rows, labels, tried, pairs, fit_intercept=fit_intercept)
+    mean = shares @ errors
+    std_error = np.std(errors, axis=0, ddof=1) / np.sqrt(FOLDS)
+    points = tuple(
+        PathPoint(l2, l1, error, spread)
+        for (l2, l1), error, spread in zip(pairs, mean.tolist(), std_error.tolist(), strict=True)
+    )
+    return RegularisationPath(points[int(np.argmin(mean))], points)
+
+
+def deal_folds(rows: WeightedRows, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Deal the distinct rows to folds of nearly equal count; rows of no weight are in none.
+
+    Parameters
+    ----------
+    rows : WeightedRows
+        The coreset's rows in one place.
+    rng : Generator
+        Decides who goes where.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        Each row's fold, or -1.
+    """
+    weighted = rows.weights > 0
+    distinct, which = np.unique(rows.rows[weighted], return_inverse=True)
+    if len(distinct) < FOLDS:
+        raise InputError(
+            f"Cross-validation needs at least {FOLDS} distinct rows, one a fold, and there are {len(distinct)}. "
+            'Draw more rows, or pass a number instead of "cv".'
+        )
+    folds = np.full(len(rows.rows), -1)
+    folds[weighted] = (rng.permutation(len(distinct)) % FOLDS)[which]
+    return folds
+
+
+def _penalties(problem: LinearProblem, vary: str) -> Floats:
+    """Space penalties evenly in logarithm, from one that leaves nothing of the model to one that changes nothing.
+
+    At the top all coefficients are zero (l1), or a hundredth of the free ones at most (l2). At the bottom the penalty
+    on the free solution is a thousandth of its error, whatever the scales of the columns.
+    """
+    A, b = problem.lhs, problem.rhs
+    free = solve_ridge(problem, 0.0)
+    error = float(np.sum((A @ free - b) ** 2))
+    if vary == "l1":
+        top, extent = 2 * np.abs(A.T @ b).max(), np.abs(free).sum()
+    else:
+        top, extent = 100 * np.linalg.norm(A, 2) ** 2, free @ free
+    top = top if top > 0 else 1.0  # constant columns: any penalty gives the same model
+    small = max(1e-3 * error, 1e-9 * float(b @ b))
+    bottom = min(1e-4 * top, small / extent) if small > 0 and extent > 0 else 1e-4 * top
+    return np.geomspace(top, bottom, POINTS)
+
+
+def _errors(
+    rows: WeightedRows,
+    labels: Floats,
+    tried: npt.NDArray[np.bool_],
+    pairs: list[tuple[float, float]],
+    *,
+    fit_intercept: bool,
+) -> Floats:
+    """Fit on all rows but those tried, and give the weighted mean squared error on these; shape (len(pairs),)."""
+    X, w = rows.features, rows.weights
+    problem = reduce_rows(X[~tried], labels[~tried], w[~tried], fit_intercept=fit_intercept)
+    # The rows left out are reduced too, about the same centre: each error then takes one small product.
+    out = weighted_triangle(np.column_stack([X[tried], labels[tried]]), w[tried], problem.centre)
+    # Part of the rows with part of the weight: a penalty a row stays what it is.
+    n = rows.total_weight * w[~tried].sum() / w.sum()
+    errors, theta = [], np.zeros(X.shape[1])
+    for l2, l1 in pairs:
+        theta = solve_elastic_net(problem, n * l2, n * l1, theta)
+        errors.append(np.sum((out[:, :-1] @ theta - out[:, -1]) ** 2) / w[tried].sum())
+    return np.array(errors)

@@ -1,0 +1,128 @@
+"""Laws that every registered solver passes on every task it takes; a new one is covered by being registered.
+
+Convex tasks are compared by their objective, to the solver's tolerance. K-means ends in local optima, so its laws are
+about the mean cost over seeds: 2 % apart at most, where single starts of this data scatter by less than 1 %.
+"""
+
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.kernels.arrays import Floats
+from colonnade.solvers import AnySolver
+
+N = 60
+RNG = np.random.default_rng(0)
+MIDDLES = np.array([[8.0, 0.0, 0.0, 8.0], [0.0, 8.0, 0.0, -8.0], [0.0, 0.0, 8.0, 0.0]])
+X = MIDDLES[np.arange(N) % 3] / 8 + 0.4 * RNG.normal(size=(N, 4))
+Y = X @ [1.0, -2.0, 0.0, 0.5] + 3.0 + 0.3 * RNG.normal(size=N)
+COPIES = RNG.integers(0, 4, size=N)
+TASKS: list[Any] = [
+    cn.Regression(),
+    cn.Regression(l2=0.05, fit_intercept=False),
+    cn.Regression(l1=0.05),
+    cn.Regression(l2=0.02, l1=0.05),
+    cn.KMeans(n_clusters=3),
+]
+
+
+def takes(solver: Any, task: Any) -> bool:
+    try:
+        solver.check(task)
+    except cn.UnsupportedError:
+        return False
+    return True
+
+
+SOLVERS = [kind() for kind in get_args(AnySolver) or (AnySolver,)]
+PAIRS = [
+    pytest.param(solver, task, id=f"{solver}-{task}") for solver in SOLVERS for task in TASKS if takes(solver, task)
+]
+pytestmark = pytest.mark.parametrize(("solver", "task"), PAIRS)
+
+
+def parties(features: Floats = X, labels: Floats = Y) -> list[cn.Party]:
+    return [
+        cn.Party("a", features[:, :2], label=labels),
+        cn.Party("b", features[:, 2:3]),
+        cn.Party("c", features[:, 3:]),
+    ]
+
+
+def weighted(weights: Any, rows: Any = None, total: float | None = None) -> cn.Coreset:
+    weights = np.asarray(weights, dtype=np.float64)
+    rows = np.arange(N) if rows is None else rows
+    return cn.Coreset(rows, weights, n_rows=N, total_weight=total or float(COPIES.sum()))
+
+
+def costs(solver: Any, task: Any, coreset: cn.Coreset, federation: cn.Federation | None = None) -> float:
+    """Count a model's objective on the reference rows: those of COPIES, in the first order of columns."""
+    federation = federation or cn.Federation(parties())
+    seeds = range(8) if isinstance(task, cn.KMeans) else range(1)
+    return float(np.mean([objective(task, fit(solver, task, coreset, federation, s), federation) for s in seeds]))
+
+
+def fit(solver: Any, task: Any, coreset: cn.Coreset, federation: cn.Federation, seed: int) -> Any:
+    return federation.fit(task, coreset=coreset, solver=solver, seed=seed).model
+
+
+def objective(task: Any, model: Any, federation: cn.Federation) -> float:
+    names = federation.roster.feature_names
+    order = [names.index(name) for name in ("a_0", "a_1", "b_0", "c_0")]
+    if isinstance(task, cn.KMeans):
+        distances = np.square(X[:, None] - model.cluster_centers_[:, order][None]).sum(axis=2)
+        return float(COPIES @ distances.min(axis=1))
+    theta = model.coef_[order]
+    penalty = COPIES.sum() * (task.l2 * theta @ theta + task.l1 * np.abs(theta).sum())
+    return float(COPIES @ np.square(X @ theta + model.intercept_ - Y) + penalty)
+
+
+def tolerance(task: Any) -> float:
+    return 0.02 if isinstance(task, cn.KMeans) else 1e-3
+
+
+def test_weight_k_equals_k_copies(solver: Any, task: Any) -> None:
+    copies = weighted(np.ones(COPIES.sum()), np.repeat(np.arange(N), COPIES))
+    assert costs(solver, task, weighted(COPIES)) == pytest.approx(costs(solver, task, copies), rel=tolerance(task))
+
+
+def test_scaling_weights_and_n_together_changes_nothing(solver: Any, task: Any) -> None:
+    scaled = weighted(1000.0 * COPIES, total=1000.0 * COPIES.sum())
+    assert costs(solver, task, weighted(COPIES)) == pytest.approx(costs(solver, task, scaled), rel=tolerance(task))
+
+
+def test_rows_of_weight_zero_are_dropped(solver: Any, task: Any) -> None:
+    kept = np.flatnonzero(COPIES)
+    dropped = weighted(COPIES[kept], kept)
+    assert costs(solver, task, weighted(COPIES)) == pytest.approx(costs(solver, task, dropped), rel=tolerance(task))
+
+
+def test_the_order_of_rows_does_not_matter(solver: Any, task: Any) -> None:
+    order = np.random.default_rng(1).permutation(N)
+    turned = cn.Federation(parties(X[order], Y[order]))
+    assert costs(solver, task, weighted(COPIES)) == pytest.approx(
+        costs(solver, task, weighted(COPIES[order]), turned), rel=tolerance(task)
+    )
+
+
+def test_the_order_of_parties_does_not_matter(solver: Any, task: Any) -> None:
+    turned = cn.Federation(parties()[::-1])
+    assert costs(solver, task, weighted(COPIES)) == pytest.approx(
+        costs(solver, task, weighted(COPIES), turned), rel=tolerance(task)
+    )
+
+
+def test_the_same_seed_gives_the_same_bits(solver: Any, task: Any) -> None:
+    first, again = (fit(solver, task, weighted(COPIES), cn.Federation(parties()), 5) for _ in range(2))
+    for name in first.__struct_fields__:
+        if isinstance(getattr(first, name), np.ndarray):
+            np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+
+
+def test_it_learns(solver: Any, task: Any) -> None:
+    """A solver that returned anything would pass the laws above; compare with the best known answer."""
+    best = costs(cn.Central(), task, weighted(COPIES))
+    allowed = 1.1 if isinstance(task, cn.KMeans) else 1 + 1e-3
+    assert costs(solver, task, weighted(COPIES)) <= allowed * best
