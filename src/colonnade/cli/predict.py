@@ -11,9 +11,7 @@ from colonnade.cli.job import JobFile, RunFolder, read_job, read_model
 from colonnade.errors import InputError
 
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
-RowOption = Annotated[
-    list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. Default: all.")
-]
+RowOption = Annotated[list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. Default: all.")]
 
 
 def command(
