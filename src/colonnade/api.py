@@ -119,7 +119,7 @@ class Federation:
             How to draw the coreset. Either this or `coreset`.
         coreset : Coreset, optional
             One made before on the same rows: nothing is drawn anew (Theorem 2.5).
-        solver : Central
+        solver : Central, DistDim or Saga
             How to learn.
         seed : int
             With the data and the options it decides the result bit for bit.

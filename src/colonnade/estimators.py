@@ -4,7 +4,7 @@ Loaded only when asked for, because scikit-learn is heavy.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, RegressorMixin
@@ -29,8 +29,8 @@ class ColonnadeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         How many columns each party holds; one party with all of them if left out.
     size : int, optional
         Rows of the coreset; all rows are used if left out.
-    l2 : float
-        The ridge penalty a row.
+    l2, l1 : float or "cv"
+        The penalties a row, or which of them to choose by cross-validation on the coreset.
     fit_intercept : bool
         Whether there is an intercept.
     random_state : int, RandomState or None
@@ -59,20 +59,22 @@ class ColonnadeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         self,
         parties: Sequence[int] | None = None,
         size: int | None = None,
-        l2: float = 0.0,
+        l2: float | Literal["cv"] = 0.0,
+        l1: float | Literal["cv"] = 0.0,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
         self.parties = parties
         self.size = size
         self.l2 = l2
+        self.l1 = l1
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows and labels."""
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
-        task = Regression(l2=self.l2, fit_intercept=self.fit_intercept)
+        task = Regression(l2=self.l2, l1=self.l1, fit_intercept=self.fit_intercept)
         self.run_: Run[Any] = _fit(self, task, X, y)
         self.coef_: Floats = self.run_.model.coef_
         self.intercept_: float = self.run_.model.intercept_

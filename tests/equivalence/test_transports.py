@@ -30,6 +30,9 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
         cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), solver=cn.DistDim(), seed=3
     ),
     "all rows, DistDim": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=cn.AllRows(), solver=cn.DistDim()),
+    "elastic net, Saga": lambda f: f.fit(
+        cn.Regression(l2=0.1, l1=0.1), sampler=cn.ImportanceSampling(size=60), solver=cn.Saga(tolerance=0.01), seed=3
+    ),
     "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), cn.ImportanceSampling(size=2000), seed=3),
     "coreset again": lambda f: f.fit(
         cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), cn.ImportanceSampling(size=50), seed=9).coreset

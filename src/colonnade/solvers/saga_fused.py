@@ -105,17 +105,9 @@ def saga_fused(
     step = server.step_size(norms)
     sent = _Sent(weigh, len(parties))
     sent.add(opening, next(iter(norms.values())))
-    first: float | None = step
     for epoch in range(solver.max_epochs):
-        changes = sendable_floats([])
-        for block in epoch_blocks(epoch, n_blocks, rng):
-            part = block_bounds(size, n_blocks, block)
-            sent.step(changes, block, first, part.stop - part.start)
-            fresh = server.weights[order[part]] * np.sum([party.products(part) for party in parties.values()], axis=0)
-            changes, first = fresh - server.table[order[part]], None
-            server.table[order[part]] = fresh
-            for party in parties.values():
-                party.step(part, changes, step)
+        blocks = epoch_blocks(epoch, n_blocks, rng)
+        changes = _epoch(list(parties.values()), server, blocks, step, sent, is_first=epoch == 0)
         progress = {name: party.progress() for name, party in parties.items()}
         sent.add(AskProgress(sendable_floats(changes)), next(iter(progress.values())))
         change = server.relative_change(progress)
@@ -128,6 +120,21 @@ def saga_fused(
         sent.add(AskCoefficients(), Coefficients(sendable_floats(coef), offset), parties=1)
     model = linear.linear_model(np.concatenate([coef for coef, _ in own]), float(sum(o for _, o in own)), roster)
     return model, sent.totals()
+
+
+def _epoch(
+    parties: list[_Party], server: SagaServer, blocks: list[int], step: float, sent: "_Sent", *, is_first: bool
+) -> Floats:
+    changes: Floats = np.empty(0)
+    for i, block in enumerate(blocks):
+        part, rows = block_bounds(len(server.order), server.n_blocks, block), server.block(block)
+        sent.step(changes, block, step if is_first and i == 0 else None, len(rows))
+        fresh = server.weights[rows] * np.sum([party.products(part) for party in parties], axis=0)
+        changes = fresh - server.table[rows]
+        server.table[rows] = fresh
+        for party in parties:
+            party.step(part, changes, step)
+    return changes
 
 
 def _norms(party: _Party, order: np.ndarray) -> Floats:
