@@ -17,36 +17,6 @@ RANK_TOLERANCE = 1e-11
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
-def ridge(
-    features: Floats, labels: Floats, weights: Floats, penalty: float, *, fit_intercept: bool
-) -> tuple[Floats, float]:
-    """Minimise sum_i w_i (x_i.theta + theta_0 - y_i)^2 + penalty |theta|^2.
-
-    Parameters
-    ----------
-    features : ndarray of float64, shape (m, d)
-        X.
-    labels : ndarray of float64, shape (m,)
-        y.
-    weights : ndarray of float64, shape (m,)
-        w, non-negative, not all zero.
-    penalty : float
-        n * l2, where n is the weight of all rows. The intercept is not penalised.
-    fit_intercept : bool
-        Whether theta_0 is free or zero.
-
-    Returns
-    -------
-    theta : ndarray of float64, shape (d,)
-        Of the minimisers, the one of least norm in columns scaled to norm 1.
-    theta_0 : float
-        The intercept.
-    """
-    problem = reduce_rows(features, labels, weights, fit_intercept=fit_intercept)
-    theta = solve_ridge(problem, penalty)
-    return theta, problem.intercept(theta)
-
-
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
     """All that least squares needs of its rows.
@@ -78,7 +48,24 @@ class LinearProblem:
 
 
 def reduce_rows(features: Floats, labels: Floats, weights: Floats, *, fit_intercept: bool) -> LinearProblem:
-    """Reduce rows to a problem whose size does not depend on their number; the parameters are those of `ridge`."""
+    """Reduce rows to a problem whose size does not depend on their number.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        X.
+    labels : ndarray of float64, shape (m,)
+        y.
+    weights : ndarray of float64, shape (m,)
+        w, non-negative, not all zero.
+    fit_intercept : bool
+        Whether theta_0 is free or zero.
+
+    Returns
+    -------
+    LinearProblem
+        Of sum_i w_i (x_i.theta + theta_0 - y_i)^2.
+    """
     joined = np.column_stack([features, labels])
     # Centring is what an unpenalised intercept amounts to, without the cancellation of a column of ones.
     centre = _weighted_mean(joined, weights) if fit_intercept else np.zeros(joined.shape[1])
@@ -142,26 +129,3 @@ def solve_ridge(problem: LinearProblem, penalty: float) -> Floats:
     scale[scale == 0] = 1.0
     theta: Floats = np.linalg.lstsq(lhs / scale, rhs, rcond=RANK_TOLERANCE)[0] / scale
     return theta
-
-
-def squared_error(features: Floats, labels: Floats, theta: Floats, theta_0: float) -> float:
-    """Compute sum_i (x_i.theta + theta_0 - y_i)^2, the regression cost of the paper without its penalty.
-
-    Parameters
-    ----------
-    features : ndarray of float64, shape (m, d)
-        X.
-    labels : ndarray of float64, shape (m,)
-        y.
-    theta : ndarray of float64, shape (d,)
-        Coefficients.
-    theta_0 : float
-        Intercept.
-
-    Returns
-    -------
-    float
-        The cost.
-    """
-    residuals = features @ theta + theta_0 - labels
-    return float(residuals @ residuals)

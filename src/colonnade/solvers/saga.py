@@ -162,7 +162,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
 
     def check(self, task: Task[object]) -> None:
         """Take tasks whose model is linear, with penalties that are known."""
-        linear_task(task).penalties()
+        linear_task(task)
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[M]:
         """Open, step through epochs until little changes, collect the coefficients."""
@@ -238,8 +238,11 @@ class SagaServer:
     def changes(self, number: int, replies: Mapping[str, PartialProducts]) -> Floats:
         """Put a block's new residuals into the table; give what changed."""
         rows = self.block(number)
-        residuals = np.sum([self._due(party, reply, rows.shape) for party, reply in replies.items()], axis=0)
-        fresh = self.weights[rows] * residuals
+        return self.update(rows, [self._due(party, reply, rows.shape) for party, reply in replies.items()])
+
+    def update(self, rows: Rows, products: list[Floats]) -> Floats:
+        """Put the residuals that the parties' products make into the table; give what changed."""
+        fresh = self.weights[rows] * np.sum(products, axis=0)
         changes = fresh - self.table[rows]
         self.table[rows] = fresh
         return sendable_floats(changes)

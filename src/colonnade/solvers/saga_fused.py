@@ -129,9 +129,7 @@ def _epoch(
     for i, block in enumerate(blocks):
         part, rows = block_bounds(len(server.order), server.n_blocks, block), server.block(block)
         sent.step(changes, block, step if is_first and i == 0 else None, len(rows))
-        fresh = server.weights[rows] * np.sum([party.products(part) for party in parties], axis=0)
-        changes = fresh - server.table[rows]
-        server.table[rows] = fresh
+        changes = server.update(rows, [party.products(part) for party in parties])
         for party in parties:
             party.step(part, changes, step)
     return changes

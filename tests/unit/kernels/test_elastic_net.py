@@ -11,7 +11,7 @@ import colonnade as cn
 from colonnade.kernels import elastic_net as kernel
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import elastic_net, solve_elastic_net
-from colonnade.kernels.linear import reduce_rows, ridge
+from colonnade.kernels.linear import reduce_rows, solve_ridge
 
 FRACTIONS = [0.9, 0.3, 1e-2, 1e-4, 1e-7]  # of the penalty that leaves nothing
 
@@ -158,7 +158,9 @@ def test_a_huge_penalty_leaves_the_mean(l1: float, l2: float) -> None:
 def test_a_tiny_penalty_is_none(l1: float, l2: float) -> None:
     X, y, w = random_problem(30, 4, 3)
     theta, theta_0 = elastic_net(X, y, w, l2, l1, fit_intercept=True)
-    free, free_0 = ridge(X, y, w, l2, fit_intercept=True)
+    problem = reduce_rows(X, y, w, fit_intercept=True)
+    free = solve_ridge(problem, l2)
+    free_0 = problem.intercept(free)
     np.testing.assert_allclose(X @ theta + theta_0, X @ free + free_0, rtol=1e-6, atol=1e-8)
 
 
