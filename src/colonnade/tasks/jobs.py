@@ -14,8 +14,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import use_all_rows, use_even_draw, use_rows
 from colonnade.solvers import AnySolver
-from colonnade.tasks.kmeans import KMeansModel
-from colonnade.tasks.regression import LinearModel
+from colonnade.tasks.models import KMeansModel, LinearModel
 
 M = TypeVar("M")
 

@@ -12,28 +12,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import weighted_kmeans
 from colonnade.options import whole_number
 from colonnade.sampling.clustering import ClusteringScores
-
-
-class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", eq=False):
-    """Cluster centres in the order of the parties' columns.
-
-    Parameters
-    ----------
-    cluster_centers_ : ndarray of float64, shape (n_clusters, n_features)
-        One row a centre, in the data's own units.
-    feature_names_in_ : tuple of str
-        The features' names, in the order of the columns.
-    """
-
-    cluster_centers_: Floats
-    feature_names_in_: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        centers = self.cluster_centers_
-        if centers.ndim != 2 or centers.shape[1] != len(self.feature_names_in_) or not np.isfinite(centers).all():
-            raise InputError(
-                "A k-means model needs centres with one finite number a feature. Check where it comes from."
-            )
+from colonnade.tasks.models import KMeansModel, widths
 
 
 class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid_unknown_fields=True):
@@ -85,4 +64,4 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
 
     def clustering_model(self, centers: Floats, roster: Roster) -> KMeansModel:
         """Name the columns of the centres."""
-        return KMeansModel(centers, roster.feature_names)
+        return KMeansModel(centers, roster.feature_names, parts_=widths(roster))

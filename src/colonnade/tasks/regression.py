@@ -12,32 +12,8 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import elastic_net
 from colonnade.options import flag, non_negative_number
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.tasks.models import LinearModel, widths
 from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty
-
-
-class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", eq=False):
-    """Coefficients in the order of the parties' columns.
-
-    Parameters
-    ----------
-    coef_ : ndarray of float64, shape (n_features,)
-        One a feature, in the data's own units.
-    intercept_ : float
-        Zero where none was fitted.
-    feature_names_in_ : tuple of str
-        The features' names, in the same order.
-    path : RegularisationPath or None
-        Where a penalty was chosen by cross-validation: what was tried, and the choice.
-    """
-
-    coef_: Floats
-    intercept_: float
-    feature_names_in_: tuple[str, ...]
-    path: RegularisationPath | None = None
-
-    def __post_init__(self) -> None:
-        if self.coef_.shape != (len(self.feature_names_in_),) or not np.isfinite([*self.coef_, self.intercept_]).all():
-            raise InputError("A linear model needs one finite coefficient a feature. Check where it comes from.")
 
 
 class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression", forbid_unknown_fields=True):
@@ -120,7 +96,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
 
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> LinearModel:
         """Name the coefficients."""
-        return LinearModel(coef, intercept, roster.feature_names)
+        return LinearModel(coef, intercept, roster.feature_names, parts_=widths(roster))
 
 
 def _penalty(name: str, value: Any) -> float | Literal["cv"]:
