@@ -5,7 +5,7 @@ coreset, in three short rounds, and learn on that. Every byte and every disclosu
 
 >>> import colonnade as cn
 >>> cn.Regression(l2=0.1)
-Regression(l2=0.1, l1=0.0, fit_intercept=True)
+Regression(l2=0.1, l1=0.0, fit_intercept=True, standardize=False)
 """
 
 from typing import Any
@@ -32,6 +32,7 @@ from colonnade.errors import (
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.ledger import Ledger
 from colonnade.protocol.policy import Policy
+from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, DistDim, Saga
@@ -51,6 +52,7 @@ __all__ = [
     "DisclosureWarning",
     "DistDim",
     "Federation",
+    "HoldOut",
     "ImportanceSampling",
     "InputError",
     "KMeans",
@@ -68,6 +70,7 @@ __all__ = [
     "RemoteProtocolError",
     "Run",
     "Saga",
+    "SplitBy",
     "TransportError",
     "UniformSampling",
     "UnsupportedError",

@@ -1,31 +1,29 @@
 """The public face: the federation. Validates once, then assembles the layers below."""
 
-import reprlib
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import Any, TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from colonnade import door
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Roster, Script, Task, Transport
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.errors import AlignmentError, AssumptionWarning, InputError, UnsupportedError
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
-from colonnade.options import whole_number
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
-from colonnade.protocol.session import PartySession
+from colonnade.protocol.session import Delivery, PartySession
+from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run, current_versions
 from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
+from colonnade.tasks import AnyModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -62,16 +60,15 @@ class Federation:
         transport: Callable[[Mapping[str, PartySession]], Transport] = InProcess,
         on_round: RoundListener = lambda _phase, _number: None,
     ) -> None:
-        if isinstance(parties, Party):
-            raise InputError("A federation needs a list of parties. Pass [party].")
-        parties = list(parties)
-        _check_parties(parties)
-        sessions = {party.name: party_session(party.table, party.policy) for party in parties}
+        parties = door.check_parties(parties)
+        self._sessions = {party.name: party_session(party.table, party.policy) for party in parties}
         self.ledger = Ledger()
-        self._conductor = Conductor(transport(sessions), codec(), self.ledger, on_round)
-        self.roster: Roster = self._conductor.play(hello(sessions))
+        self._conductor = Conductor(transport(self._sessions), codec(), self.ledger, on_round)
+        self.roster: Roster = self._conductor.play(hello(self._sessions))
 
-    def coreset(self, task: Task[object], sampler: AnySampler, *, seed: int = 0) -> Run[None]:
+    def coreset(
+        self, task: Task[object], sampler: AnySampler, *, split: AnySplit | None = None, seed: int = 0
+    ) -> Run[None]:
         """Agree on a coreset and stop there.
 
         Parameters
@@ -80,6 +77,8 @@ class Federation:
             What the coreset is for.
         sampler : ImportanceSampling, UniformSampling or AllRows
             How to draw it.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out: none of them is drawn.
         seed : int
             Decides every draw.
 
@@ -95,10 +94,10 @@ class Federation:
         >>> federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5)).ledger.units
         41
         """
-        _check_kind("sampler", sampler, AnySampler)
-        self._check(task)
-        seed = _seed(seed)
-        return self._run(task, sampler, None, seed, jobs.draw(task, sampler, self.roster, seed))
+        door.check_kind("sampler", sampler, AnySampler)
+        door.check_job(task, self.roster, split=split)
+        seed = door.seed_number(seed)
+        return self._run(task, sampler, None, split, seed, jobs.draw(task, sampler, split, self.roster, seed))
 
     def fit(
         self,
@@ -107,6 +106,7 @@ class Federation:
         sampler: AnySampler | None = None,
         coreset: Coreset | None = None,
         solver: AnySolver = Central(),  # noqa: B008  # frozen
+        split: AnySplit | None = None,
         seed: int = 0,
     ) -> Run[M]:
         """Learn a model on a coreset.
@@ -121,6 +121,8 @@ class Federation:
             One made before on the same rows: nothing is drawn anew (Theorem 2.5).
         solver : Central, DistDim or Saga
             How to learn.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out: nothing is learned from them. ``evaluate(run.model, split=run.split)`` uses them.
         seed : int
             With the data and the options it decides the result bit for bit.
 
@@ -138,19 +140,15 @@ class Federation:
         >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()
         True
         """
-        source = coreset if sampler is None else sampler
-        if source is None or (sampler is not None and coreset is not None):
-            raise InputError(
-                "fit needs a sampler or a coreset, and not both. "
-                "Pass for instance sampler=ImportanceSampling(size=2000), or coreset=run.coreset."
-            )
-        _check_kind("solver", solver, AnySolver)
-        self._check(task, sampler=sampler, coreset=coreset)
+        source = door.either(sampler, coreset)
+        door.check_kind("solver", solver, AnySolver)
+        door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
         solver.check(task)
-        seed = _seed(seed)
-        return self._run(task, sampler, solver, seed, jobs.learn(task, source, solver, self.roster, seed))
+        seed = door.seed_number(seed)
+        script = jobs.learn(task, source, solver, split, self.roster, seed)
+        return self._run(task, sampler, solver, split, seed, script)
 
-    def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None) -> Floats | Rows:
+    def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None, to: str | None = None) -> Floats | Rows:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
 
         Parameters
@@ -159,6 +157,8 @@ class Federation:
             Learned from these parties' columns.
         rows : array_like of int, shape (m,), optional
             Which rows, in any order; all of them if left out.
+        to : str, optional
+            A party that is given the predictions too, in the order of the rows: `received` shows what it holds.
 
         Returns
         -------
@@ -174,16 +174,44 @@ class Federation:
         >>> federation.predict(run.model, rows=[4, 0]).round(6).tolist()
         [229.0, 5.0]
         """
-        self._check_model(model)
+        door.check_model(model, self.roster)
+        if to is not None:
+            door.check_party(to, self.roster)
         if rows is None:
-            return self._conductor.play(jobs.predict(model, None, self.roster))
-        wanted = _row_ids(rows, self.roster.n_rows)
+            return self._conductor.play(jobs.predict(model, None, to, self.roster))
+        wanted = door.row_ids(rows, self.roster.n_rows)
         order = np.argsort(wanted, kind="stable")
-        ascending = self._conductor.play(jobs.predict(model, wanted[order], self.roster))
+        ascending = self._conductor.play(jobs.predict(model, wanted[order], to, self.roster))
         return ascending[np.argsort(order, kind="stable")]
 
+    def received(self, party: str) -> Delivery | None:
+        """Show the predictions that were last delivered to a party of this process.
+
+        Parameters
+        ----------
+        party : str
+            Its name.
+
+        Returns
+        -------
+        Delivery or None
+            Rows, ascending, and their predictions.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(12.0).reshape(6, 2) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + 3.0, [1, 1]))
+        >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows())
+        >>> _ = federation.predict(run.model, rows=[4, 0], to="party2")
+        >>> federation.received("party2").rows.tolist()
+        [0, 4]
+        """
+        door.check_party(party, self.roster)
+        return self._sessions[party].state.received
+
     def evaluate(
-        self, model: AnyModel, *, rows: int | None = None, seed: int = 0
+        self, model: AnyModel, *, rows: int | None = None, split: AnySplit | None = None, seed: int = 0
     ) -> RegressionReport | ClusteringReport:
         """Count a model's cost on all rows through the parties, or estimate it from a sample.
 
@@ -193,6 +221,8 @@ class Federation:
             Learned from these parties' columns.
         rows : int, optional
             Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
+        split : HoldOut or SplitBy, optional
+            Evaluate only rows that this holds out.
         seed : int
             Draws these rows.
 
@@ -210,90 +240,38 @@ class Federation:
         >>> round(federation.evaluate(run.model).r2, 6)
         1.0
         """
-        self._check_model(model)
-        if isinstance(model, LinearModel) and self.roster.label_party is None:
-            raise InputError("Evaluating a regression needs a label, and no party holds one. Name it at one party.")
+        door.check_model(model, self.roster)
+        door.check_can_evaluate(model, self.roster)
         size = None if rows is None else sample_size(rows)
-        return self._conductor.play(jobs.evaluate(model, size, self.roster, _seed(seed)))
-
-    def _check_model(self, model: AnyModel) -> None:
-        _check_kind("model", model, AnyModel)
-        jobs.check_columns(model, self.roster)
+        door.check_kind("split", split, AnySplit | None)
+        return self._conductor.play(jobs.evaluate(model, size, split, self.roster, door.seed_number(seed)))
 
     def _run(
         self,
         task: Task[object],
         sampler: AnySampler | None,
         solver: AnySolver | None,
+        split: AnySplit | None,
         seed: int,
-        script: Script[tuple[Coreset, M]],
+        script: Script[jobs.Learned[M]],
     ) -> Run[M]:
         position, started = len(self.ledger), perf_counter()
-        coreset, model = self._conductor.play(script)
-        seconds = perf_counter() - started
-        ledger = self.ledger.since(position)
-        return Run(task, sampler, solver, seed, self.roster, coreset, model, ledger, seconds, current_versions())
-
-    def _check(
-        self,
-        task: Task[object],
-        *,
-        sampler: object = None,
-        coreset: object = None,
-    ) -> None:
-        _check_kind("task", task, AnyTask)
-        _check_kind("sampler", sampler, AnySampler | None)
-        _check_kind("coreset", coreset, Coreset | None)
-        task.check(self.roster)
-        if isinstance(coreset, Coreset) and coreset.n_rows != self.roster.n_rows:
-            raise AlignmentError(
-                f"The coreset was made of {coreset.n_rows} rows; these parties hold {self.roster.n_rows}. "
-                "Use it with the parties it came from."
-            )
-        if isinstance(coreset, Coreset):
-            _warn_of_other_task(task, coreset)
+        learned = self._conductor.play(script)
+        return Run(
+            task=task,
+            sampler=sampler,
+            solver=solver,
+            split=split,
+            seed=seed,
+            roster=self.roster,
+            coreset=learned.coreset,
+            model=learned.model,
+            facts=dict(learned.facts),
+            ledger=self.ledger.since(position),
+            seconds=perf_counter() - started,
+            versions=current_versions(),
+        )
 
     def __repr__(self) -> str:
         roster = self.roster
         return f"Federation({', '.join(roster.names)}; {roster.n_rows} rows, {len(roster.feature_names)} features)"
-
-
-def _seed(seed: int) -> int:
-    return whole_number("seed", seed, least=0, example="Pass for instance seed=0.")
-
-
-def _row_ids(rows: npt.ArrayLike, n_rows: int) -> Rows:
-    wanted = np.asarray(rows)
-    if wanted.ndim != 1 or not wanted.size or wanted.dtype.kind not in "iu":
-        raise InputError(f"rows must be a list of row numbers, got {reprlib.repr(rows)}. Pass for instance [0, 5, 7].")
-    if unknown := [int(row) for row in wanted if not 0 <= row < n_rows]:
-        raise InputError(f"There is no row {unknown[0]}: rows are numbered 0 to {n_rows - 1}. Leave it out.")
-    return wanted.astype(np.int64)
-
-
-def _check_parties(parties: list[Party]) -> None:
-    if not parties:
-        raise InputError("A federation needs at least one party. Pass a list of Party.")
-    for party in parties:
-        _check_kind("party", party, Party)
-    names = [party.name for party in parties]
-    if duplicates := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"Two parties are called {duplicates[0]!r}. Give each its own name.")
-
-
-def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:
-    needed = type(task.score_rule()).__name__
-    if coreset.rule not in (None, needed):
-        warnings.warn(
-            f"The coreset was drawn by {coreset.rule}; {type(task).__name__} needs {needed}, and on this coreset "
-            "there is no guarantee for it. Draw a coreset for this task.",
-            AssumptionWarning,
-            stacklevel=4,
-        )
-
-
-def _check_kind(role: str, value: object, kinds: Any) -> None:
-    if not isinstance(value, kinds):
-        choices = " | ".join(kind.__name__ for kind in get_args(kinds) or (kinds,) if kind is not type(None))
-        # Shortened: the value may be somebody's table.
-        raise UnsupportedError(f"{reprlib.repr(value)} is not a {role}. Pass one of: {choices}.")

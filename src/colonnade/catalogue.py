@@ -3,13 +3,13 @@
 from colonnade import evaluation, sampling, solvers
 from colonnade.contracts import Table
 from colonnade.messages import Message
-from colonnade.protocol import hello
+from colonnade.protocol import framing, hello
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 
-HANDLERS = (*hello.HANDLERS, *sampling.HANDLERS, *solvers.HANDLERS, *evaluation.HANDLERS)
+HANDLERS = (*hello.HANDLERS, *framing.HANDLERS, *sampling.HANDLERS, *solvers.HANDLERS, *evaluation.HANDLERS)
 
 
 def kinds() -> frozenset[type[Message]]:

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
 from colonnade.coreset import Coreset
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.messages import Message
 
 T = TypeVar("T")
@@ -28,7 +28,6 @@ class Transport(Protocol):
 
     def exchange(self, outbox: Outbox) -> Inbox:
         """Deliver each party its request and bring back each party's reply."""
-        ...
 
 
 class Table(Protocol):
@@ -37,30 +36,36 @@ class Table(Protocol):
     @property
     def n_rows(self) -> int:
         """How many rows."""
-        ...
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the feature columns, in order."""
-        ...
 
     @property
     def label_name(self) -> str | None:
         """Name of the label column, or None."""
-        ...
 
     @property
     def key_digest(self) -> bytes | None:
         """Digest of the column that identifies rows, in row order, or None."""
-        ...
+
+    @property
+    def row_weights(self) -> Floats | None:
+        """How much each row counts, or None where all count 1; rows held out count 0."""
+
+    @property
+    def weight_column(self) -> Floats | None:
+        """The column of row weights, if this party holds it. It counts only where a job's frame says so."""
+
+    @property
+    def split_column(self) -> Flags | None:
+        """The column that marks rows to hold out, if this party has one."""
 
     def blocks(self) -> Iterator[Floats]:
         """Yield consecutive row blocks, column-major: features, then the label if there is one."""
-        ...
 
     def take(self, rows: Rows) -> Floats:
         """Copy the given rows (they may repeat), C-contiguous, columns as in `blocks`."""
-        ...
 
 
 class ScoreRule(Protocol):
@@ -68,7 +73,16 @@ class ScoreRule(Protocol):
 
     def scores(self, table: Table) -> Floats:
         """Compute g^(j), non-negative, one for each row."""
-        ...
+
+
+class View(Protocol):
+    """How a party looks at its table for a time: a struct that travels, and a function of the data alone."""
+
+    def of(self, table: Table) -> Table:
+        """Show the table so: the same rows and columns, in other units, or with other weights."""
+
+    def equals(self, other: "View") -> bool:
+        """Tell whether the other shows the same of any table."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,8 @@ class PartyCard:
     n_rows: int
     feature_names: tuple[str, ...]
     label_name: str | None
+    has_weights: bool = False
+    has_split: bool = False
 
     @property
     def n_features(self) -> int:
@@ -107,6 +123,11 @@ class Roster:
         """The party that holds the label, if any."""
         return next((card.name for card in self.cards if card.label_name is not None), None)
 
+    @property
+    def weight_party(self) -> str | None:
+        """The party that holds the rows' weights, if any."""
+        return next((card.name for card in self.cards if card.has_weights), None)
+
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """All feature names in the parties' order; one that several parties use is written party.name."""
@@ -123,20 +144,41 @@ class Roster:
         return {card.name: slice(end - card.n_features, end) for card, end in zip(self.cards, ends, strict=True)}
 
 
+# How columns enter: their own; divided by their standard deviation; and less their mean before that.
+Scaling: TypeAlias = Literal["own", "scaled", "standard"]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What counts in a job: which rows, how much, and in which units their columns enter.
+
+    Parameters
+    ----------
+    row_weights : ndarray of float64, shape (n_rows,), or None
+        How much each row counts; rows held out count 0. None where all count 1.
+    shift, scale : ndarray of float64, shape (n_features,), or None
+        A feature enters as (value - shift) / scale; None where it enters as it is.
+    """
+
+    row_weights: Floats | None = None
+    shift: Floats | None = None
+    scale: Floats | None = None
+
+
 class SumMechanism(Protocol):
     """Round 3 of Algorithm 1: the sum over parties of their scores on the drawn rows."""
 
     def __call__(self, roster: Roster, rows: Rows) -> Script[Floats]:
         """Sum the scores of `rows` over the parties, in the clear or otherwise."""
-        ...
 
 
 class Sampler(Protocol):
     """Agrees with the parties on a coreset; afterwards every party knows its rows."""
 
-    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
-        """Draw rows and weights."""
-        ...
+    def sample(
+        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
+    ) -> Script[Coreset]:
+        """Draw rows and weights; the parties know the rows' own weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,17 +211,24 @@ class Task(Protocol[M_co]):
 
     needs_label: ClassVar[bool]
 
+    @property
+    def scaling(self) -> Scaling:
+        """In which units the parties' columns enter."""
+
     def check(self, roster: Roster) -> None:
         """Raise `InputError` where this federation cannot do the task."""
-        ...
 
     def score_rule(self) -> ScoreRule:
         """Say how parties score rows for this task."""
-        ...
 
     def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> M_co:
         """Solve the task on rows in one place."""
-        ...
+
+    def cost(self, model: Any, features: Floats, labels: Floats | None, weights: Floats, total_weight: float) -> float:
+        """Compute the objective of a model of this task on weighted rows."""
+
+    def in_own_units(self, model: Any, frame: Frame) -> M_co:
+        """Turn a model of columns in other units into one of the columns as they are."""
 
 
 @runtime_checkable
@@ -190,11 +239,12 @@ class LinearTask(Protocol[M_co]):
 
     def penalties(self) -> tuple[float, float]:
         """Give l2 and l1, or raise `UnsupportedError` where one is to be chosen on rows in one place."""
-        ...
+
+    def penalty(self, coef: Floats) -> float:
+        """Compute l2 |theta|^2 + l1 |theta|_1."""
 
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> M_co:
         """Make the model of what was learned."""
-        ...
 
 
 @runtime_checkable
@@ -206,7 +256,14 @@ class ClusteringTask(Protocol[M_co]):
 
     def clustering_model(self, centers: Floats, roster: Roster) -> M_co:
         """Make the model of what was learned."""
-        ...
+
+
+@dataclass(frozen=True)
+class Solution(Generic[T]):
+    """What a solver found: the model, and what is worth knowing of how it was found."""
+
+    model: T
+    facts: Mapping[str, float]
 
 
 class Solver(Protocol):
@@ -214,8 +271,6 @@ class Solver(Protocol):
 
     def check(self, task: Task[object]) -> None:
         """Raise `UnsupportedError` where this solver cannot do the task."""
-        ...
 
-    def solve(self, task: Task[T], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[T]:
-        """Return a model of the task."""
-        ...
+    def solve(self, task: Task[T], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[T]]:
+        """Find a model of the task."""

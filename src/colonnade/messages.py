@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats, Rows
 
 # The largest message either side will encode or decode, and so the most numbers one can carry beside its header.
 MAX_MESSAGE_BYTES = 1 << 30
@@ -31,6 +31,8 @@ class Reveals(StrEnum):
     FEATURES = "features"
     LABELS = "labels"
     PREDICTIONS = "predictions"
+    MOMENTS = "moments"
+    ROW_WEIGHTS = "row weights"
     MODEL = "model"
 
 
@@ -127,6 +129,22 @@ def sendable_rows(rows: npt.ArrayLike) -> Rows:
         C-contiguous and read-only.
     """
     return _frozen(np.ascontiguousarray(rows, dtype=np.int64))
+
+
+def sendable_flags(flags: npt.ArrayLike) -> Flags:
+    """Give marks the form a decoder gives them; they travel as bits.
+
+    Parameters
+    ----------
+    flags : array_like of bool, shape (n,)
+        One a row.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        C-contiguous and read-only.
+    """
+    return _frozen(np.ascontiguousarray(flags, dtype=np.bool_))
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -15,6 +15,7 @@ from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.ledger import Ledger
+from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver
 from colonnade.tasks import AnyModel, AnyTask
@@ -36,6 +37,8 @@ class Run(Generic[M]):
         How rows were drawn; None where a coreset was given.
     solver : Solver or None
         How the model was learned; None where none was asked for.
+    split : HoldOut, SplitBy or None
+        Which rows were held out.
     seed : int
         With the data and the options, it decides the result bit for bit.
     roster : Roster
@@ -44,6 +47,8 @@ class Run(Generic[M]):
         Rows and weights.
     model : LinearModel, KMeansModel or None
         What was learned.
+    facts : dict of str to float
+        What the solver tells of itself, such as the objective on the coreset, or epochs.
     ledger : Ledger
         Every message of this run.
     seconds : float
@@ -65,17 +70,19 @@ class Run(Generic[M]):
     task: Task[Any]
     sampler: AnySampler | None
     solver: AnySolver | None
+    split: AnySplit | None
     seed: int
     roster: Roster
     coreset: Coreset
     model: M
+    facts: dict[str, float]
     ledger: Ledger
     seconds: float
     versions: dict[str, str]
 
     @property
     def diagnostics(self) -> dict[str, float]:
-        """How steady the coreset's weights are; the sum of weights estimates the weight of all rows."""
+        """How steady the coreset's weights are (their sum estimates the weight of all rows), and the solver's facts."""
         weights = self.coreset.weights
         return {
             "size": len(self.coreset),
@@ -84,6 +91,7 @@ class Run(Generic[M]):
             "weight_sum": float(weights.sum()),
             "total_weight": self.coreset.total_weight,
             "largest_weight": float(weights.max()),
+            **self.facts,
         }
 
     def save(self, path: str | Path) -> Path:
@@ -136,6 +144,7 @@ class _Record(msgspec.Struct):
     task: AnyTask
     sampler: AnySampler | None
     solver: AnySolver | None
+    split: AnySplit | None
     seed: int
     parties: tuple[PartyCard, ...]
     n_rows: int
@@ -144,6 +153,7 @@ class _Record(msgspec.Struct):
     rule: str | None
     total: float | None
     model: AnyModel | None
+    facts: dict[str, float]
     seconds: float
     versions: dict[str, str]
 
@@ -159,6 +169,7 @@ def _record(run: Run[Any]) -> _Record:
         run.task,  # type: ignore[arg-type]  # the door let in only tasks of the registry
         run.sampler,
         run.solver,
+        run.split,
         run.seed,
         run.roster.cards,
         coreset.n_rows,
@@ -167,6 +178,7 @@ def _record(run: Run[Any]) -> _Record:
         coreset.rule,
         coreset.total,
         run.model,
+        run.facts,
         run.seconds,
         run.versions,
     )
@@ -201,10 +213,12 @@ def _read(path: Path) -> Run[Any]:
         record.task,
         record.sampler,
         record.solver,
+        record.split,
         record.seed,
         Roster(record.parties),
         coreset,
         record.model,
+        record.facts,
         ledger,
         record.seconds,
         record.versions,

@@ -7,10 +7,13 @@ import pytest
 
 from colonnade.catalogue import codec, kinds
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
+from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
-from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
+from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
@@ -32,8 +35,8 @@ from colonnade.solvers.saga import (
 GOLDEN = Path(__file__).with_name(f"wire_v{WIRE_VERSION}.txt")
 EXAMPLES: dict[str, Message] = {
     "hello": Hello(1),
-    "card": Card(1, 1000, ("distance", "hour"), "arr_delay", bytes(range(32))),
-    "card without label": Card(1, 2**40, (), None, None),
+    "card": Card(1, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False),
+    "card without label": Card(1, 2**40, (), None, None, has_weights=False, has_split=True),
     "refused": Refused("policy", "no."),
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
@@ -52,11 +55,26 @@ EXAMPLES: dict[str, Message] = {
     "ask local clusters": AskLocalClusters(10, seed=2**63 - 1, weights=sendable_floats([0.5, 1.0])),
     "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),
     "local clusters": LocalClusters(sendable_floats([[1.0, 2.0], [0.5, 0.0]]), sendable_rows([0, 1, 1])),
-    "ask partial predictions": AskPartialPredictions(sendable_floats([0.5, -1.0]), less_label=True),
+    "ask partial predictions": AskPartialPredictions(sendable_floats([0.5, -1.0]), less_label=True, by_weight=False),
     "partial predictions": PartialPredictions(sendable_floats([2.5]), None),
     "partial predictions less label": PartialPredictions(sendable_floats([2.5]), 9.0),
-    "ask partial distances": AskPartialDistances(sendable_floats([[1.0, 2.0]])),
+    "ask partial distances": AskPartialDistances(sendable_floats([[1.0, 2.0]]), None),
+    "ask partial distances, standardised": AskPartialDistances(
+        sendable_floats([[1.0, 2.0]]), sendable_floats([3.0, 0.5])
+    ),
     "partial distances": PartialDistances(sendable_floats([[4.0], [0.0]])),
+    "deliver": Deliver(sendable_floats([1.5]), None),
+    "deliver clusters": Deliver(None, sendable_rows([3])),
+    "received": Received(),
+    "ask split": AskSplit(),
+    "split": Split(sendable_flags([True, False, False, True, False, False, False, False, True])),
+    "ask row weights": AskRowWeights(),
+    "row weights": RowWeights(sendable_floats([1.0, 0.0])),
+    "use frame, fraction": UseFrame("train", "standard", HoldOut(0.25, seed=7), None, None),
+    "use frame, column": UseFrame(
+        "test", "own", SplitBy("airline"), sendable_flags([True, False]), sendable_floats([1.0, 2.0])
+    ),
+    "moments": Moments(sendable_floats([0.5]), sendable_floats([2.0])),
     "open saga": OpenSaga(75, seed=5, l2=0.5, l1=0.0, fit_intercept=True, scale=False),
     "squared norms": SquaredNorms(sendable_floats([4.0, 0.25])),
     "saga step, first": SagaStep(sendable_floats([]), 300, 0.125),

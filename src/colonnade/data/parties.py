@@ -27,6 +27,11 @@ class Party:
     key : str, optional
         The name of a column that identifies rows. It is no feature; only its digest is told, to check that all
         parties that name a key hold the same rows in the same order.
+    weight : str or array_like of shape (n_rows,), optional
+        How much each row counts, zero or more: a column, or an array beside an array. One party may hold weights;
+        every job respects them, and for that all parties and the server are told them.
+    split : str or array_like of shape (n_rows,), optional
+        Which rows to hold out where a job asks for ``SplitBy(name)``: 1, true or "test" where one is.
     policy : Policy, optional
         What this party never reveals.
 
@@ -44,6 +49,8 @@ class Party:
         *,
         label: str | npt.ArrayLike | None = None,
         key: str | None = None,
+        weight: str | npt.ArrayLike | None = None,
+        split: str | npt.ArrayLike | None = None,
         policy: Policy | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or name == SERVER:
@@ -51,7 +58,7 @@ class Party:
         if policy is not None and not isinstance(policy, Policy):
             raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
         self.name = name
-        self.table = read_table(name, data, label=label, key=key)
+        self.table = read_table(name, data, label=label, key=key, weight=weight, split=split)
         self.policy = policy or Policy()
 
     def __repr__(self) -> str:

@@ -6,25 +6,35 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 import difflib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.data.files import ACCEPTED, to_arrow
 from colonnade.data.keys import digest_of_key
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
-
-ACCEPTED = (
-    "Pass a 2-D array of numbers, a pandas, polars or pyarrow table (collect a lazy one first), "
-    "or the path of a .parquet, .csv or .csv.gz file."
-)
+from colonnade.kernels.arrays import Flags, Floats
 
 # A block of a row-major array that stays in cache while its columns are written: five times faster
 # than column by column on 463,715 x 90.
 COPY_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """What columns are that are no features: each a name in a named table, or, beside an array, a 1-D array."""
+
+    label: object = None
+    key: object = None
+    weight: object = None
+    split: object = None
+
+    def items(self) -> list[tuple[str, object]]:
+        """List those that were given."""
+        pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(role, column) for role, column in pairs if column is not None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +53,10 @@ class Source:
         The last name, if the last column is the label.
     key_digest : bytes or None
         See `digest_of_key`.
+    weights : (n_rows,) array or None
+        Row weights, not yet checked.
+    held_out : (n_rows,) array of bool or None
+        Rows to hold out.
     """
 
     names: tuple[str, ...]
@@ -50,6 +64,8 @@ class Source:
     integers: tuple[bool, ...]
     label_name: str | None = None
     key_digest: bytes | None = None
+    weights: Floats | None = None
+    held_out: Flags | None = None
 
 
 def has_names(data: object) -> bool:
@@ -59,53 +75,87 @@ def has_names(data: object) -> bool:
     )
 
 
-def from_array(party: str, data: object, label: npt.ArrayLike | None, key: str | None) -> Source:
-    """Take a (n_rows, n_features) array and, at the label party, a (n_rows,) label beside it."""
-    if key is not None or isinstance(label, str):
-        given = f"label={label!r}" if isinstance(label, str) else f"key={key!r}"
+def from_array(party: str, data: object, roles: Roles) -> Source:
+    """Take a (n_rows, n_features) array and, beside it, (n_rows,) arrays for the label, weights and split."""
+    named = [f"{role}={column!r}" for role, column in roles.items() if isinstance(column, str) or role == "key"]
+    if named:
         raise InputError(
-            f"Party {party!r}: {given} names a column, but an array has no column names. "
+            f"Party {party!r}: {named[0]} names a column, but an array has no column names. "
             "Pass a named table (a data frame) instead; a label may also be a 1-D array beside the array."
         )
     features = _numeric_array(party, "the data", data, ndim=2)
-    names = [f"{party}_{i}" for i in range(features.shape[1])]
-    parts = [features]
-    if label is not None:
-        target = _numeric_array(party, "the label", label, ndim=1)
-        if len(target) != len(features):
-            raise InputError(
-                f"Party {party!r}: the label has {len(target)} values for {len(features)} rows of data. "
-                "Pass one label per row, in the same order."
-            )
-        names.append(f"{party}_label")
-        parts.append(target[:, np.newaxis])
+    beside = {role: _beside(party, role, column, len(features)) for role, column in roles.items()}
+    label = beside.get("label")
+    parts = [features] if label is None else [features, label[:, np.newaxis]]
+    names = [f"{party}_{i}" for i in range(features.shape[1])] + ([] if label is None else [f"{party}_label"])
     _check_not_empty(party, len(features), len(names))
     integers = [part.dtype.kind in "iu" for part in parts for _ in range(part.shape[1])]
-    return Source(tuple(names), _side_by_side(parts), tuple(integers), None if label is None else names[-1])
+    return Source(
+        tuple(names),
+        _side_by_side(parts),
+        tuple(integers),
+        None if label is None else names[-1],
+        weights=None if "weight" not in beside else beside["weight"].astype(np.float64),
+        held_out=None if "split" not in beside else _marks(party, beside["split"]),
+    )
 
 
-def from_frame(party: str, data: object, label: object, key: str | None) -> Source:
-    """Take a named table, with the names of its label and key columns."""
-    if label is not None and not isinstance(label, str):
-        raise InputError(
-            f"Party {party!r}: the label of a named table is one of its columns, given by name (text), "
-            f"not {type(label).__name__}. Add the label as a column and pass its name."
-        )
-    if key is not None and key == label:
-        raise InputError(f"Party {party!r}: {key!r} is both key and label. Name two different columns.")
-    table = _to_arrow(party, data, key)
+def from_frame(party: str, data: object, roles: Roles) -> Source:
+    """Take a named table, with the names of its columns that are no features."""
+    taken: dict[str, str] = {}
+    for role, name in roles.items():
+        if not isinstance(name, str):
+            raise InputError(
+                f"Party {party!r}: the {role} of a named table is one of its columns, given by name (text), "
+                f"not {type(name).__name__}. Add the {role} as a column and pass its name."
+            )
+        if name in taken.values():
+            other = next(role for role, column in taken.items() if column == name)
+            raise InputError(f"Party {party!r}: {name!r} is both {other} and {role}. Name two different columns.")
+        taken[role] = name
+    label, key = taken.get("label"), taken.get("key")
+    table = to_arrow(party, data, key)
     names: list[str] = table.column_names
     _check_separator(party, names)
     _check_unique(party, names)
-    for role, name in (("label", label), ("key", key)):
-        if name is not None and name not in names:
+    for role, name in taken.items():
+        if name not in names:
             raise InputError(_no_such_column(party, role, name, names))
-    ordered = [name for name in names if name not in (label, key)]
-    ordered += [] if label is None else [label]
+    ordered = [name for name in names if name not in taken.values()] + ([] if label is None else [label])
     _check_not_empty(party, table.num_rows, len(ordered))
-    _check_numeric(party, table.select(ordered))
-    digest = None if key is None else digest_of_key(party, key, table[key])
-    return Source(tuple(ordered), *_as_floats(table.select(ordered)), label, digest)
+    _check_numeric(party, table.select([*ordered, *([taken["weight"]] if "weight" in taken else [])]))
+    return Source(
+        tuple(ordered),
+        *_as_floats(table.select(ordered)),
+        label,
+        None if key is None else digest_of_key(party, key, table[key]),
+        None if "weight" not in taken else _as_floats(table.select([taken["weight"]]))[0][:, 0],
+        None if "split" not in taken else _marks(party, table[taken["split"]].to_numpy()),
+    )
+
+
+def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[Any]:
+    array = _numeric_array(party, f"the {role}", column, ndim=1)
+    if len(array) != n_rows:
+        raise InputError(
+            f"Party {party!r}: the {role} has {len(array)} values for {n_rows} rows of data. "
+            f"Pass one {role} per row, in the same order."
+        )
+    return array
+
+
+def _marks(party: str, column: npt.NDArray[Any]) -> Flags:
+    """Read which rows to hold out: 1 and 0, true and false, or the words test and train."""
+    held_out = np.isin(column, ["test"] if column.dtype.kind in "OUT" else [1])
+    kept = np.isin(column, ["train"] if column.dtype.kind in "OUT" else [0])
+    unclear = ~(held_out | kept)
+    if unclear.any():
+        row = int(unclear.argmax())
+        raise InputError(
+            f"Party {party!r}: the split column is {column[row]!r} in row {row} (rows count from 0). Write 1, true or "
+            "'test' where a row is held out, and 0, false or 'train' elsewhere."
+        )
+    return held_out
 
 
 def _numeric_array(party: str, what: str, data: object, *, ndim: int) -> npt.NDArray[Any]:
@@ -140,55 +190,6 @@ def _side_by_side(parts: Sequence[npt.NDArray[Any]]) -> Floats:
             values[rows, first : first + part.shape[1]] = part[rows]
         first += part.shape[1]
     return values
-
-
-def _to_arrow(party: str, data: object, key: str | None) -> Any:
-    import pyarrow as pa
-
-    if isinstance(data, str | os.PathLike):
-        table = _read_file(party, Path(data), key)
-    else:
-        try:
-            table = pa.table(data)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            # Only the last part, which names the column, and no cause: the rest of pyarrow's words quote values.
-            raise InputError(
-                f"Party {party!r}: this {type(data).__name__} cannot be read as a table ({error.args[-1]}). "
-                f"Give each column a name of its own and one type. {ACCEPTED}"
-            ) from None
-    return table.drop_columns(_index_columns(table))
-
-
-def _index_columns(table: Any) -> list[str]:
-    """Name the columns that are a pandas index: it labels rows, the owner did not mean it as a feature."""
-    try:
-        metadata = table.schema.pandas_metadata or {}
-        # A RangeIndex is described by a dict and has no column.
-        return [name for name in metadata.get("index_columns", []) if name in table.column_names]
-    except (ValueError, AttributeError, TypeError):
-        return []  # a file may say anything about itself; what is not pandas' form names no index
-
-
-def _read_file(party: str, path: Path, key: str | None) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    if not path.is_file():
-        raise InputError(f"Party {party!r}: there is no file {str(path)!r}. Check the path. {ACCEPTED}")
-    try:
-        if path.name.lower().endswith(".parquet"):
-            with parquet.ParquetFile(path) as file:  # not read_table: it makes columns of folder names
-                return file.read()
-        if path.name.lower().endswith((".csv", ".csv.gz")):
-            # A key is read as text: "007" would otherwise be taken for a number.
-            as_text = {} if key is None else {key: pa.string()}
-            return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"Party {party!r}: the file {str(path)!r} cannot be read ({error}). "
-            "Check that it is whole and of the kind its name says, or write it again."
-        ) from error
-    raise InputError(f"Party {party!r}: the file {str(path)!r} is of an unknown kind. {ACCEPTED}")
 
 
 def _as_floats(table: Any) -> tuple[Floats, tuple[bool, ...]]:

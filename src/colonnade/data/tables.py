@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.data.sources import Source, from_array, from_frame, has_names
+from colonnade.data.sources import Roles, Source, from_array, from_frame, has_names
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats, Rows
 
 BLOCK_ROWS = 16_384
 
@@ -32,12 +32,23 @@ class ArrayTable:
         Name of the last column, if it is the label.
     key_digest : bytes or None
         SHA-256 of the key column in row order: equal digests mean the same rows in the same order.
+    weight_column : (n_rows,) array or None
+        The rows' own weights, finite, non-negative, not all zero.
+    split_column : (n_rows,) array of bool or None
+        True where a row is to be held out.
     """
 
     values: Floats = field(repr=False)  # rows are the owner's secret: they do not belong in a log
     feature_names: tuple[str, ...]
     label_name: str | None = None
     key_digest: bytes | None = None
+    weight_column: Floats | None = field(default=None, repr=False)
+    split_column: Flags | None = field(default=None, repr=False)
+
+    @property
+    def row_weights(self) -> Floats | None:
+        """All rows count 1 in a table as it is."""
+        return None
 
     @property
     def n_rows(self) -> int:
@@ -78,6 +89,8 @@ def read_table(
     *,
     label: str | npt.ArrayLike | None = None,
     key: str | None = None,
+    weight: str | npt.ArrayLike | None = None,
+    split: str | npt.ArrayLike | None = None,
 ) -> ArrayTable:
     """Read and check what a party holds. The table is a copy: later changes to `data` do not reach it.
 
@@ -94,6 +107,8 @@ def read_table(
     key : str or None
         The column of a named table that identifies rows, with integers or text, each value once.
         It is not a feature and is only hashed. A pandas index is no column: `reset_index()` makes it one.
+    weight, split : str, (n_rows,) array or None
+        The column of row weights, and the one that marks rows to hold out, given as `label` is. Neither is a feature.
 
     Returns
     -------
@@ -106,12 +121,14 @@ def read_table(
         The data cannot be used; the message says where, and what to do.
     """
     read = from_frame if has_names(data) else from_array
-    source = read(party, data, label, key)
+    source = read(party, data, Roles(label, key, weight, split))
     _check_columns(party, source)
     values = source.values
     values.setflags(write=False)
     feature_names = source.names if source.label_name is None else source.names[:-1]
-    return ArrayTable(values, feature_names, source.label_name, source.key_digest)
+    if source.weights is not None:
+        _check_weights(party, source.weights)
+    return ArrayTable(values, feature_names, source.label_name, source.key_digest, source.weights, source.held_out)
 
 
 def _check_columns(party: str, source: Source) -> None:
@@ -125,6 +142,17 @@ def _check_columns(party: str, source: Source) -> None:
             raise InputError(f"{where}: {_inexact(column)}")
         if largest > LARGEST_MAGNITUDE or 0.0 < largest < SMALLEST_MAGNITUDE:
             raise InputError(f"{where}: {_out_of_range(column)}")
+
+
+def _check_weights(party: str, weights: Floats) -> None:
+    where = f"Party {party!r}, row weights"
+    if not np.isfinite(weights).all():
+        raise InputError(f"{where}: {_not_finite(weights)}")
+    if weights.min() < 0 or weights.max() > LARGEST_MAGNITUDE or not weights.any():
+        raise InputError(
+            f"{where}: they lie between {weights.min():g} and {weights.max():g}; they must be from 0 to "
+            f"{LARGEST_MAGNITUDE:g}, and not all 0. Correct the column, or leave out weight=."
+        )
 
 
 def _not_finite(column: Floats) -> str:

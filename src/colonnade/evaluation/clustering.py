@@ -22,15 +22,18 @@ class PartialDistances(Message, frozen=True):
 
 
 class AskPartialDistances(Message, frozen=True):
-    """The party's part of the centres."""
+    """The party's part of the centres, and the units distances are measured in, where they are not the columns' own."""
 
     phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = PartialDistances
 
     centers: Annotated[Floats, Reveals.MODEL]
+    scale: Annotated[Floats | None, Reveals.MODEL]
 
 
-def nearest_center_distances(roster: Roster, size: int, centers: Floats) -> Script[tuple[Rows, Floats]]:
+def nearest_center_distances(
+    roster: Roster, size: int, centers: Floats, scale: Floats | None
+) -> Script[tuple[Rows, Floats]]:
     """Find each selected row's nearest centre.
 
     Parameters
@@ -41,6 +44,8 @@ def nearest_center_distances(roster: Roster, size: int, centers: Floats) -> Scri
         How many rows are selected.
     centers : ndarray of float64, shape (k, n_features)
         In the roster's column order.
+    scale : ndarray of float64, shape (n_features,), or None
+        Units to measure distances in.
 
     Returns
     -------
@@ -50,7 +55,10 @@ def nearest_center_distances(roster: Roster, size: int, centers: Floats) -> Scri
         To that centre.
     """
     inbox = yield {
-        party: AskPartialDistances(sendable_floats(centers[:, part])) for party, part in roster.parts.items()
+        party: AskPartialDistances(
+            sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part])
+        )
+        for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, PartialDistances)
     for party, reply in replies.items():
@@ -65,13 +73,18 @@ def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) ->
     rows, n_centers = state.selected(), len(request.centers)
     checks.shape(SERVER, request, request.centers, (n_centers, n_features))
     checks.in_range(SERVER, request, request.centers)
+    if request.scale is not None:
+        checks.shape(SERVER, request, request.scale, (n_features,))
+        for value in request.scale.tolist():
+            checks.positive(SERVER, request, value)
     if len(rows) * n_centers > MAX_NUMBERS:
         raise InputError(
             f"distances of {len(rows):,} rows to {n_centers} centres do not fit one message. Ask for fewer rows."
         )
     features = data.table.take(rows)[:, :n_features]
+    unit = 1.0 if request.scale is None else request.scale
     # Differences first, then squares: no cancellation, however far from zero the columns lie.
-    distances = np.stack([np.square(features - center).sum(axis=1) for center in request.centers], axis=1)
+    distances = np.stack([np.square((features - center) / unit).sum(axis=1) for center in request.centers], axis=1)
     return state, PartialDistances(sendable_floats(distances))
 
 

@@ -23,13 +23,14 @@ class PartialPredictions(Message, frozen=True):
 
 
 class AskPartialPredictions(Message, frozen=True):
-    """The party's part of the coefficients."""
+    """The party's part of the coefficients; whether rows count by their weights in the label's spread."""
 
     phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = PartialPredictions
 
     coef: Annotated[Floats, Reveals.MODEL]
     less_label: Annotated[bool, Reveals.NOTHING]
+    by_weight: Annotated[bool, Reveals.NOTHING]
 
 
 def linear_predictions(roster: Roster, size: int, coef: Floats) -> Script[Floats]:
@@ -53,7 +54,7 @@ def linear_predictions(roster: Roster, size: int, coef: Floats) -> Script[Floats
     return values
 
 
-def linear_residuals(roster: Roster, size: int, coef: Floats) -> Script[tuple[Floats, float]]:
+def linear_residuals(roster: Roster, size: int, coef: Floats, *, by_weight: bool) -> Script[tuple[Floats, float]]:
     """Sum partial predictions less labels: the server learns residuals, neither labels nor predictions.
 
     Parameters
@@ -64,20 +65,25 @@ def linear_residuals(roster: Roster, size: int, coef: Floats) -> Script[tuple[Fl
         How many rows are selected.
     coef : ndarray of float64, shape (n_features,)
         In the roster's column order.
+    by_weight : bool
+        Whether rows count by their weights in the label's spread; drawn ones do not, they were drawn by them.
 
     Returns
     -------
     residuals : ndarray of float64, shape (size,)
         x_i.theta - y_i for each selected row.
     label_spread : float
-        sum_i (y_i - mean y)^2 over the selected rows.
+        sum_i w_i (y_i - mean y)^2 over the selected rows.
     """
-    return (yield from _partials(roster, size, coef, less_label=True))
+    return (yield from _partials(roster, size, coef, less_label=True, by_weight=by_weight))
 
 
-def _partials(roster: Roster, size: int, coef: Floats, *, less_label: bool) -> Script[tuple[Floats, float]]:
+def _partials(
+    roster: Roster, size: int, coef: Floats, *, less_label: bool, by_weight: bool = False
+) -> Script[tuple[Floats, float]]:
     inbox = yield {
-        party: AskPartialPredictions(sendable_floats(coef[part]), less_label) for party, part in roster.parts.items()
+        party: AskPartialPredictions(sendable_floats(coef[part]), less_label, by_weight)
+        for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, PartialPredictions)
     _check(replies, size, roster.label_party if less_label else None)
@@ -104,8 +110,15 @@ def _answer(state: PartyState, request: AskPartialPredictions, data: PartyData) 
     if not request.less_label or data.table.label_name is None:
         return state, PartialPredictions(sendable_floats(partial), None)
     labels = values[:, n_features]
-    spread = float(np.square(labels - labels.mean()).sum()) if len(labels) else 0.0
-    return state, PartialPredictions(sendable_floats(partial - labels), spread)
+    row_weights = data.table.row_weights if request.by_weight else None
+    weights = np.ones(len(labels)) if row_weights is None else row_weights[state.selected()]
+    return state, PartialPredictions(sendable_floats(partial - labels), _spread(labels, weights))
+
+
+def _spread(labels: Floats, weights: Floats) -> float:
+    if not weights.any():
+        return 0.0
+    return float(weights @ np.square(labels - np.average(labels, weights=weights)))
 
 
 HANDLERS = (Handler(AskPartialPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED),)

@@ -16,9 +16,10 @@ class RegressionReport(msgspec.Struct, frozen=True):
     n_evaluated : int
         On how many rows this rests.
     cost : float
-        sum_i (prediction_i - y_i)^2 over all rows, without the penalty; estimated where only a sample was evaluated.
+        sum_i w_i (prediction_i - y_i)^2 over all rows (held-out ones, where there is a split), without the penalty;
+        estimated where only a sample was evaluated.
     mse, mae : float
-        Mean squared and mean absolute error a row.
+        Mean squared and mean absolute error a row, weighted where rows have weights.
     r2 : float or None
         1 - cost / (the labels' squared spread); None where the labels do not vary.
     cost_interval : tuple of float, or None
@@ -41,7 +42,8 @@ class ClusteringReport(msgspec.Struct, frozen=True):
     n_evaluated : int
         On how many rows this rests.
     cost : float
-        sum_i min_c |x_i - c|^2 over all rows; estimated where only a sample was evaluated.
+        sum_i w_i min_c |x_i - c|^2 over all rows (held-out ones, where there is a split); estimated where only a sample
+        was evaluated.
     cost_per_row : float
         Its mean.
     cluster_sizes : tuple of int
@@ -57,19 +59,19 @@ class ClusteringReport(msgspec.Struct, frozen=True):
     cost_interval: tuple[float, float] | None
 
 
-def regression_report(residuals: Floats, label_spread: float, n_rows: int, *, sampled: bool) -> RegressionReport:
+def regression_report(residuals: Floats, weights: Floats, label_spread: float, *, sampled: bool) -> RegressionReport:
     """Sum up residuals.
 
     Parameters
     ----------
     residuals : ndarray of float64, shape (m,)
         Prediction less label.
+    weights : ndarray of float64, shape (m,)
+        What each row counts; they sum to the weight of all rows.
     label_spread : float
-        sum_i (y_i - mean y)^2 over the same rows.
-    n_rows : int
-        n, all rows there are.
+        sum_i w_i (y_i - mean y)^2 over the same rows; where they are drawn, with w_i = 1.
     sampled : bool
-        Whether the rows are an even sample of them.
+        Whether the rows are drawn evenly, so that all weigh the same.
 
     Returns
     -------
@@ -77,18 +79,20 @@ def regression_report(residuals: Floats, label_spread: float, n_rows: int, *, sa
         For all rows.
     """
     squares = np.square(residuals)
+    cost, n = float(weights @ squares), float(weights.sum())
+    spread = label_spread * n / len(residuals) if sampled else label_spread
     return RegressionReport(
         len(residuals),
-        float(n_rows * squares.mean()),
-        float(squares.mean()),
-        float(np.abs(residuals).mean()),
-        1.0 - float(squares.sum()) / label_spread if label_spread > 0 else None,
-        _interval(squares, n_rows) if sampled else None,
+        cost,
+        cost / n,
+        float(weights @ np.abs(residuals)) / n,
+        1.0 - cost / spread if spread > 0 else None,
+        _interval(squares, n) if sampled else None,
     )
 
 
-def clustering_report(labels: Rows, distances: Floats, k: int, n_rows: int, *, sampled: bool) -> ClusteringReport:
-    """Sum up distances; the parameters are those of `regression_report`, with labels and squared distances.
+def clustering_report(labels: Rows, distances: Floats, weights: Floats, k: int, *, sampled: bool) -> ClusteringReport:
+    """Sum up distances.
 
     Parameters
     ----------
@@ -96,12 +100,12 @@ def clustering_report(labels: Rows, distances: Floats, k: int, n_rows: int, *, s
         Nearest centres.
     distances : ndarray of float64, shape (m,)
         Squared distances to them.
+    weights : ndarray of float64, shape (m,)
+        What each row counts; they sum to the weight of all rows.
     k : int
         How many centres there are.
-    n_rows : int
-        n, all rows there are.
     sampled : bool
-        Whether the rows are an even sample of them.
+        Whether the rows are drawn evenly, so that all weigh the same.
 
     Returns
     -------
@@ -109,12 +113,12 @@ def clustering_report(labels: Rows, distances: Floats, k: int, n_rows: int, *, s
         For all rows.
     """
     sizes = np.bincount(labels, minlength=k)
-    mean = float(distances.mean())
-    interval = _interval(distances, n_rows) if sampled else None
-    return ClusteringReport(len(labels), n_rows * mean, mean, tuple(sizes.tolist()), interval)
+    cost, n = float(weights @ distances), float(weights.sum())
+    interval = _interval(distances, n) if sampled else None
+    return ClusteringReport(len(labels), cost, cost / n, tuple(sizes.tolist()), interval)
 
 
-def _interval(losses: Floats, n_rows: int) -> tuple[float, float] | None:
+def _interval(losses: Floats, total_weight: float) -> tuple[float, float] | None:
     """Student's interval for the sum over all rows, from a sample drawn evenly with replacement."""
     from scipy.stats import t
 
@@ -123,4 +127,4 @@ def _interval(losses: Floats, n_rows: int) -> tuple[float, float] | None:
         return None
     half = float(t.ppf(0.975, m - 1) * losses.std(ddof=1) / math.sqrt(m))
     mean = float(losses.mean())
-    return n_rows * max(mean - half, 0.0), n_rows * (mean + half)
+    return total_weight * max(mean - half, 0.0), total_weight * (mean + half)

@@ -1,8 +1,8 @@
-"""Drawing rows: by scores (Algorithm 1, line 5) and evenly. Multisets, in ascending order."""
+"""Drawing rows: by scores (Algorithm 1, line 5), evenly, and to hold them out."""
 
 import numpy as np
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats, Rows
 
 
 def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator) -> Rows:
@@ -30,8 +30,8 @@ def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator) -> Rows
     return rows
 
 
-def draw_evenly(n_rows: int, count: int, rng: np.random.Generator) -> Rows:
-    """Draw rows with replacement, each with probability 1 / n.
+def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: Floats | None = None) -> Rows:
+    """Draw rows with replacement, each with probability 1 / n, or by its weight: as if a weight counted copies.
 
     Parameters
     ----------
@@ -41,10 +41,36 @@ def draw_evenly(n_rows: int, count: int, rng: np.random.Generator) -> Rows:
         m, how many to draw.
     rng : numpy.random.Generator
         The only source of randomness.
+    weights : ndarray of float64, shape (n,), optional
+        Row weights, not all 0.
 
     Returns
     -------
     ndarray of int64, shape (count,)
         Row ids, ascending.
     """
+    if weights is not None:
+        return draw_by_scores(weights, count, rng)
     return np.sort(rng.integers(n_rows, size=count, dtype=np.int64))
+
+
+def hold_out(n_rows: int, fraction: float, rng: np.random.Generator) -> Flags:
+    """Mark round(fraction n) rows, all choices of them alike.
+
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    fraction : float
+        From 0 to 1.
+    rng : numpy.random.Generator
+        The only source of randomness.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        True where a row is held out.
+    """
+    held_out = np.zeros(n_rows, dtype=np.bool_)
+    held_out[rng.permutation(n_rows)[: round(fraction * n_rows)]] = True
+    return held_out

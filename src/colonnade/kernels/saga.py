@@ -6,12 +6,9 @@ the gradient of F_k is sum_i s_i x_i with one scalar a row, s_i = u_i r_i: SAGA'
 a party that is told how the scalars of a block *change* needs no table at all, only its average gradient.
 """
 
-from collections.abc import Callable, Iterable
-
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.linear import ROUNDING
 
 
 def shuffled(n_rows: int, seed: int) -> Rows:
@@ -137,36 +134,3 @@ def full_step_change(coef: Floats, average: Floats, spreads: Floats, l2: Floats,
     standard = coef * spreads
     stepped = proximal_step(standard - average / spreads, 1.0, l2 / spreads**2, l1 / spreads)
     return float(np.linalg.norm(stepped - standard))
-
-
-def centre_and_spread(
-    blocks: Callable[[], Iterable[Floats]], n_features: int, *, centred: bool
-) -> tuple[Floats, Floats]:
-    """Compute each feature's mean and root mean square about it, block by block.
-
-    Parameters
-    ----------
-    blocks : callable
-        Reads the table once: row blocks of shape (b, at least n_features).
-    n_features : int
-        d; further columns are ignored.
-    centred : bool
-        Whether there is an intercept to take up the means; if not, they are 0.
-
-    Returns
-    -------
-    centre, spread : ndarray of float64, shape (d,)
-        A column without spread gets 1, so that one can divide by it.
-    """
-    n_rows, total, magnitude = 0, np.zeros(n_features), np.zeros(n_features)
-    for block in blocks():
-        n_rows += len(block)
-        total += block[:, :n_features].sum(axis=0)
-        magnitude = np.maximum(magnitude, np.abs(block[:, :n_features]).max(axis=0, initial=0.0))
-    centre = total / max(n_rows, 1) if centred else np.zeros(n_features)
-    squares = np.zeros(n_features)
-    for block in blocks():
-        squares += np.square(block[:, :n_features] - centre).sum(axis=0)
-    spread = np.sqrt(squares / max(n_rows, 1))
-    # A constant column leaves its rounding behind.
-    return centre, np.where(spread > ROUNDING * magnitude, spread, 1.0)

@@ -1,9 +1,10 @@
 """What no honest peer sends, caught at the door: each check names the sender and the kind."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.contracts import Inbox
 from colonnade.errors import LocalProtocolError, RemoteProtocolError
@@ -65,7 +66,7 @@ def positive(party: str, message: Message, value: float) -> None:
         raise wrong(party, message, f"the value {value}, which is not positive, or out of range")
 
 
-def shape(party: str, message: Message, array: Floats | Rows, expected: tuple[int, ...]) -> None:
+def shape(party: str, message: Message, array: npt.NDArray[Any], expected: tuple[int, ...]) -> None:
     """Require an array of exactly the expected shape."""
     if array.shape != expected:
         raise wrong(party, message, f"an array of shape {array.shape} where {expected} was asked for")

@@ -4,7 +4,7 @@ Bytes may come from anyone. Decoding gives a message of a known kind or `RemoteP
 beyond a few tens of bytes for each byte received, and nothing in them names code to run.
 
 Arrays travel as MessagePack extensions, little-endian: a vector is its numbers alone, a matrix is preceded by its
-two dimensions.
+two dimensions, and marks are bits, preceded by their number.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,9 @@ import numpy.typing as npt
 from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.messages import MAX_MESSAGE_BYTES, Message
 
-FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX = 1, 2, 3
+FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX, BITS = 1, 2, 3, 4
 DIMENSIONS = np.dtype("<u4")
+BIT_COUNT = np.dtype("<u8")
 WIRE_TYPES = {
     (np.dtype(np.float64), 1): FLOAT_VECTOR,
     (np.dtype(np.int64), 1): INT_VECTOR,
@@ -88,6 +89,8 @@ class Codec:
 
 
 def _pack_array(value: object) -> msgspec.msgpack.Ext:
+    if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.ndim == 1:
+        return msgspec.msgpack.Ext(BITS, np.array(len(value), BIT_COUNT).tobytes() + np.packbits(value).tobytes())
     if not isinstance(value, np.ndarray) or (value.dtype, value.ndim) not in WIRE_TYPES:
         raise NotImplementedError(f"{type(value).__name__} has no wire form")
     body = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).tobytes()
@@ -106,7 +109,21 @@ def _unpack_array(code: int, data: memoryview) -> npt.NDArray[Any]:
         if matrix.size != n_rows * n_columns:
             raise ValueError(f"{matrix.size} numbers do not fill a matrix of {n_rows} x {n_columns}")
         return matrix.reshape(n_rows, n_columns)
+    if code == BITS:
+        return _bits(data)
     raise ValueError(f"unknown array code {code}")
+
+
+def _bits(data: memoryview) -> npt.NDArray[Any]:
+    (count,) = (int(number) for number in np.frombuffer(data[: BIT_COUNT.itemsize], BIT_COUNT))
+    packed = np.frombuffer(data[BIT_COUNT.itemsize :], np.uint8)
+    if len(packed) != -(-count // 8):
+        raise ValueError(f"{len(packed)} bytes do not hold {count} marks")
+    marks = np.unpackbits(packed, count=count).astype(np.bool_)
+    if np.packbits(marks).tobytes() != packed.tobytes():
+        raise ValueError("there are marks after the last row")  # one form for one meaning
+    marks.flags.writeable = False
+    return marks
 
 
 def _numbers(data: memoryview, dtype: type[np.generic]) -> npt.NDArray[Any]:

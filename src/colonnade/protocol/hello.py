@@ -24,6 +24,8 @@ class Card(Message, frozen=True):
     feature_names: Annotated[tuple[str, ...], Reveals.SCHEMA]
     label_name: Annotated[str | None, Reveals.SCHEMA]
     key_digest: Annotated[bytes | None, Reveals.SCHEMA]
+    has_weights: Annotated[bool, Reveals.SCHEMA]
+    has_split: Annotated[bool, Reveals.SCHEMA]
 
 
 class Hello(Message, frozen=True):
@@ -52,7 +54,7 @@ def hello(parties: Iterable[str]) -> Script[Roster]:
     cards = replies(inbox, Card)
     roster = Roster(tuple(_read_card(party, card) for party, card in cards.items()))
     _check_alignment(cards)
-    _check_labels(cards)
+    _check_roles(cards)
     return roster
 
 
@@ -63,7 +65,7 @@ def _read_card(party: str, card: Card) -> PartyCard:
         )
     if not 1 <= card.n_rows <= MAX_ROWS or len(set(card.feature_names)) != len(card.feature_names):
         raise wrong(party, card, f"a row count outside 1..{MAX_ROWS}, or a feature name twice")
-    return PartyCard(party, card.n_rows, card.feature_names, card.label_name)
+    return PartyCard(party, card.n_rows, card.feature_names, card.label_name, card.has_weights, card.has_split)
 
 
 def _check_alignment(cards: Mapping[str, Card]) -> None:
@@ -81,10 +83,13 @@ def _check_alignment(cards: Mapping[str, Card]) -> None:
         )
 
 
-def _check_labels(cards: Mapping[str, Card]) -> None:
+def _check_roles(cards: Mapping[str, Card]) -> None:
     labels = {party: card.label_name for party, card in cards.items() if card.label_name is not None}
     if len(labels) > 1:
         raise InputError(f"Two parties hold a label: {_listed(labels)}. Name a label at one party only.")
+    weighing = [party for party, card in cards.items() if card.has_weights]
+    if len(weighing) > 1:
+        raise InputError(f"{' and '.join(weighing)} all hold row weights. Name weights at one party only.")
 
 
 def _listed(values: Mapping[str, object]) -> str:
@@ -97,7 +102,15 @@ def _answer_hello(state: PartyState, request: Hello, data: PartyData) -> tuple[P
             f"the server speaks wire version {request.version}, the party {WIRE_VERSION}. Upgrade the older one."
         )
     table = data.table
-    return state, Card(WIRE_VERSION, table.n_rows, table.feature_names, table.label_name, table.key_digest)
+    return state, Card(
+        version=WIRE_VERSION,
+        n_rows=table.n_rows,
+        feature_names=table.feature_names,
+        label_name=table.label_name,
+        key_digest=table.key_digest,
+        has_weights=table.weight_column is not None,
+        has_split=table.split_column is not None,
+    )
 
 
 HANDLERS = (Handler(Hello, _answer_hello, after=frozenset({NEW, GREETED}), then=GREETED),)

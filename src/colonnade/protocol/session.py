@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from colonnade.contracts import ScoreRule, Table
+from colonnade.contracts import ScoreRule, Table, View
 from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
@@ -16,9 +16,25 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused, refused
 
 # The steps every phase shares; a phase names further ones of its own.
-NEW, GREETED, SELECTED = "new", "greeted", "selected"
+NEW, GREETED, FRAMED, SELECTED = "new", "greeted", "framed", "selected"
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Delivery:
+    """Predictions that a party was given.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (m,)
+        Which rows, ascending.
+    predictions : ndarray of float64 or int64, shape (m,)
+        Values, or numbers of clusters.
+    """
+
+    rows: Rows
+    predictions: Floats | Rows
 
 
 @dataclass(frozen=True)
@@ -29,18 +45,24 @@ class PartyState:
     ----------
     step : str
         How far the exchange is: decides which requests are legal next.
+    view : View or None
+        How this run looks at the table; None is as it is.
     rule : ScoreRule or None
         How this run scores rows.
     rows : ndarray of int64, shape (size,), or None
         The coreset's rows, once they are known.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
+    received : Delivery or None
+        The predictions that were delivered last.
     """
 
     step: str = NEW
+    view: View | None = None
     rule: ScoreRule | None = None
     rows: Rows | None = None
     learning: object | None = None
+    received: Delivery | None = None
 
     def selected(self) -> Rows:
         """Give the coreset's rows; the order of steps sees to it that there are some."""
@@ -51,10 +73,22 @@ class PartyState:
 
 @dataclass(frozen=True)
 class PartyData:
-    """A party's table, with its scores kept: they depend on the table and the rule alone."""
+    """A party's table, with its scores kept: they depend on the table and the rule alone.
+
+    The last view of the table is kept likewise, with its scores.
+    """
 
     table: Table
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
+    _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
+
+    def seen(self, view: View | None) -> "PartyData":
+        """Look at the table in another way."""
+        if view is None:
+            return self
+        if not self._views or not self._views[0][0].equals(view):
+            self._views[:] = [(view, PartyData(view.of(self.table)))]
+        return self._views[0][1]
 
     def scores(self, rule: ScoreRule | None) -> Floats:
         """Compute the scores of all rows, once a rule."""
@@ -81,12 +115,16 @@ class Handler:
         The steps at which the request is legal; None is any time after the hello.
     then : str
         The step it leads to.
+    keeps_view : frozenset of str, or None
+        The steps at which the view of the table still holds; None is always. What opens a job keeps a view only if it
+        was asked for just before.
     """
 
     request: type[Message]
     answer: Callable[[PartyState, Any, PartyData], tuple[PartyState, Message]]
     after: frozenset[str] | None
     then: str
+    keeps_view: frozenset[str] | None = None
 
     def is_legal(self, step: str) -> bool:
         """Tell whether the request may come at this step."""
@@ -132,10 +170,16 @@ class PartySession:
             why = f"a {request.kind} is not legal at step {self.state.step!r}. Follow the order of the phases."
             return Refused("order", why)
         try:
-            state, reply = handler.answer(self.state, request, self._data)
+            state = self._entered(handler)
+            state, reply = handler.answer(state, request, self._data.seen(state.view))
         except ColonnadeError as error:
             return refused(error)
         if reason := self._policy.refusal(reply):
             return Refused("policy", f"{reason}.")
         self.state = replace(state, step=handler.then)
         return reply
+
+    def _entered(self, handler: Handler) -> PartyState:
+        """Forget a view that belongs to an earlier job."""
+        keeps = handler.keeps_view is None or self.state.step in handler.keeps_view
+        return self.state if keeps else replace(self.state, view=None)

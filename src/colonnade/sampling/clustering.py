@@ -53,5 +53,7 @@ class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, f
         def take(rows: Rows) -> Floats:
             return table.take(rows)[:, :n_features]
 
-        centers = local_kmeans(blocks, take, table.n_rows, self.n_clusters, np.random.default_rng(LOCAL_SEED))
-        return clustering_scores(blocks, centers)
+        centers = local_kmeans(
+            blocks, take, table.n_rows, self.n_clusters, np.random.default_rng(LOCAL_SEED), table.row_weights
+        )
+        return clustering_scores(blocks, centers, table.row_weights)

@@ -10,13 +10,13 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
-from colonnade.kernels.arrays import Rows
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_by_scores
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol import checks
-from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
 from colonnade.sampling.rules import AnyRule
-from colonnade.sampling.shared import MAX_SIZE, sample_size
+from colonnade.sampling.shared import MAX_SIZE, sample_size, weight_of_all
 from colonnade.sampling.summing import DRAWN, sum_in_the_clear
 
 SCORED = "scored"
@@ -80,13 +80,20 @@ class ImportanceSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="imp
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
 
-    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
+    def sample(
+        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
+    ) -> Script[Coreset]:
         """Play Algorithm 1 with the scores summed in the clear."""
-        return importance_sampling(roster, rule, self.size, rng, sum_in_the_clear)
+        return importance_sampling(roster, rule, self.size, rng, sum_in_the_clear, row_weights)
 
 
 def importance_sampling(
-    roster: Roster, rule: ScoreRule, size: int, rng: np.random.Generator, sum_scores: SumMechanism
+    roster: Roster,
+    rule: ScoreRule,
+    size: int,
+    rng: np.random.Generator,
+    sum_scores: SumMechanism,
+    row_weights: Floats | None = None,
 ) -> Script[Coreset]:
     """Draw a coreset by the parties' scores.
 
@@ -102,11 +109,13 @@ def importance_sampling(
         Draws the quotas and each party's seed.
     sum_scores : SumMechanism
         Round 3.
+    row_weights : ndarray of float64, shape (n_rows,), optional
+        w, what each row counts, also in its scores; 1 if left out.
 
     Returns
     -------
     Coreset
-        Rows drawn with probability g_i / G and weighted by G / (m g_i).
+        Rows drawn with probability g_i / G and weighted by w_i G / (m g_i).
     """
     inbox = yield {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
     totals = _read_totals(checks.replies(inbox, Total))
@@ -120,9 +129,9 @@ def importance_sampling(
     rows = _read_rows(checks.replies(inbox, DrawnRows), quotas, roster.n_rows)
 
     scores = yield from sum_scores(roster, rows)
-    weights = total / (size * scores)
-    n = roster.n_rows
-    return Coreset(rows, weights, n, float(n), f"ImportanceSampling(size={size})", type(rule).__name__, total)
+    weights = total / (size * scores) * (1.0 if row_weights is None else row_weights[rows])
+    n, total_weight = roster.n_rows, weight_of_all(roster, row_weights)
+    return Coreset(rows, weights, n, total_weight, f"ImportanceSampling(size={size})", type(rule).__name__, total)
 
 
 def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
@@ -150,6 +159,6 @@ def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple
 
 
 HANDLERS = (
-    Handler(AskTotal, _answer_total, after=None, then=SCORED),
+    Handler(AskTotal, _answer_total, after=None, then=SCORED, keeps_view=frozenset({FRAMED})),
     Handler(DrawRows, _answer_draw, after=frozenset({SCORED}), then=DRAWN),
 )

@@ -32,4 +32,4 @@ class LeverageScores(msgspec.Struct, frozen=True, array_like=True, tag=True, for
             Positive scores.
         """
         holds_label = table.label_name is not None
-        return regression_scores(table.blocks, constant=self.fit_intercept and holds_label)
+        return regression_scores(table.blocks, constant=self.fit_intercept and holds_label, weights=table.row_weights)

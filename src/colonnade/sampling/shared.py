@@ -13,13 +13,13 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Roster, ScoreRule, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Rows
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_evenly
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.options import whole_number
 from colonnade.protocol import checks
-from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.session import FRAMED, SELECTED, Handler, PartyData, PartyState
 
 # More rows than any coreset needs; a party draws no more, whoever asks.
 MAX_SIZE = 1 << 24
@@ -85,9 +85,15 @@ class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="unifor
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
 
-    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
+    def sample(
+        self,
+        roster: Roster,
+        rule: ScoreRule,  # noqa: ARG002
+        rng: np.random.Generator,
+        row_weights: Floats | None = None,
+    ) -> Script[Coreset]:
         """Share a seed, and draw from it here as the parties do there."""
-        return use_even_draw(roster, self.size, rng)
+        return use_even_draw(roster, self.size, rng, row_weights)
 
 
 class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_unknown_fields=True):
@@ -101,12 +107,20 @@ class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_u
     8
     """
 
-    def sample(self, roster: Roster, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:  # noqa: ARG002
+    def sample(
+        self,
+        roster: Roster,
+        rule: ScoreRule,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+        row_weights: Floats | None = None,
+    ) -> Script[Coreset]:
         """Tell the parties to take all rows."""
-        return use_all_rows(roster)
+        return use_all_rows(roster, row_weights)
 
 
-def use_even_draw(roster: Roster, size: int, rng: np.random.Generator) -> Script[Coreset]:
+def use_even_draw(
+    roster: Roster, size: int, rng: np.random.Generator, row_weights: Floats | None = None
+) -> Script[Coreset]:
     """Let all parties, and the server, draw the same rows evenly from one seed.
 
     Parameters
@@ -117,31 +131,36 @@ def use_even_draw(roster: Roster, size: int, rng: np.random.Generator) -> Script
         m.
     rng : numpy.random.Generator
         Draws the seed.
+    row_weights : ndarray of float64, shape (n_rows,), optional
+        What each row counts, 1 if left out; rows are drawn by it.
 
     Returns
     -------
     Coreset
-        With weights n / m.
+        With weights n / m, where n is the weight of all rows.
     """
     seed = int(rng.integers(2**63))
     yield {party: UseSharedDraw(size, seed) for party in roster.names}
     n = roster.n_rows
-    rows = draw_evenly(n, size, np.random.default_rng(seed))
-    return Coreset(rows, np.full(size, n / size), n, float(n), f"UniformSampling(size={size})")
+    rows = draw_evenly(n, size, np.random.default_rng(seed), row_weights)
+    total_weight = weight_of_all(roster, row_weights)
+    return Coreset(rows, np.full(size, total_weight / size), n, total_weight, f"UniformSampling(size={size})")
 
 
-def use_all_rows(roster: Roster) -> Script[Coreset]:
-    """Let all parties take every row once.
+def use_all_rows(roster: Roster, row_weights: Floats | None = None) -> Script[Coreset]:
+    """Let all parties take every row that counts, once.
 
     Parameters
     ----------
     roster : Roster
         The parties.
+    row_weights : ndarray of float64, shape (n_rows,), optional
+        What each row counts; 1 if left out.
 
     Returns
     -------
     Coreset
-        With weights 1.
+        With these weights.
     """
     n = roster.n_rows
     if n > MAX_NUMBERS:
@@ -149,7 +168,14 @@ def use_all_rows(roster: Roster) -> Script[Coreset]:
             f"The parties hold {n:,} rows; all of them at once are at most {MAX_NUMBERS:,}. Use a coreset."
         )
     yield {party: UseAllRows() for party in roster.names}
-    return Coreset(np.arange(n), np.ones(n), n, float(n), "AllRows()")
+    rows = _counted_rows(n, row_weights)
+    weights = np.ones(n) if row_weights is None else row_weights[rows]
+    return Coreset(rows, weights, n, weight_of_all(roster, row_weights), "AllRows()")
+
+
+def weight_of_all(roster: Roster, row_weights: Floats | None) -> float:
+    """Add up what all rows count: the n that multiplies a penalty."""
+    return float(roster.n_rows if row_weights is None else row_weights.sum())
 
 
 def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
@@ -174,12 +200,13 @@ def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
 def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
-    rows = draw_evenly(data.table.n_rows, request.count, np.random.default_rng(request.seed))
+    table = data.table
+    rows = draw_evenly(table.n_rows, request.count, np.random.default_rng(request.seed), table.row_weights)
     return replace(state, rows=rows), Ready()
 
 
 def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
-    return replace(state, rows=np.arange(data.table.n_rows)), Ready()
+    return replace(state, rows=_counted_rows(data.table.n_rows, data.table.row_weights)), Ready()
 
 
 def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:
@@ -187,8 +214,13 @@ def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[
     return replace(state, rows=request.rows), Ready()
 
 
+def _counted_rows(n_rows: int, row_weights: Floats | None) -> Rows:
+    return np.arange(n_rows) if row_weights is None else np.flatnonzero(row_weights)
+
+
+IF_FRAMED = frozenset({FRAMED})
 HANDLERS = (
-    Handler(UseSharedDraw, _answer_shared_draw, after=None, then=SELECTED),
-    Handler(UseAllRows, _answer_all_rows, after=None, then=SELECTED),
-    Handler(UseRows, _answer_rows, after=None, then=SELECTED),
+    Handler(UseSharedDraw, _answer_shared_draw, after=None, then=SELECTED, keeps_view=IF_FRAMED),
+    Handler(UseAllRows, _answer_all_rows, after=None, then=SELECTED, keeps_view=IF_FRAMED),
+    Handler(UseRows, _answer_rows, after=None, then=SELECTED, keeps_view=IF_FRAMED),
 )

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import PartyCard, Roster, Script, Task, WeightedRows
+from colonnade.contracts import PartyCard, Roster, Script, Solution, Task, WeightedRows
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
@@ -51,11 +51,12 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     def check(self, task: Task[object]) -> None:
         """Take any task: they all fit rows in one place."""
 
-    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[M]:
+    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, then let the task fit what came."""
         inbox = yield {party: AskColumns(task.needs_label) for party in roster.names}
         rows = _join(checks.replies(inbox, Columns), task.needs_label, roster, coreset)
-        return task.fit_rows(rows, roster, rng)
+        model = task.fit_rows(rows, roster, rng)
+        return Solution(model, {"cost": task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)})
 
 
 def _join(replies: Mapping[str, Columns], needs_label: bool, roster: Roster, coreset: Coreset) -> WeightedRows:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import ClusteringTask, PartyCard, Roster, Script, Table, Task
+from colonnade.contracts import ClusteringTask, PartyCard, Roster, Script, Solution, Table, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -73,7 +73,7 @@ class DistDim(msgspec.Struct, frozen=True, tag_field="kind", tag="distdim", forb
         """Take tasks whose model is a set of centres."""
         _clustering(task)
 
-    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[M]:
+    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Ask every party for its clusters, then cluster the cells of their grid.
 
         There are at least as many cells as distinct rows, or k: too few are the caller's error, as with `Central`.
@@ -89,7 +89,7 @@ class DistDim(msgspec.Struct, frozen=True, tag_field="kind", tag="distdim", forb
             _check_clusters(card, replies[card.name], clustering.n_clusters, len(coreset))
         cells, cell_weights = _grid(replies, coreset)
         centers, _ = weighted_kmeans(cells, cell_weights, clustering.n_clusters, clustering.n_starts, rng)
-        return clustering.clustering_model(centers, roster)
+        return Solution(clustering.clustering_model(centers, roster), {"cells": len(cells)})
 
 
 def _clustering(task: Task[M]) -> ClusteringTask[M]:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import LinearTask, Roster, Script, Task
+from colonnade.contracts import LinearTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import ConvergenceWarning, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -164,7 +164,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         """Take tasks whose model is linear, with penalties that are known."""
         linear_task(task)
 
-    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[M]:
+    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Open, step through epochs until little changes, collect the coefficients."""
         linear: LinearTask[M] = linear_task(task)
         size, parties = len(coreset), roster.names
@@ -185,7 +185,8 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
             self.warn(change)
         inbox = yield dict.fromkeys(parties, AskCoefficients())
         coef, intercept = _join(checks.replies(inbox, Coefficients), roster)
-        return linear.linear_model(coef, intercept, roster)
+        model = linear.linear_model(coef, intercept, roster)
+        return Solution(model, {"epochs": epoch + 1, "cost": server.cost(coreset.total_weight, linear.penalty(coef))})
 
     def warn(self, change: float) -> None:
         """Say that the epochs were too few, and what to change."""
@@ -261,12 +262,19 @@ class SagaServer:
         """Set all parties' changes against the size of coefficients and residuals."""
         for party, reply in replies.items():
             checks.non_negative(party, reply, np.array([reply.change, reply.size]))
-        counted = self.weights > 0
-        residual = float((self.table[counted] ** 2 / self.weights[counted]).sum()) / self.n_blocks
+        residual = self._mean_square()
         # Coefficients and residuals together are as large as the label's spread, also where all coefficients are 0.
         size = sum(reply.size**2 for reply in replies.values()) + residual
         change = sum(reply.change**2 for reply in replies.values())
         return 0.0 if change == 0 else float(np.sqrt(change / size)) if size > 0 else np.inf
+
+    def cost(self, total_weight: float, penalty: float) -> float:
+        """Compute the objective from each row's last residual, some of them as old as their block's last visit."""
+        return total_weight * (self._mean_square() + penalty)
+
+    def _mean_square(self) -> float:
+        counted = self.weights > 0
+        return float((self.table[counted] ** 2 / self.weights[counted]).sum()) / self.n_blocks
 
 
 def _epoch(parties: tuple[str, ...], blocks: list[int], server: SagaServer, step: float | None) -> Script[Floats]:

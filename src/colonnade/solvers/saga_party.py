@@ -7,7 +7,8 @@ import numpy as np
 from colonnade.contracts import Table
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.saga import block_bounds, centre_and_spread, full_step_change, saga_step, shuffled
+from colonnade.kernels.moments import centre_and_spread
+from colonnade.kernels.saga import block_bounds, full_step_change, saga_step, shuffled
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MAGNITUDE, Message, sendable_floats
 from colonnade.protocol import checks
@@ -129,7 +130,9 @@ def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
         Coefficients start at 0, which keeps collinear columns from drifting; the intercept at the mean of the labels.
     """
     n_features = len(table.feature_names)
-    centre, spread = centre_and_spread(table.blocks, n_features, centred=request.fit_intercept)
+    centre, spread = centre_and_spread(
+        table.blocks, n_features, centred=request.fit_intercept, weights=table.row_weights
+    )
     shift, unit = (centre, spread) if request.scale else (np.zeros(n_features), np.ones(n_features))
     l2, l1 = request.l2 / unit**2, request.l1 / unit
     free = int(request.fit_intercept and table.label_name is not None)  # the intercept, which bears no penalty

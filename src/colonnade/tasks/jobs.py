@@ -1,67 +1,110 @@
 """Whole jobs as scripts: agree on rows and learn, or select rows and apply a model to them."""
 
-from typing import TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script, Task
+from colonnade.contracts import Frame, Roster, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
+from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport, clustering_report, regression_report
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.protocol.framing import use_frame
+from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import use_all_rows, use_even_draw, use_rows
 from colonnade.solvers import AnySolver
-from colonnade.tasks.models import KMeansModel, LinearModel
+from colonnade.tasks.models import AnyModel, LinearModel
 
 M = TypeVar("M")
 
 
-def draw(task: Task[object], sampler: AnySampler, roster: Roster, seed: int) -> Script[tuple[Coreset, None]]:
+@dataclass(frozen=True, eq=False)
+class Learned(Generic[M]):
+    """What a job gives: the coreset, the model, and what is worth knowing of how it was found."""
+
+    coreset: Coreset
+    model: M
+    facts: Mapping[str, float]
+
+
+def draw(
+    task: Task[object], sampler: AnySampler, split: AnySplit | None, roster: Roster, seed: int
+) -> Script[Learned[None]]:
     """Agree on a coreset for a task, and learn nothing."""
-    coreset = yield from sampler.sample(roster, task.score_rule(), _sampling_rng(seed))
-    return coreset, None
+    frame = yield from use_frame(roster, split, "train", task.scaling)
+    coreset = yield from sampler.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
+    return Learned(coreset, None, {})
 
 
 def learn(
-    task: Task[M], source: AnySampler | Coreset, solver: AnySolver, roster: Roster, seed: int
-) -> Script[tuple[Coreset, M]]:
+    task: Task[M],
+    source: AnySampler | Coreset,
+    solver: AnySolver,
+    split: AnySplit | None,
+    roster: Roster,
+    seed: int,
+) -> Script[Learned[M]]:
     """Agree on a coreset, or share one made before (Theorem 2.5), and learn on it."""
+    frame = yield from use_frame(roster, split, "train", task.scaling)
     if isinstance(source, Coreset):
+        _check_held_out(source, frame)
         yield from use_rows(roster, source.rows)
         coreset = source
     else:
-        coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed))
-    model = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
-    return coreset, model
+        coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
+    solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
+    return Learned(coreset, task.in_own_units(solution.model, frame), solution.facts)
 
 
-def predict(model: LinearModel | KMeansModel, rows: Rows | None, roster: Roster) -> Script[Floats | Rows]:
+def predict(model: AnyModel, rows: Rows | None, to: str | None, roster: Roster) -> Script[Floats | Rows]:
     """Predict the given rows (ascending), or all: values, or the index of each row's nearest centre."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
+    predictions = yield from _predictions(model, size, roster)
+    if to is not None:
+        yield from deliver(to, predictions)
+    return predictions
+
+
+def _predictions(model: AnyModel, size: int, roster: Roster) -> Script[Floats | Rows]:
     if isinstance(model, LinearModel):
         return (yield from linear_predictions(roster, size, model.coef_)) + model.intercept_
-    labels, _ = yield from nearest_center_distances(roster, size, model.cluster_centers_)
+    labels, _ = yield from nearest_center_distances(roster, size, model.cluster_centers_, model.scale_)
     return labels
 
 
 def evaluate(
-    model: LinearModel | KMeansModel, size: int | None, roster: Roster, seed: int
+    model: AnyModel, size: int | None, split: AnySplit | None, roster: Roster, seed: int
 ) -> Script[RegressionReport | ClusteringReport]:
-    """Count a model's cost on all rows, or estimate it on an even sample of `size` rows."""
+    """Count a model's cost on all rows (held-out ones, where there is a split), or on an even draw of `size` rows."""
     sampled = size is not None
-    rng = _sampling_rng(seed)
-    selected = (yield from use_all_rows(roster)) if size is None else (yield from use_even_draw(roster, size, rng))
+    frame = yield from use_frame(roster, split, "test", "own")
+    if size is None:
+        selected = yield from use_all_rows(roster, frame.row_weights)
+    else:
+        selected = yield from use_even_draw(roster, size, _sampling_rng(seed), frame.row_weights)
+    m, weights = len(selected), selected.weights
     if isinstance(model, LinearModel):
-        residuals, spread = yield from linear_residuals(roster, len(selected), model.coef_)
-        return regression_report(residuals + model.intercept_, spread, roster.n_rows, sampled=sampled)
-    labels, distances = yield from nearest_center_distances(roster, len(selected), model.cluster_centers_)
-    return clustering_report(labels, distances, len(model.cluster_centers_), roster.n_rows, sampled=sampled)
+        residuals, spread = yield from linear_residuals(roster, m, model.coef_, by_weight=not sampled)
+        return regression_report(residuals + model.intercept_, weights, spread, sampled=sampled)
+    labels, distances = yield from nearest_center_distances(roster, m, model.cluster_centers_, model.scale_)
+    return clustering_report(labels, distances, weights, len(model.cluster_centers_), sampled=sampled)
 
 
-def check_columns(model: LinearModel | KMeansModel, roster: Roster) -> None:
+def _check_held_out(coreset: Coreset, frame: Frame) -> None:
+    if frame.row_weights is not None and not frame.row_weights[coreset.rows].all():
+        row = int(coreset.rows[frame.row_weights[coreset.rows] == 0][0])
+        raise InputError(
+            f"The coreset has row {row}, which is held out or weighs nothing. Draw the coreset with the same split."
+        )
+
+
+def check_columns(model: AnyModel, roster: Roster) -> None:
     """Require that a model was made of these parties' columns, in this order.
 
     Parameters

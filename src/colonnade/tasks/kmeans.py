@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Roster, WeightedRows
+from colonnade.contracts import Frame, Roster, Scaling, WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.kmeans import weighted_kmeans
-from colonnade.options import whole_number
+from colonnade.kernels.kmeans import nearest_centers, weighted_kmeans
+from colonnade.options import flag, whole_number
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.tasks.models import KMeansModel, widths
 
@@ -24,6 +24,9 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
         k.
     n_starts : int
         How many k-means++ starts the solver makes; the best is kept.
+    standardize : bool
+        Whether columns enter at mean 0 and standard deviation 1, as in the paper. The centres are in the columns' own
+        units; distances are measured in deviations.
 
     Examples
     --------
@@ -37,12 +40,19 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
 
     n_clusters: int
     n_starts: int = 10
+    standardize: bool = False
 
     needs_label: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("n_clusters", "n_starts"):
             force_setattr(self, name, whole_number(name, getattr(self, name), least=1, example="Pass for instance 10."))
+        force_setattr(self, "standardize", flag("standardize", self.standardize))
+
+    @property
+    def scaling(self) -> Scaling:
+        """In which units columns enter."""
+        return "standard" if self.standardize else "own"
 
     def check(self, roster: Roster) -> None:
         """Require enough rows for the clusters, and something to cluster by."""
@@ -61,6 +71,43 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
         """Run Lloyd's algorithm from several k-means++ starts and keep the best."""
         centers, _ = weighted_kmeans(rows.features, rows.weights, self.n_clusters, self.n_starts, rng)
         return self.clustering_model(centers, roster)
+
+    def cost(
+        self,
+        model: KMeansModel,
+        features: Floats,
+        labels: Floats | None = None,  # noqa: ARG002  # a clustering has none
+        weights: Floats | None = None,
+        total_weight: float | None = None,  # noqa: ARG002  # nor a penalty
+    ) -> float:
+        """Compute the objective of a model on weighted rows.
+
+        Parameters
+        ----------
+        model : KMeansModel
+            Any.
+        features : ndarray of float64, shape (m, n_features)
+            Rows in the model's order of columns.
+        labels, total_weight
+            Not used: the signature is that of every task.
+        weights : ndarray of float64, shape (m,), optional
+            1 each if left out.
+
+        Returns
+        -------
+        float
+            ``sum_i w_i min_c |x_i - c|^2``.
+        """
+        scale = 1.0 if model.scale_ is None else model.scale_
+        _, distances = nearest_centers(features / scale, model.cluster_centers_ / scale)
+        return float(distances.sum() if weights is None else weights @ distances)
+
+    def in_own_units(self, model: KMeansModel, frame: Frame) -> KMeansModel:
+        """Turn centres of standardised columns into those of the columns as they are."""
+        if frame.shift is None or frame.scale is None:
+            return model
+        centers = model.cluster_centers_ * frame.scale + frame.shift
+        return msgspec.structs.replace(model, cluster_centers_=centers, scale_=frame.scale)
 
     def clustering_model(self, centers: Floats, roster: Roster) -> KMeansModel:
         """Name the columns of the centres."""

@@ -24,6 +24,8 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         Where a penalty was chosen by cross-validation: what was tried, and the choice.
     parts_ : dict of str to int
         How many of the features each party holds, in their order.
+    scale_ : ndarray of float64, shape (n_features,), or None
+        Where columns were standardised: their standard deviations. The penalty is on ``coef_ * scale_``.
     """
 
     coef_: Floats
@@ -31,6 +33,7 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
     feature_names_in_: tuple[str, ...]
     path: RegularisationPath | None = None
     parts_: dict[str, int] = {}
+    scale_: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.coef_.shape != (len(self.feature_names_in_),) or not np.isfinite([*self.coef_, self.intercept_]).all():
@@ -63,6 +66,9 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
             raise InputError(
                 "A k-means model needs centres with one finite number a feature. Check where it comes from."
             )
+
+
+AnyModel = LinearModel | KMeansModel
 
 
 def widths(roster: Roster) -> dict[str, int]:

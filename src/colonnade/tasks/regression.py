@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Roster, WeightedRows
+from colonnade.contracts import Frame, Roster, Scaling, WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import elastic_net
@@ -28,6 +28,9 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         The lasso penalty a row, likewise. One of the two may be "cv".
     fit_intercept : bool
         Whether there is an intercept.
+    standardize : bool
+        Whether columns enter at mean 0 and standard deviation 1 (without an intercept only the latter), so that a
+        penalty weighs on all of them alike. The model is in their own units.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     l2: float | Literal["cv"] = 0.0
     l1: float | Literal["cv"] = 0.0
     fit_intercept: bool = True
+    standardize: bool = False
 
     needs_label: ClassVar[bool] = True
 
@@ -56,6 +60,14 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
                 "is the lasso; for an elastic net try a few values of l2."
             )
         force_setattr(self, "fit_intercept", flag("fit_intercept", self.fit_intercept))
+        force_setattr(self, "standardize", flag("standardize", self.standardize))
+
+    @property
+    def scaling(self) -> Scaling:
+        """In which units columns enter: where there is no intercept to take up means, they stay."""
+        if not self.standardize:
+            return "own"
+        return "standard" if self.fit_intercept else "scaled"
 
     def check(self, roster: Roster) -> None:
         """Require a label and something to predict it from."""
@@ -87,6 +99,55 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
             raise UnsupportedError('Only Central can choose a penalty by "cv". Use Central, or pass numbers.')
         return self.l2, self.l1
 
+    def penalty(self, coef: Floats) -> float:
+        """Compute l2 |theta|^2 + l1 |theta|_1."""
+        return _penalty_of(coef, *self.penalties())
+
+    def cost(
+        self,
+        model: LinearModel,
+        features: Floats,
+        labels: Floats | None,
+        weights: Floats | None = None,
+        total_weight: float | None = None,
+    ) -> float:
+        """Compute the objective of a model on weighted rows: additive over rows, the penalty too.
+
+        Parameters
+        ----------
+        model : LinearModel
+            Any; where a penalty was chosen by cross-validation, it is the model's.
+        features : ndarray of float64, shape (m, n_features)
+            Rows in the model's order of columns.
+        labels : ndarray of float64, shape (m,)
+            Their labels.
+        weights : ndarray of float64, shape (m,), optional
+            1 each if left out.
+        total_weight : float, optional
+            n, the weight of all rows that these stand for; the sum of the weights if left out.
+
+        Returns
+        -------
+        float
+            ``sum_i w_i (x_i.theta + theta_0 - y_i)^2 + n (l2 |theta|^2 + l1 |theta|_1)``.
+        """
+        if labels is None:
+            raise InputError("The cost of a regression needs labels. Pass them.")
+        w = np.ones(len(features)) if weights is None else weights
+        residuals = features @ model.coef_ + model.intercept_ - labels
+        l2, l1 = self.penalties() if model.path is None else (model.path.chosen.l2, model.path.chosen.l1)
+        coef = model.coef_ if model.scale_ is None else model.coef_ * model.scale_
+        n = float(w.sum()) if total_weight is None else total_weight
+        return float(w @ residuals**2) + n * _penalty_of(coef, l2, l1)
+
+    def in_own_units(self, model: LinearModel, frame: Frame) -> LinearModel:
+        """Turn coefficients of standardised columns into those of the columns as they are."""
+        if frame.shift is None or frame.scale is None:
+            return model
+        coef = model.coef_ / frame.scale
+        intercept = model.intercept_ - float(frame.shift @ coef)
+        return msgspec.structs.replace(model, coef_=coef, intercept_=intercept, scale_=frame.scale)
+
     def _path(self, rows: WeightedRows, labels: Floats, rng: np.random.Generator) -> RegularisationPath | None:
         if isinstance(self.l2, str) and not isinstance(self.l1, str):
             return choose_penalty(rows, labels, "l2", self.l1, rng, fit_intercept=self.fit_intercept)
@@ -97,6 +158,10 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> LinearModel:
         """Name the coefficients."""
         return LinearModel(coef, intercept, roster.feature_names, parts_=widths(roster))
+
+
+def _penalty_of(coef: Floats, l2: float, l1: float) -> float:
+    return l2 * float(coef @ coef) + l1 * float(np.abs(coef).sum())
 
 
 def _penalty(name: str, value: Any) -> float | Literal["cv"]:

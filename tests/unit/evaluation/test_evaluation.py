@@ -158,7 +158,7 @@ ROSTER = Roster((PartyCard("airline", 9, ("x",), "y"), PartyCard("weather", 9, (
     ],
 )
 def test_hostile_partial_predictions(values: Floats, spread: float | None, message: str) -> None:
-    script = linear_residuals(ROSTER, 3, np.ones(2))
+    script = linear_residuals(ROSTER, 3, np.ones(2), by_weight=True)
     next(script)
     with pytest.raises(cn.RemoteProtocolError, match=f"'airline' sent a PartialPredictions with .*{message}"):
         script.send(
@@ -171,7 +171,7 @@ def test_hostile_partial_predictions(values: Floats, spread: float | None, messa
 
 @pytest.mark.parametrize("values", [np.ones((3, 1)), np.ones((2, 2)), np.full((3, 2), -1.0), np.full((3, 2), np.nan)])
 def test_hostile_partial_distances(values: Floats) -> None:
-    script = nearest_center_distances(ROSTER, 3, np.ones((2, 2)))
+    script = nearest_center_distances(ROSTER, 3, np.ones((2, 2)), None)
     next(script)
     with pytest.raises(cn.RemoteProtocolError, match="'weather' sent a PartialDistances with"):
         script.send(

@@ -4,7 +4,6 @@ import pytest
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.saga import (
     block_bounds,
-    centre_and_spread,
     full_step_change,
     proximal_step,
     saga_step,
@@ -97,15 +96,3 @@ def test_the_measure_of_progress_is_zero_at_the_minimum_and_blind_to_scales() ->
     assert plain > 0.01
     turned = full_step_change(none, gradient * units, units, 0.1 * units**2, 0.2 * units)
     assert turned == pytest.approx(plain)
-
-
-def test_centre_and_spread_in_blocks() -> None:
-    X = RNG.normal(3.0, 2.0, size=(100, 4))
-    X[:, 1] = 0.1  # constant: its mean is off by rounding
-    blocks = lambda: iter(np.array_split(X, 7))  # noqa: E731
-    centre, spread = centre_and_spread(blocks, 3, centred=True)
-    np.testing.assert_allclose(centre, X[:, :3].mean(axis=0))
-    np.testing.assert_allclose(spread, [X[:, 0].std(), 1.0, X[:, 2].std()])
-    centre, spread = centre_and_spread(blocks, 3, centred=False)
-    assert centre.tolist() == [0.0, 0.0, 0.0]
-    np.testing.assert_allclose(spread, np.sqrt(np.square(X[:, :3]).mean(axis=0)))

@@ -4,10 +4,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
+from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
-from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
+from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
@@ -33,11 +36,22 @@ floats = hnp.arrays("float64", st.integers(0, 20)).map(sendable_floats)
 matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))).map(sendable_floats)
 rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
 names = st.text(max_size=8)
+bools = st.booleans()
+flags = hnp.arrays("bool", st.integers(0, 20)).map(sendable_flags)
+fractions = st.floats(0, 1, exclude_min=True, exclude_max=True)
+splits = st.builds(HoldOut, fractions, seeds) | st.builds(SplitBy, names)
 
 MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
     Hello: st.builds(Hello, counts),
     Card: st.builds(
-        Card, counts, counts, st.lists(names, max_size=4).map(tuple), st.none() | names, st.none() | st.binary()
+        Card,
+        counts,
+        counts,
+        st.lists(names, max_size=4).map(tuple),
+        st.none() | names,
+        st.none() | st.binary(),
+        st.booleans(),
+        st.booleans(),
     ),
     Refused: st.builds(Refused, st.sampled_from(["input", "policy", "order", "version", "request"]), names),
     AskTotal: st.builds(AskTotal, rules),
@@ -56,9 +70,9 @@ MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
 MESSAGES |= {
     AskLocalClusters: st.builds(AskLocalClusters, counts, seeds, st.none() | floats),
     LocalClusters: st.builds(LocalClusters, matrices, rows),
-    AskPartialPredictions: st.builds(AskPartialPredictions, floats, st.booleans()),
+    AskPartialPredictions: st.builds(AskPartialPredictions, floats, st.booleans(), st.booleans()),
     PartialPredictions: st.builds(PartialPredictions, floats, st.none() | st.floats()),
-    AskPartialDistances: st.builds(AskPartialDistances, matrices),
+    AskPartialDistances: st.builds(AskPartialDistances, matrices, st.none() | floats),
     PartialDistances: st.builds(PartialDistances, matrices),
 }
 MESSAGES |= {
@@ -70,5 +84,22 @@ MESSAGES |= {
     Progress: st.builds(Progress, st.floats(), st.floats()),
     AskCoefficients: st.builds(AskCoefficients),
     Coefficients: st.builds(Coefficients, floats, st.floats()),
+}
+MESSAGES |= {
+    AskSplit: st.builds(AskSplit),
+    Split: st.builds(Split, flags),
+    AskRowWeights: st.builds(AskRowWeights),
+    RowWeights: st.builds(RowWeights, floats),
+    UseFrame: st.builds(
+        UseFrame,
+        st.sampled_from(["train", "test"]),
+        st.sampled_from(["own", "scaled", "standard"]),
+        st.none() | splits,
+        st.none() | flags,
+        st.none() | floats,
+    ),
+    Moments: st.builds(Moments, st.none() | floats, st.none() | floats),
+    Deliver: st.builds(Deliver, st.none() | floats, st.none() | rows),
+    Received: st.builds(Received),
 }
 any_message = st.one_of(*MESSAGES.values())

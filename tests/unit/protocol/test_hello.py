@@ -26,8 +26,10 @@ def card(
     label: str | None = None,
     digest: bytes | None = None,
     version: int = WIRE_VERSION,
+    *,
+    weights: bool = False,
 ) -> Card:
-    return Card(version, n_rows, features, label, digest)
+    return Card(version, n_rows, features, label, digest, weights, False)
 
 
 def test_a_roster_knows_where_each_partys_columns_are() -> None:

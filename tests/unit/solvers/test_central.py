@@ -23,7 +23,7 @@ def solve(task: Any, airline: Message, weather: Message) -> Any:
     next(script)
     with pytest.raises(StopIteration) as end:
         script.send({"airline": airline, "weather": weather})
-    return end.value.value
+    return end.value.value.model
 
 
 def columns(features: Any, labels: Any = None) -> Columns:

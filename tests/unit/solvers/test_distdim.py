@@ -177,7 +177,7 @@ def solve(airline: Message) -> Any:
     assert [request.weights.tolist() for request in outbox.values()] == [[0.25, 0.5, 0.75, 1.0]] * 2  # type: ignore[attr-defined]
     with pytest.raises(StopIteration) as end:
         script.send({"airline": airline, "weather": WEATHER})
-    return end.value.value
+    return end.value.value.model
 
 
 def clusters(centers: Any, nearest: Any) -> LocalClusters:

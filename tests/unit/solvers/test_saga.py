@@ -240,7 +240,7 @@ def play(inboxes: list[dict[str, Message]]) -> Any:
         for inbox in inboxes:
             script.send(inbox)
     except StopIteration as end:
-        return end.value
+        return end.value.model
     return None
 
 

@@ -1,0 +1,76 @@
+"""A party's table as a job looks at it: some rows count otherwise, columns are in other units."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.contracts import Table
+from colonnade.kernels.arrays import Flags, Floats, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class FramedTable:
+    """A table whose features enter as (value - shift) / scale; its label stays as it is.
+
+    Parameters
+    ----------
+    base : Table
+        As it is.
+    row_weights : ndarray of float64, shape (n_rows,), or None
+        How much each row counts.
+    shift, scale : ndarray of float64, shape (n_features,), or None
+        Units; None for the columns' own.
+    """
+
+    base: Table
+    row_weights: Floats | None
+    shift: Floats | None
+    scale: Floats | None
+
+    @property
+    def n_rows(self) -> int:
+        """As in the base."""
+        return self.base.n_rows
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """As in the base."""
+        return self.base.feature_names
+
+    @property
+    def label_name(self) -> str | None:
+        """As in the base."""
+        return self.base.label_name
+
+    @property
+    def key_digest(self) -> bytes | None:
+        """As in the base."""
+        return self.base.key_digest
+
+    @property
+    def weight_column(self) -> Floats | None:
+        """As in the base."""
+        return self.base.weight_column
+
+    @property
+    def split_column(self) -> Flags | None:
+        """As in the base."""
+        return self.base.split_column
+
+    def blocks(self) -> Iterator[Floats]:
+        """Yield consecutive row blocks, column-major: features, then the label if there is one."""
+        return (self._rescaled(block) for block in self.base.blocks())
+
+    def take(self, rows: Rows) -> Floats:
+        """Copy the given rows (they may repeat), C-contiguous, columns as in `blocks`."""
+        return np.ascontiguousarray(self._rescaled(self.base.take(rows)))
+
+    def _rescaled(self, values: Floats) -> Floats:
+        if self.shift is None or self.scale is None:
+            return values
+        n_features = len(self.scale)
+        rescaled = np.empty_like(values)  # in the same order
+        rescaled[:, :n_features] = (values[:, :n_features] - self.shift) / self.scale
+        rescaled[:, n_features:] = values[:, n_features:]
+        return rescaled

@@ -1,0 +1,220 @@
+"""Framing: which rows count in a job, how much, and in which units columns enter. Played only where a job asks for it.
+
+A row weighs 1, or what one party's column of weights says, and 0 where it is held out. All parties must know these
+weights: scores of columns whose rows weigh otherwise bound nothing. Scaling are each party's own affair; it tells its
+means and deviations, so that the model can be told in the columns' own units.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, ClassVar, cast
+
+import numpy as np
+
+from colonnade.contracts import Frame, PartyCard, Roster, Scaling, Script, Table, View
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.moments import centre_and_spread
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals, sendable_flags, sendable_floats
+from colonnade.protocol import checks
+from colonnade.protocol.framed_table import FramedTable
+from colonnade.protocol.session import FRAMED, GREETED, Handler, PartyData, PartyState
+from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
+
+
+class Split(Message, frozen=True):
+    """Which rows the party's column marks."""
+
+    phase: ClassVar[str] = "framing"
+
+    held_out: Annotated[Flags, Reveals.ROW_IDS]
+
+
+class AskSplit(Message, frozen=True):
+    """Tell which rows to hold out."""
+
+    phase: ClassVar[str] = "framing"
+    reply: ClassVar[type[Message]] = Split
+
+
+class RowWeights(Message, frozen=True):
+    """The weight of every row."""
+
+    phase: ClassVar[str] = "framing"
+
+    weights: Annotated[Floats, Reveals.ROW_WEIGHTS]
+
+
+class AskRowWeights(Message, frozen=True):
+    """Tell the rows' weights."""
+
+    phase: ClassVar[str] = "framing"
+    reply: ClassVar[type[Message]] = RowWeights
+
+
+class Moments(Message, frozen=True):
+    """Means and standard deviations of the party's features, over the rows that count, where columns are rescaled."""
+
+    phase: ClassVar[str] = "framing"
+
+    shift: Annotated[Floats | None, Reveals.MOMENTS]
+    scale: Annotated[Floats | None, Reveals.MOMENTS]
+
+
+class UseFrame(Message, frozen=True):
+    """Look at your table so until the next job. What a party told itself is not sent back to it.
+
+    `split` holds out a fraction, or, by its own column, what the party told; `held_out` what another party did.
+    """
+
+    phase: ClassVar[str] = "framing"
+    reply: ClassVar[type[Message]] = Moments
+
+    side: Annotated[Side, Reveals.NOTHING]
+    scaling: Annotated[Scaling, Reveals.NOTHING]
+    split: Annotated[AnySplit | None, Reveals.NOTHING]
+    held_out: Annotated[Flags | None, Reveals.ROW_IDS]
+    weights: Annotated[Floats | None, Reveals.ROW_WEIGHTS]
+
+    def of(self, table: Table) -> FramedTable:
+        """Show a table so."""
+        own = table.split_column if isinstance(self.split, SplitBy) else None
+        marked = own if self.held_out is None else self.held_out
+        weights = table.weight_column if self.weights is None else self.weights
+        row_weights = counted(table.n_rows, self.side, self.split, marked, weights)
+        return FramedTable(table, row_weights, *_moments(table, self.scaling, row_weights))
+
+    def equals(self, other: View) -> bool:
+        """Compare, arrays by their values."""
+        return isinstance(other, UseFrame) and all(
+            np.array_equal(ours, theirs) if isinstance(ours, np.ndarray) else ours is theirs or ours == theirs
+            for ours, theirs in ((getattr(self, name), getattr(other, name)) for name in self.__struct_fields__)
+        )
+
+
+def use_frame(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[Frame]:
+    """Let all parties look at their tables alike.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+    split : HoldOut, SplitBy or None
+        Which rows are held out.
+    side : {"train", "test"}
+        Whether the others count, or these.
+    scaling : {"own", "scaled", "standard"}
+        In which units columns enter.
+
+    Returns
+    -------
+    Frame
+        What the server must know of it. Nothing is sent where all rows count 1 in their own units.
+    """
+    if split is None and roster.weight_party is None and scaling == "own":
+        return Frame()
+    marked = (yield from _ask_split(roster, split.party)) if isinstance(split, SplitBy) else None
+    weights = (yield from _ask_weights(roster, roster.weight_party)) if roster.weight_party is not None else None
+    row_weights = counted(roster.n_rows, side, split, marked, weights)
+    inbox = yield {
+        card.name: UseFrame(
+            side,
+            scaling,
+            split,
+            None if isinstance(split, SplitBy) and card.name == split.party else marked,
+            None if card.name == roster.weight_party else weights,
+        )
+        for card in roster.cards
+    }
+    return _read_moments(checks.replies(inbox, Moments), roster, scaling, row_weights)
+
+
+def _ask_split(roster: Roster, party: str) -> Script[Flags]:
+    card = next((card for card in roster.cards if card.name == party), None)
+    if card is None or not card.has_split:
+        able = ", ".join(card.name for card in roster.cards if card.has_split) or "none"
+        raise InputError(
+            f"Party {party!r} has no column to split by; parties that have one: {able}. "
+            "Name it at the party: Party(name, data, split='column')."
+        )
+    inbox = yield {party: AskSplit()}
+    reply = checks.replies(inbox, Split)[party]
+    checks.shape(party, reply, reply.held_out, (roster.n_rows,))
+    return reply.held_out
+
+
+def _ask_weights(roster: Roster, party: str) -> Script[Floats]:
+    inbox = yield {party: AskRowWeights()}
+    reply = checks.replies(inbox, RowWeights)[party]
+    checks.shape(party, reply, reply.weights, (roster.n_rows,))
+    _check_weights(party, reply, reply.weights)
+    return reply.weights
+
+
+def _check_weights(sender: str, message: Message, weights: Floats) -> None:
+    checks.non_negative(sender, message, weights)
+    if not weights.any():
+        raise checks.wrong(sender, message, "weights that are all zero")
+
+
+def _read_moments(
+    replies: Mapping[str, Moments], roster: Roster, scaling: Scaling, row_weights: Floats | None
+) -> Frame:
+    if scaling == "own":
+        return Frame(row_weights)
+    shift, scale = np.empty(len(roster.feature_names)), np.empty(len(roster.feature_names))
+    for card in roster.cards:
+        part = roster.parts[card.name]
+        shift[part], scale[part] = _due_moments(card, replies[card.name])
+    return Frame(row_weights, shift, scale)
+
+
+def _due_moments(card: PartyCard, reply: Moments) -> tuple[Floats, Floats]:
+    if reply.shift is None or reply.scale is None:
+        raise checks.wrong(card.name, reply, "no moments where they were due")
+    for values in (reply.shift, reply.scale):
+        checks.shape(card.name, reply, values, (card.n_features,))
+        checks.in_range(card.name, reply, values)
+    for value in reply.scale.tolist():
+        checks.positive(card.name, reply, value)
+    return reply.shift, reply.scale
+
+
+def _moments(table: Table, scaling: Scaling, row_weights: Floats | None) -> tuple[Floats | None, Floats | None]:
+    if scaling == "own":
+        return None, None
+    mean, deviation = centre_and_spread(table.blocks, len(table.feature_names), centred=True, weights=row_weights)
+    return (mean if scaling == "standard" else np.zeros_like(mean)), deviation
+
+
+def _answer_split(state: PartyState, _: AskSplit, data: PartyData) -> tuple[PartyState, Message]:
+    if data.table.split_column is None:
+        raise InputError("it has no column to split by. Make the party with split='column'.")
+    return state, Split(sendable_flags(data.table.split_column))
+
+
+def _answer_weights(state: PartyState, _: AskRowWeights, data: PartyData) -> tuple[PartyState, Message]:
+    if data.table.weight_column is None:
+        raise InputError("it has no column of row weights. Make the party with weight='column'.")
+    return state, RowWeights(sendable_floats(data.table.weight_column))
+
+
+def _answer_frame(state: PartyState, request: UseFrame, data: PartyData) -> tuple[PartyState, Message]:
+    n_rows = data.table.n_rows
+    if request.held_out is not None:
+        checks.shape(SERVER, request, request.held_out, (n_rows,))
+    if request.weights is not None:
+        checks.shape(SERVER, request, request.weights, (n_rows,))
+        _check_weights(SERVER, request, request.weights)
+    framed = cast(FramedTable, data.seen(request).table)
+    if framed.shift is None or framed.scale is None:
+        return replace(state, view=request), Moments(None, None)
+    return replace(state, view=request), Moments(sendable_floats(framed.shift), sendable_floats(framed.scale))
+
+
+HANDLERS = (
+    Handler(AskSplit, _answer_split, after=None, then=GREETED, keeps_view=frozenset()),
+    Handler(AskRowWeights, _answer_weights, after=None, then=GREETED, keeps_view=frozenset()),
+    Handler(UseFrame, _answer_frame, after=None, then=FRAMED, keeps_view=frozenset()),
+)

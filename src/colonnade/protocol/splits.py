@@ -1,0 +1,105 @@
+"""Held-out rows: which, and how much the others count."""
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+from msgspec.structs import force_setattr
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.draws import hold_out
+from colonnade.options import whole_number
+
+Side = Literal["train", "test"]
+
+
+class HoldOut(msgspec.Struct, frozen=True, tag_field="kind", tag="fraction", forbid_unknown_fields=True):
+    """Hold out a fraction of the rows, the same at every party: only the fraction and a seed travel.
+
+    Parameters
+    ----------
+    fraction : float
+        Of all rows, above 0 and below 1.
+    seed : int
+        Decides which. It is not the run's seed: runs with other seeds hold out the same rows.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> X = np.random.default_rng(0).normal(size=(500, 4))
+    >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0, 3.0, 4.0], [2, 2]))
+    >>> split = cn.HoldOut(0.2)
+    >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=100), split=split)
+    >>> federation.evaluate(run.model, split=split).n_evaluated
+    100
+    """
+
+    fraction: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "seed", whole_number("seed", self.seed, least=0, example="Pass for instance seed=0."))
+        if isinstance(self.fraction, bool) or not isinstance(self.fraction, float | int) or not 0 < self.fraction < 1:
+            raise InputError(f"fraction must lie between 0 and 1, got {self.fraction!r}. Pass for instance 0.2.")
+        force_setattr(self, "fraction", float(self.fraction))
+
+
+class SplitBy(msgspec.Struct, frozen=True, tag_field="kind", tag="column", forbid_unknown_fields=True):
+    """Hold out the rows that one party's column marks; that choice of rows is sent to all, a bit a row.
+
+    Parameters
+    ----------
+    party : str
+        The party that was made with ``split=``.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> rng = np.random.default_rng(0)
+    >>> late = np.arange(500) >= 400
+    >>> airline = cn.Party("airline", rng.normal(size=(500, 2)), label=rng.normal(size=500), split=late)
+    >>> federation = cn.Federation([airline, cn.Party("weather", rng.normal(size=(500, 2)))])
+    >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows(), split=cn.SplitBy("airline"))
+    >>> len(run.coreset)
+    400
+    """
+
+    party: str
+
+
+AnySplit = HoldOut | SplitBy
+
+
+def counted(
+    n_rows: int, side: Side, split: AnySplit | None, marked: Flags | None, weights: Floats | None
+) -> Floats | None:
+    """Decide how much each row counts; the server and every party come to the same.
+
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    side : {"train", "test"}
+        Which side of the split counts.
+    split : HoldOut, SplitBy or None
+        The split.
+    marked : ndarray of bool, shape (n,), or None
+        Rows held out by a column.
+    weights : ndarray of float64, shape (n,), or None
+        The rows' own weights.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,), or None
+        None where all count 1.
+    """
+    if isinstance(split, HoldOut):
+        marked = hold_out(n_rows, split.fraction, np.random.default_rng(split.seed))
+    if marked is None:
+        return weights
+    kept = marked if side == "test" else ~marked
+    row_weights = kept.astype(np.float64) if weights is None else np.where(kept, weights, 0.0)
+    if not row_weights.any():
+        raise InputError(f"The split leaves no row to {side}, or none that has weight. Choose another split.")
+    return row_weights
