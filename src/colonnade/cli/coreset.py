@@ -1,20 +1,27 @@
 """`colonnade coreset`."""
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress
-from colonnade.cli.job import JobFile, OutOption, read_job
+from colonnade.cli.job import FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
 from colonnade.cli.show import show_run
 from colonnade.run import check_destination
 
 
-def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, json: JsonFlag = False) -> None:
+def command(
+    job_file: JobFile,
+    out: OutOption = None,
+    test_fraction: FractionOption = None,
+    split_by: SplitOption = None,
+    seed: SeedOption = None,
+    json: JsonFlag = False,
+) -> None:
     """Let the parties of a job file agree on a coreset, and stop before any model is learned.
 
     Example: colonnade coreset examples/bank/job.toml --out run
     """
-    job = read_job(job_file, seed)
+    job = with_split(read_job(job_file, seed), test_fraction, split_by)
     if out is not None:
         check_destination(out)  # before the work, not after it
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        run = federation.coreset(job.task, job.sampler, seed=job.seed)
+        run = federation.coreset(job.task, job.sampler, split=job.split, seed=job.seed)
     show_run(run, out, json=json)

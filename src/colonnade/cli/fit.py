@@ -1,20 +1,51 @@
 """`colonnade fit`."""
 
+from typing import Annotated, Any
+
+import typer
+
+from colonnade.api import Federation
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress
-from colonnade.cli.job import JobFile, OutOption, read_job
-from colonnade.cli.show import show_run
-from colonnade.run import check_destination
+from colonnade.cli.job import FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
+from colonnade.cli.show import Comparison, show_run
+from colonnade.run import Run, check_destination
+from colonnade.sampling import AllRows
+
+ExcessFlag = Annotated[
+    bool, typer.Option("--excess", help="Also learn from all rows, and tell how much more the coreset's model costs.")
+]
 
 
-def command(job_file: JobFile, out: OutOption = None, seed: SeedOption = None, json: JsonFlag = False) -> None:
+def command(
+    job_file: JobFile,
+    out: OutOption = None,
+    test_fraction: FractionOption = None,
+    split_by: SplitOption = None,
+    excess: ExcessFlag = False,
+    seed: SeedOption = None,
+    json: JsonFlag = False,
+) -> None:
     """Learn a model from the parties of a job file, and print it with all that was sent.
 
-    Example: colonnade fit examples/bank/job.toml --out run
+    With rows held out, the model is evaluated on them.
+
+    Example: colonnade fit examples/bank/job.toml --test-fraction 0.2 --out run
     """
-    job = read_job(job_file, seed)
+    job = with_split(read_job(job_file, seed), test_fraction, split_by)
     if out is not None:
         check_destination(out)  # before the work, not after it
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, seed=job.seed)
-    show_run(run, out, json=json)
+        run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, split=job.split, seed=job.seed)
+        comparison = _compare(federation, run, excess=excess) if excess or job.split is not None else None
+    show_run(run, out, comparison, json=json)
+
+
+def _compare(federation: Federation, run: Run[Any], *, excess: bool) -> Comparison:
+    position = len(federation.ledger)
+    report = federation.evaluate(run.model, split=run.split)
+    best = None
+    if excess:
+        full = federation.fit(run.task, sampler=AllRows(), split=run.split, seed=run.seed)
+        best = federation.evaluate(full.model, split=run.split).cost
+    return Comparison(report, best, federation.ledger.since(position))

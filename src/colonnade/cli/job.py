@@ -11,6 +11,7 @@ from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
+from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
@@ -21,9 +22,16 @@ JobFile = Annotated[
 ]
 RunFolder = Annotated[Path, typer.Argument(help="Folder of a saved run, from `fit --out`.", metavar="RUN")]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
+FractionOption = Annotated[
+    float | None,
+    typer.Option("--test-fraction", help="Hold out this part of the rows, the same at every party: 0.2."),
+]
+SplitOption = Annotated[
+    str | None,
+    typer.Option("--split-by", help="Hold out the rows that a party's column marks.", metavar="PARTY.COLUMN"),
+]
 
-
-SECTIONS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver}
+SECTIONS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
 
 
 class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
@@ -33,6 +41,8 @@ class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
     file: str
     label: str | None = None
     key: str | None = None
+    weight: str | None = None
+    split: str | None = None
     never: list[str] = []
 
 
@@ -43,12 +53,21 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     task: AnyTask
     sampler: AnySampler
     solver: AnySolver = Central()
+    split: AnySplit | None = None
     seed: int = 0
 
     def federation(self, folder: Path, on_round: RoundListener) -> Federation:
         """Read the parties' files and let them meet."""
         parties = [
-            Party(entry.name, folder / entry.file, label=entry.label, key=entry.key, policy=Policy(entry.never))
+            Party(
+                entry.name,
+                folder / entry.file,
+                label=entry.label,
+                key=entry.key,
+                weight=entry.weight,
+                split=entry.split,
+                policy=Policy(entry.never),
+            )
             for entry in self.party
         ]
         return Federation(parties, on_round=on_round)
@@ -78,6 +97,38 @@ def read_job(path: Path, seed: int | None) -> Job:
     except msgspec.DecodeError as error:
         raise InputError(f"Job file {path} is not TOML: {error}. Mend that line.") from error
     return job if seed is None else msgspec.structs.replace(job, seed=seed)
+
+
+def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
+    """Put the split of the command line in the place of the file's.
+
+    Parameters
+    ----------
+    job : Job
+        The file's.
+    fraction : float or None
+        Hold out so much of the rows.
+    split_by : str or None
+        Hold out what this party's column marks, written party.column.
+
+    Returns
+    -------
+    Job
+        With the split, and the column at its party.
+    """
+    if fraction is not None and split_by is not None:
+        raise InputError("--test-fraction and --split-by both say which rows to hold out. Give one of them.")
+    if fraction is not None:
+        return msgspec.structs.replace(job, split=HoldOut(fraction))
+    if split_by is None:
+        return job
+    entry = next((entry for entry in job.party if split_by.startswith(f"{entry.name}.")), None)
+    if entry is None:
+        names = ", ".join(entry.name for entry in job.party)
+        raise InputError(f"--split-by {split_by} names no party. Write PARTY.COLUMN; the parties are {names}.")
+    marked = msgspec.structs.replace(entry, split=split_by.removeprefix(f"{entry.name}."))
+    parties = [marked if each is entry else each for each in job.party]
+    return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
 def read_model(folder: Path) -> AnyModel:

@@ -1,16 +1,43 @@
 """How a run looks: as tables for people, as one object for programs."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from colonnade.cli.console import say, show, show_json
-from colonnade.ledger import aligned
+from colonnade.evaluation.reports import ClusteringReport, RegressionReport
+from colonnade.ledger import Ledger, aligned
 from colonnade.run import Run
+from colonnade.sampling import AllRows
 from colonnade.tasks import KMeansModel, LinearModel
 from colonnade.tasks.penalty_path import RegularisationPath
 
 
-def show_run(run: Run[Any], out: Path | None, *, json: bool) -> None:
+@dataclass(frozen=True)
+class Comparison:
+    """How a model does on rows, and beside the model of all rows.
+
+    Parameters
+    ----------
+    report : RegressionReport or ClusteringReport
+        On held-out rows, or on all where none are.
+    best : float or None
+        The cost of the model learned from all rows, where it was asked for.
+    ledger : Ledger
+        What that sent.
+    """
+
+    report: RegressionReport | ClusteringReport
+    best: float | None
+    ledger: Ledger
+
+    @property
+    def excess(self) -> float | None:
+        """By what part of the best cost the model's is above it."""
+        return None if self.best is None or self.best <= 0 else self.report.cost / self.best - 1
+
+
+def show_run(run: Run[Any], out: Path | None, comparison: Comparison | None = None, *, json: bool) -> None:
     """Save a run where asked, and print it.
 
     Parameters
@@ -19,24 +46,28 @@ def show_run(run: Run[Any], out: Path | None, *, json: bool) -> None:
         What to show.
     out : Path or None
         Where to save it.
+    comparison : Comparison, optional
+        What else is known of the model.
     json : bool
         One JSON object instead of tables.
     """
     saved = None if out is None else run.save(out)
     if json:
-        show_json(_summary(run, saved))
+        show_json(_summary(run, saved, comparison))
         return
     if run.model is not None:
         show(f"{_model_text(run.model)}\n")
-    show(f"{_facts(run)}\n\nWhat was sent:\n{run.ledger}")
+    show("\n".join([_facts(run), *_costs(run, comparison)]))
+    show(f"\nWhat was sent:\n{run.ledger}")
     say(f"Saved to {saved}" if saved else "Not saved; --out FOLDER keeps the run.")
 
 
-def _summary(run: Run[Any], saved: Path | None) -> dict[str, Any]:
+def _summary(run: Run[Any], saved: Path | None, comparison: Comparison | None) -> dict[str, Any]:
     return {
         "task": run.task,
         "sampler": run.sampler,
         "solver": run.solver,
+        "split": run.split,
         "seed": run.seed,
         "model": run.model,
         "diagnostics": run.diagnostics,
@@ -44,6 +75,8 @@ def _summary(run: Run[Any], saved: Path | None) -> dict[str, Any]:
         "bytes": run.ledger.bytes,
         "by_phase": run.ledger.by_phase(),
         "by_party": run.ledger.by_party(),
+        "evaluation": None if comparison is None else comparison.report,
+        "excess": None if comparison is None else comparison.excess,
         "seconds": run.seconds,
         "versions": run.versions,
         "saved": None if saved is None else str(saved),
@@ -57,6 +90,27 @@ def _facts(run: Run[Any]) -> str:
         f"steady as {d['effective_size']:,.0f} equal weights); weights sum to {d['weight_sum']:,.0f}.\n"
         f"{run.ledger.units:,} units, {run.ledger.bytes:,} bytes, {run.seconds:.2f} s, seed {run.seed}."
     )
+
+
+def _costs(run: Run[Any], comparison: Comparison | None) -> list[str]:
+    lines = []
+    if "cost" in run.facts:
+        rows = "all rows that count" if isinstance(run.sampler, AllRows) else "the coreset, an estimate of that on all"
+        lines.append(f"Objective {run.facts['cost']:.6g} on {rows}.")
+    if "epochs" in run.facts:
+        lines.append(f"{run.facts['epochs']:,} epochs.")
+    if comparison is None:
+        return lines
+    report, where = comparison.report, "all" if run.split is None else "held-out"
+    errors = f"R2 {report.r2:.4g}, " if isinstance(report, RegressionReport) and report.r2 is not None else ""
+    lines.append(
+        f"On {report.n_evaluated:,} {where} rows: {errors}cost {report.cost:.6g}, {report.cost_per_row:.6g} a row."
+    )
+    if comparison.best is not None:
+        excess = "" if comparison.excess is None else f": excess {100 * comparison.excess:.2f} %"
+        lines.append(f"Learned from all rows the cost is {comparison.best:.6g} there{excess}.")
+    sent = comparison.ledger
+    return [*lines, f"To find that out, {sent.units:,} units, {sent.bytes:,} bytes more were sent."]
 
 
 def _model_text(model: LinearModel | KMeansModel) -> str:

@@ -33,6 +33,11 @@ class RegressionReport(msgspec.Struct, frozen=True):
     r2: float | None
     cost_interval: tuple[float, float] | None
 
+    @property
+    def cost_per_row(self) -> float:
+        """The mean squared error, by the name it has in every report."""
+        return self.mse
+
 
 class ClusteringReport(msgspec.Struct, frozen=True):
     """How well centres fit.
