@@ -11,15 +11,17 @@ from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
-from colonnade.run import Run
+from colonnade.run import RUN, Run
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyModel, AnyTask
+from colonnade.tasks import AnyModel, AnyTask, load_model
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
 ]
-RunFolder = Annotated[Path, typer.Argument(help="Folder of a saved run, from `fit --out`.", metavar="RUN")]
+RunFolder = Annotated[
+    Path, typer.Argument(help="Folder of a saved run, from `fit --out`, or of a saved model.", metavar="RUN")
+]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
 
 
@@ -81,18 +83,20 @@ def read_job(path: Path, seed: int | None) -> Job:
 
 
 def read_model(folder: Path) -> AnyModel:
-    """Read the model of a saved run.
+    """Read the model of a saved run, or one that was saved by itself.
 
     Parameters
     ----------
     folder : Path
-        What `fit --out` wrote.
+        What `fit --out` or `model.save` wrote.
 
     Returns
     -------
     LinearModel or KMeansModel
         The model.
     """
+    if not (folder / RUN.record).exists():
+        return load_model(folder)
     model: AnyModel | None = Run.load(folder).model
     if model is None:
         raise InputError(f"The run in {folder} is a coreset without a model. Pass a folder that `fit --out` wrote.")
