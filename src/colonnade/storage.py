@@ -80,7 +80,7 @@ def check_destination(path: AnyPath, layout: Layout) -> Folder:
             tempfile.TemporaryFile(dir=folder.parent).close()
     except (OSError, ValueError) as error:
         raise InputError(
-            f"A {layout.thing} cannot be saved to {path}: {error}. Choose a folder you may write to."
+            f"A {layout.thing} cannot be saved to {path}: {_reason(error)}. Choose a folder you may write to."
         ) from error
     if foreign:
         raise InputError(f"{folder} exists and is not a saved {layout.thing}. Choose a new folder.")
@@ -97,8 +97,8 @@ def _is_ours(folder: Path, layout: Layout) -> bool:
     if any(file.name not in {layout.record, *layout.others} or not file.is_file() for file in found):
         return False
     try:
-        msgspec.json.decode((folder / layout.record).read_bytes(), type=_Header)
-    except (OSError, ValueError, RecursionError):
+        _decode(folder / layout.record, _Header)
+    except (OSError, ValueError):
         return False
     return True
 
@@ -130,7 +130,7 @@ def write_folder(path: AnyPath, layout: Layout, files: Mapping[str, bytes]) -> F
             _put_in_place(fresh, folder, Path(scratch) / "stale")
     except OSError as error:
         raise InputError(
-            f"The {layout.thing} could not be saved to {folder}: {error}. Choose another folder."
+            f"The {layout.thing} could not be saved to {folder}: {_reason(error)}. Choose another folder."
         ) from error
     return folder
 
@@ -169,8 +169,12 @@ def reading(path: AnyPath, layout: Layout) -> Iterator[Folder]:
         raise InputError(f"{folder}: {error}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(
-            f"{folder} is not a readable {layout.thing}: {error}. Pass a folder that {layout.writer} wrote."
+            f"{folder} is not a readable {layout.thing}: {_reason(error)}. Pass a folder that {layout.writer} wrote."
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def json_bytes(record: msgspec.Struct) -> bytes:
@@ -195,8 +199,8 @@ def read_record(folder: Folder, layout: Layout, kind: Any) -> Any:
     Struct
         Every field of its type.
     """
-    data = (folder / layout.record).read_bytes()
-    header = msgspec.json.decode(data, type=_Header)
+    file = folder / layout.record
+    header = _decode(file, _Header)
     saved = f"saved in {layout.thing} format {header.format} by colonnade {header.versions.get('colonnade', '?')}"
     if header.format > layout.newest:
         raise InputError(f"{saved}; this version reads up to {layout.newest}. Upgrade colonnade.")
@@ -204,7 +208,14 @@ def read_record(folder: Folder, layout: Layout, kind: Any) -> Any:
         raise InputError(
             f"{saved}; this version reads from {layout.oldest}. Read it with the version that wrote it, or run again."
         )
-    return msgspec.json.decode(data, type=kind)
+    return _decode(file, kind)
+
+
+def _decode(file: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file.name}: {_reason(error)}") from error
 
 
 def arrow_bytes(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]]) -> bytes:
@@ -250,14 +261,15 @@ def read_arrow(file: Path, kinds: Mapping[str, str], others: str | None = None) 
     """
     import pyarrow as pa
 
+    data = file.read_bytes()
     try:
-        table = pa.ipc.open_file(pa.py_buffer(file.read_bytes())).read_all()
+        table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
         table.validate(full=True)  # before anything follows an offset in it
         _check_columns(table, kinds, others)
         # Copies: the file's bytes need not stay, and arrays may be written to.
         return {name: np.array(table[name].to_numpy()) for name in table.column_names}
-    except (pa.ArrowException, ValueError) as error:
-        raise ValueError(f"{file.name}: {error}") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"{file.name}: {_reason(error)}") from error
 
 
 def _check_columns(table: Any, kinds: Mapping[str, str], others: str | None) -> None:

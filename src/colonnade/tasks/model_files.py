@@ -23,7 +23,7 @@ class LinearRecord(msgspec.Struct, kw_only=True, tag_field="kind", tag="linear")
     versions: dict[str, str] = field(default_factory=written_by)
     parts: dict[str, Width]
     intercept: float
-    path: RegularisationPath | None = None
+    path: RegularisationPath | None
 
 
 class KMeansRecord(msgspec.Struct, kw_only=True, tag_field="kind", tag="kmeans"):

@@ -201,7 +201,7 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         return nearest_centers(matrix(X, self.feature_names_in_) / scale, self.cluster_centers_ / scale)[0]
 
     def to_sklearn(self) -> Any:
-        """Make a fitted `sklearn.cluster.KMeans` that predicts the same, behind a `StandardScaler` where `scale_` is set.
+        """Make a fitted `sklearn.cluster.KMeans` that predicts the same, behind a `StandardScaler` if there is a scale.
 
         It has neither `labels_` nor `inertia_`, because a model does not have the rows they are of. A row as near to
         two centres as rounding can tell may go to either.
