@@ -1,28 +1,27 @@
 """A run: what was asked, what came of it, what was sent. Saved as JSON and Arrow, never pickle."""
 
 import platform
-import tempfile
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
 
+from colonnade import storage
 from colonnade.contracts import PartyCard, Roster, Task
 from colonnade.coreset import Coreset
-from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
 from colonnade.ledger import Ledger
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver
-from colonnade.tasks import AnyModel, AnyTask
+from colonnade.storage import AnyPath, Folder, Layout
+from colonnade.tasks import AnyTask
+from colonnade.tasks.model_files import LINES, MODEL
+from colonnade.tasks.models import model_files, read_model
 
 M = TypeVar("M")
-FORMAT = 1
-RECORD, CORESET, LEDGER = "run.json", "coreset.arrow", "ledger.json"
+CORESET, LEDGER = "coreset.arrow", "ledger.json"
+RUN = Layout("run", "Run.save", "run.json", frozenset({CORESET, LEDGER, MODEL.record, LINES}), oldest=2, newest=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +93,12 @@ class Run(Generic[M]):
             **self.facts,
         }
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
 
         Parameters
         ----------
-        path : str or Path
+        path : str or path-like
             A new folder, or one that holds a run, which is replaced.
 
         Returns
@@ -107,22 +106,15 @@ class Run(Generic[M]):
         Path
             The folder.
         """
-        path = check_destination(path)
-        try:
-            with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as scratch:
-                _write(Path(scratch) / "fresh", self)
-                _put_in_place(Path(scratch) / "fresh", path, Path(scratch) / "stale")
-        except OSError as error:
-            raise InputError(f"The run could not be saved to {path}: {error}. Choose another folder.") from error
-        return path
+        return storage.write_folder(path, RUN, _files(self))
 
     @classmethod
-    def load(cls, path: str | Path) -> "Run[Any]":
+    def load(cls, path: AnyPath) -> "Run[Any]":
         """Read what `save` wrote.
 
         Parameters
         ----------
-        path : str or Path
+        path : str or path-like
             The folder.
 
         Returns
@@ -130,13 +122,8 @@ class Run(Generic[M]):
         Run
             Equal to the one saved.
         """
-        path = Path(path)
-        try:
-            return _read(path)
-        except InputError:
-            raise
-        except (OSError, ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a readable run: {error}. Pass a folder that Run.save wrote.") from error
+        with storage.reading(path, RUN) as folder:
+            return _read(folder)
 
 
 class _Record(msgspec.Struct):
@@ -152,20 +139,16 @@ class _Record(msgspec.Struct):
     drawn_by: str
     rule: str | None
     total: float | None
-    model: AnyModel | None
+    has_model: bool
     facts: dict[str, float]
     seconds: float
     versions: dict[str, str]
 
 
-class _Format(msgspec.Struct):
-    format: int
-
-
 def _record(run: Run[Any]) -> _Record:
     coreset = run.coreset
     return _Record(
-        FORMAT,
+        RUN.newest,
         run.task,  # type: ignore[arg-type]  # the door let in only tasks of the registry
         run.sampler,
         run.solver,
@@ -177,38 +160,36 @@ def _record(run: Run[Any]) -> _Record:
         coreset.sampler,
         coreset.rule,
         coreset.total,
-        run.model,
+        run.model is not None,
         run.facts,
         run.seconds,
         run.versions,
     )
 
 
-def _write(folder: Path, run: Run[Any]) -> None:
-    folder.mkdir()
-    (folder / RECORD).write_bytes(msgspec.json.format(_encode(_record(run)), indent=2))
-    (folder / LEDGER).write_text(run.ledger.to_json(), encoding="utf-8")
-    _write_coreset(folder / CORESET, run.coreset)
+def _files(run: Run[Any]) -> dict[str, bytes]:
+    return {
+        RUN.record: storage.json_bytes(_record(run)),
+        LEDGER: run.ledger.to_json().encode(),
+        CORESET: storage.arrow_bytes({"row": run.coreset.rows, "weight": run.coreset.weights}),
+        **({} if run.model is None else model_files(run.model)),
+    }
 
 
-def _put_in_place(fresh: Path, path: Path, stale: Path) -> None:
-    if path.exists():
-        path.rename(stale)
-    try:
-        fresh.rename(path)
-    except OSError:
-        if stale.exists():
-            stale.rename(path)
-        raise
-
-
-def _read(path: Path) -> Run[Any]:
-    record = _decode((path / RECORD).read_bytes(), path)
-    rows, weights = _read_coreset(path / CORESET)
-    ledger = Ledger.from_json((path / LEDGER).read_text(encoding="utf-8"))
-    coreset = Coreset(rows, weights, record.n_rows, record.total_weight, record.drawn_by, record.rule, record.total)
+def _read(folder: Folder) -> Run[Any]:
+    record: _Record = storage.read_record(folder, RUN, _Record)
     if not record.parties:
         raise ValueError("it names no parties")
+    drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
+    coreset = Coreset(
+        drawn["row"],
+        drawn["weight"],
+        record.n_rows,
+        record.total_weight,
+        record.drawn_by,
+        record.rule,
+        record.total,
+    )
     return Run(
         record.task,
         record.sampler,
@@ -217,9 +198,9 @@ def _read(path: Path) -> Run[Any]:
         record.seed,
         Roster(record.parties),
         coreset,
-        record.model,
+        read_model(folder) if record.has_model else None,
         record.facts,
-        ledger,
+        Ledger.from_json((folder / LEDGER).read_text(encoding="utf-8")),
         record.seconds,
         record.versions,
     )
@@ -227,15 +208,15 @@ def _read(path: Path) -> Run[Any]:
 
 def current_versions() -> dict[str, str]:
     """Name the versions that decide a run's bits."""
-    return {"colonnade": version("colonnade"), "numpy": np.__version__, "python": platform.python_version()}
+    return {**storage.written_by(), "numpy": np.__version__, "python": platform.python_version()}
 
 
-def check_destination(path: str | Path) -> Path:
+def check_destination(path: AnyPath) -> Folder:
     """Require a folder a run can be saved to: a new or empty one, or one that holds a run, where we may write.
 
     Parameters
     ----------
-    path : str or Path
+    path : str or path-like
         Where the run shall go; folders above it are made.
 
     Returns
@@ -243,63 +224,4 @@ def check_destination(path: str | Path) -> Path:
     Path
         The same.
     """
-    path = Path(path).resolve()
-    try:
-        if path.exists() and not _is_ours(path):
-            raise InputError(f"{path} exists and is not a saved run. Choose a new folder.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise InputError(f"A run cannot be saved to {path}: {error}. Choose a folder you may write to.") from error
-    return path
-
-
-def _is_ours(path: Path) -> bool:
-    """Tell whether a folder may be replaced: it is empty, or holds a run and nothing else."""
-    if not path.is_dir():
-        return False
-    names = {file.name for file in path.iterdir()}
-    if not names:
-        return True
-    try:
-        msgspec.json.decode((path / RECORD).read_bytes(), type=_Format)
-    except (OSError, ValueError):
-        return False
-    return names == {RECORD, CORESET, LEDGER}
-
-
-def _encode(record: _Record) -> bytes:
-    return msgspec.json.encode(record, enc_hook=lambda array: array.tolist())
-
-
-def _decode(data: bytes, path: Path) -> _Record:
-    found = msgspec.json.decode(data, type=_Format).format
-    if found != FORMAT:
-        raise InputError(
-            f"{path} was saved in run format {found}; this version reads format {FORMAT}. "
-            "Read it with the version that wrote it, or run again."
-        )
-    return msgspec.json.decode(data, type=_Record, dec_hook=_read_array)
-
-
-def _read_array(_: type, numbers: Any) -> Floats:
-    return np.array(numbers, dtype=np.float64)
-
-
-def _write_coreset(path: Path, coreset: Coreset) -> None:
-    import pyarrow as pa
-
-    table = pa.table({"row": coreset.rows, "weight": coreset.weights})
-    with pa.ipc.new_file(str(path), table.schema) as writer:
-        writer.write_table(table)
-
-
-def _read_coreset(path: Path) -> tuple[Any, Any]:
-    import pyarrow as pa
-
-    try:
-        with pa.ipc.open_file(str(path)) as reader:
-            table = reader.read_all()
-        return table["row"].to_numpy(), table["weight"].to_numpy()
-    except (pa.ArrowException, KeyError) as error:
-        raise InputError(f"{path} is not a readable coreset: {error}. Pass a folder that Run.save wrote.") from error
+    return storage.check_destination(path, RUN)

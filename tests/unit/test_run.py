@@ -76,10 +76,8 @@ def test_names_of_any_script_are_kept(tmp_path: Path) -> None:
     ("field", "value"),
     [
         ("parties", []),
-        ("model", {"kind": "linear", "coef_": [1.0], "intercept_": 0.0, "feature_names_in_": ["a", "b"]}),
-        ("model", {"kind": "linear", "coef_": "5", "intercept_": 0.0, "feature_names_in_": ["a"]}),
-        ("model", {"kind": "linear", "coef_": ["nan"], "intercept_": 0.0, "feature_names_in_": ["a"]}),
-        ("model", {"kind": "kmeans", "cluster_centers_": [[1.0], [2.0, 3.0]], "feature_names_in_": ["a"]}),
+        ("has_model", None),
+        ("total_weight", 0.0),
         ("n_rows", 3),
         ("task", {"kind": "regression", "l2": -1}),
         ("unknown", [[[[]]]]),
@@ -91,7 +89,7 @@ def test_a_run_that_was_tampered_with(tmp_path: Path, field: str, value: Any) ->
     (path / "run.json").write_text(json.dumps({**record, field: value}))
     if field == "unknown":
         cn.Run.load(path)
-        (path / "run.json").write_text('{"format": 1, "deep": ' + "[" * 100_000)
+        (path / "run.json").write_text('{"format": 2, "deep": ' + "[" * 100_000)
     with pytest.raises(cn.InputError):
         cn.Run.load(path)
 
@@ -106,10 +104,10 @@ def test_what_is_not_a_run(tmp_path: Path) -> None:
         cn.Run.load(tmp_path / "nowhere")
     path = make_run().save(tmp_path / "run")
     (path / "coreset.arrow").write_bytes(b"garbage")
-    with pytest.raises(cn.InputError, match="is not a readable coreset"):
+    with pytest.raises(cn.InputError, match=r"is not a readable run: coreset\.arrow: "):
         cn.Run.load(path)
-    (path / "run.json").write_text('{"format": 1}')
-    with pytest.raises(cn.InputError, match="is not a readable run"):
+    (path / "run.json").write_text('{"format": 2}')
+    with pytest.raises(cn.InputError, match=r"is not a readable run: run\.json: "):
         cn.Run.load(path)
 
 
@@ -120,12 +118,53 @@ def test_a_ledger_that_is_not_text(tmp_path: Path) -> None:
         cn.Run.load(path)
 
 
-def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (9, "9 by colonnade .*; this version reads up to 2. Upgrade colonnade"),
+        (1, "1 by colonnade .*; this version reads from 2. Read it with the version that wrote it, or run again"),
+    ],
+)
+def test_another_format_is_refused_by_name(tmp_path: Path, number: int, message: str) -> None:
     path = make_run().save(tmp_path / "run")
     record = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps({**record, "format": 9}))
-    with pytest.raises(cn.InputError, match="saved in run format 9; this version reads format 1"):
+    (path / "run.json").write_text(json.dumps({**record, "format": number}))
+    with pytest.raises(cn.InputError, match=f"saved in run format {message}"):
         cn.Run.load(path)
+    assert cn.Run.load(make_run().save(path)).seed == 3, "it is still a run, and may be replaced"
+
+
+def test_a_runs_model_is_kept_as_any_model(tmp_path: Path) -> None:
+    run = make_run()
+    path = run.save(tmp_path / "run")
+    assert sorted(file.name for file in path.iterdir()) == [
+        "coreset.arrow",
+        "ledger.json",
+        "model.arrow",
+        "model.json",
+        "run.json",
+    ]
+    np.testing.assert_array_equal(cn.LinearModel.load(path).coef_, run.model.coef_)
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.arrow"])
+def test_a_run_whose_model_is_gone_or_damaged(tmp_path: Path, name: str) -> None:
+    path = make_run().save(tmp_path / "run")
+    (path / name).write_bytes(b"garbage")
+    with pytest.raises(cn.InputError, match=f"is not a readable run: {name}: "):
+        cn.Run.load(path)
+    (path / name).unlink()
+    with pytest.raises(cn.InputError, match=f"is not a readable run: .*{name}"):
+        cn.Run.load(path)
+
+
+def test_a_run_without_a_model_replaces_one_with_a_model(tmp_path: Path) -> None:
+    federation = cn.Federation(cn.split_columns(np.eye(5), None, [2, 3]))
+    path = make_run().save(tmp_path / "run")
+    federation.coreset(cn.KMeans(2), cn.UniformSampling(size=4)).save(path)
+    assert cn.Run.load(path).model is None
+    with pytest.raises(cn.InputError, match=r"is not a readable model: .*model\.json"):
+        cn.LinearModel.load(path)
 
 
 def test_diagnostics_say_how_steady_the_weights_are() -> None:

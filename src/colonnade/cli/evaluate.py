@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, show, show_json
-from colonnade.cli.job import JobFile, RunFolder, read_job, read_model
+from colonnade.cli.job import FractionOption, JobFile, RunFolder, SplitOption, read_job, read_model, with_split
 from colonnade.ledger import aligned
 
 RowsOption = Annotated[
@@ -16,22 +16,33 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Draws the rows o
 
 
 def command(
-    job_file: JobFile, run_folder: RunFolder, rows: RowsOption = None, seed: SeedOption = 0, json: JsonFlag = False
+    job_file: JobFile,
+    run_folder: RunFolder,
+    rows: RowsOption = None,
+    test_fraction: FractionOption = None,
+    split_by: SplitOption = None,
+    seed: SeedOption = 0,
+    json: JsonFlag = False,
 ) -> None:
     """Count a saved model's cost on all rows of a job's parties, or estimate it from a sample.
 
+    Where the run held rows out, or an option here says so, only those rows are evaluated.
+
     Example: colonnade evaluate examples/bank/job.toml run
     """
-    model, job = read_model(run_folder), read_job(job_file, None)
+    model, held_out = read_model(run_folder)
+    job = with_split(read_job(job_file, None), test_fraction, split_by)
+    split = held_out if test_fraction is None and split_by is None and held_out is not None else job.split
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         position = len(federation.ledger)
-        report = federation.evaluate(model, rows=rows, seed=seed)
+        report = federation.evaluate(model, rows=rows, split=split, seed=seed)
     ledger = federation.ledger.since(position)
     values = msgspec.to_builtins(report)
     if json:
-        show_json({**values, "units": ledger.units, "bytes": ledger.bytes})
+        show_json({**values, "split": split, "units": ledger.units, "bytes": ledger.bytes})
         return
+    show("All rows count." if split is None else f"Rows held out by {split}.")
     show(aligned([(name, _text(value)) for name, value in values.items() if value is not None], numbers={1}))
     show(f"\nWhat was sent:\n{ledger}")
 

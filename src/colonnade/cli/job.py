@@ -12,15 +12,17 @@ from colonnade.errors import InputError
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
-from colonnade.run import Run
+from colonnade.run import RUN, Run
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyModel, AnyTask
+from colonnade.tasks import AnyModel, AnyTask, load_model
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
 ]
-RunFolder = Annotated[Path, typer.Argument(help="Folder of a saved run, from `fit --out`.", metavar="RUN")]
+RunFolder = Annotated[
+    Path, typer.Argument(help="Folder of a saved run, from `fit --out`, or of a saved model.", metavar="RUN")
+]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
 FractionOption = Annotated[
     float | None,
@@ -131,23 +133,27 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
-def read_model(folder: Path) -> AnyModel:
-    """Read the model of a saved run.
+def read_model(folder: Path) -> tuple[AnyModel, AnySplit | None]:
+    """Read the model of a saved run, or one that was saved by itself.
 
     Parameters
     ----------
     folder : Path
-        What `fit --out` wrote.
+        What `fit --out` or `model.save` wrote.
 
     Returns
     -------
-    LinearModel or KMeansModel
+    model : LinearModel or KMeansModel
         The model.
+    split : HoldOut, SplitBy or None
+        Which rows its run held out.
     """
-    model: AnyModel | None = Run.load(folder).model
-    if model is None:
+    if not (folder / RUN.record).exists():
+        return load_model(folder), None
+    run = Run.load(folder)
+    if run.model is None:
         raise InputError(f"The run in {folder} is a coreset without a model. Pass a folder that `fit --out` wrote.")
-    return model
+    return run.model, run.split
 
 
 def _advice(problem: str) -> str:

@@ -13,22 +13,29 @@ from colonnade.errors import InputError
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
 RowOption = Annotated[list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. Default: all.")]
 
+PartyOption = Annotated[
+    str | None, typer.Option("--to", help="Deliver the predictions to this party too; that is on the ledger.")
+]
+
 
 def command(
     job_file: JobFile,
     run_folder: RunFolder,
     out: OutOption = None,
     row: RowOption = None,
+    to: PartyOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Predict rows of a job's parties with a saved model: values, or the number of each row's cluster.
 
     Example: colonnade predict examples/bank/job.toml run --out predictions.csv
     """
-    model, job = read_model(run_folder), read_job(job_file, None)
+    (model, _), job = read_model(run_folder), read_job(job_file, None)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        found = federation.predict(model, rows=row or None)
+        found = federation.predict(model, rows=row or None, to=to)
+    if to is not None:
+        say(f"Delivered to {to}: {len(found):,} predictions.")
     rows = row or np.arange(len(found)).tolist()
     if json:
         show_json({"rows": rows, "predictions": found})

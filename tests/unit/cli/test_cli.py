@@ -151,6 +151,19 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     assert f"5,{one['predictions'][0]}" == lines[6]
 
 
+def test_evaluate_and_predict_with_a_saved_model(job: Callable[..., str], tmp_path: Path) -> None:
+    run("fit", job(), "--out", str(tmp_path / "run"))
+    model = str(cn.LinearModel.load(tmp_path / "run").save(tmp_path / "model"))
+    for command in ("evaluate", "predict"):
+        of_run, of_model = (run(command, job(), str(tmp_path / name), "--json").stdout for name in ("run", "model"))
+        assert of_run == of_model != ""
+    (tmp_path / "model" / "model.arrow").write_bytes(b"garbage")
+    done = run("predict", job(), model)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "is not a readable model: model.arrow: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_evaluate_and_predict_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> None:
     saved = str(tmp_path / "run")
     run("coreset", job(), "--out", saved)

@@ -1,4 +1,3 @@
-import json
 import warnings
 from pathlib import Path
 from typing import Any, Literal
@@ -236,16 +235,6 @@ def test_a_saved_run_keeps_the_path(vary: str, tmp_path: Path) -> None:
     again = cn.Run.load(run.save(tmp_path / "run"))
     assert again.task == run.task
     assert again.model.path == run.model.path
-
-
-def test_a_run_saved_before_there_were_paths_can_be_read(tmp_path: Path) -> None:
-    folder = fit(cn.Regression(l2=0.1)).save(tmp_path / "run")
-    record = json.loads((folder / "run.json").read_text())
-    del record["model"]["path"], record["task"]["l1"]
-    (folder / "run.json").write_text(json.dumps(record))
-    again = cn.Run.load(folder)
-    assert again.model.path is None
-    assert again.task == cn.Regression(l2=0.1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,286 @@
+"""Folders that are written whole or not at all, and read without trust: JSON and Arrow, never pickle."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.errors import InputError
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+Folder: TypeAlias = Path
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A kind of folder: how we know one of ours, which alone we replace.
+
+    Parameters
+    ----------
+    thing : str
+        What it keeps, for messages.
+    writer : str
+        The method that writes it, for messages.
+    record : str
+        The JSON file in it that has the format's number.
+    others : frozenset of str
+        All other files there may be.
+    oldest, newest : int
+        The formats that this version reads; it writes the newest.
+    """
+
+    thing: str
+    writer: str
+    record: str
+    others: frozenset[str]
+    oldest: int
+    newest: int
+
+
+class _Header(msgspec.Struct):
+    """What a record of any format has."""
+
+    format: int
+    versions: dict[str, str] = {}
+
+
+def written_by() -> dict[str, str]:
+    """Name the version that writes, for the record."""
+    return {"colonnade": version("colonnade")}
+
+
+def check_destination(path: AnyPath, layout: Layout) -> Folder:
+    """Require a folder that may be written: a new or empty one, or one of the same kind, where we have the right to.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where it shall go; folders above it are made.
+    layout : Layout
+        The kind of folder.
+
+    Returns
+    -------
+    Path
+        The same, absolute.
+    """
+    try:
+        folder = Path(path).resolve()
+        foreign = folder.exists() and not _is_ours(folder, layout)
+        if not foreign:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder.parent).close()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"A {layout.thing} cannot be saved to {path}: {_reason(error)}. Choose a folder you may write to."
+        ) from error
+    if foreign:
+        raise InputError(f"{folder} exists and is not a saved {layout.thing}. Choose a new folder.")
+    return folder
+
+
+def _is_ours(folder: Path, layout: Layout) -> bool:
+    """Tell whether a folder may be replaced: it is empty, or has our files and nothing else."""
+    if not folder.is_dir():
+        return False
+    found = list(folder.iterdir())
+    if not found:
+        return True
+    if any(file.name not in {layout.record, *layout.others} or not file.is_file() for file in found):
+        return False
+    try:
+        _decode(folder / layout.record, _Header)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def write_folder(path: AnyPath, layout: Layout, files: Mapping[str, bytes]) -> Folder:
+    """Write a folder, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A new or empty folder, or one of the same kind, which is replaced.
+    layout : Layout
+        The kind of folder.
+    files : mapping of str to bytes
+        Each file's content.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    folder = check_destination(path, layout)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
+            fresh = Path(scratch) / "fresh"
+            fresh.mkdir()
+            for name, content in files.items():
+                (fresh / name).write_bytes(content)
+            _put_in_place(fresh, folder, Path(scratch) / "stale")
+    except OSError as error:
+        raise InputError(
+            f"The {layout.thing} could not be saved to {folder}: {_reason(error)}. Choose another folder."
+        ) from error
+    return folder
+
+
+def _put_in_place(fresh: Path, folder: Path, stale: Path) -> None:
+    if folder.exists():
+        folder.rename(stale)
+    try:
+        fresh.rename(folder)
+    except OSError:
+        if stale.exists():
+            stale.rename(folder)
+        raise
+
+
+@contextmanager
+def reading(path: AnyPath, layout: Layout) -> Iterator[Folder]:
+    """Turn whatever is wrong with a folder's files into one clear error.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder.
+    layout : Layout
+        The kind it should be.
+
+    Yields
+    ------
+    Path
+        The folder.
+    """
+    folder = Path(path)
+    try:
+        yield folder
+    except InputError as error:
+        raise InputError(f"{folder}: {error}") from error
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise InputError(
+            f"{folder} is not a readable {layout.thing}: {_reason(error)}. Pass a folder that {layout.writer} wrote."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rstrip(".") or type(error).__name__
+
+
+def json_bytes(record: msgspec.Struct) -> bytes:
+    """Write a record as JSON that people can read; NumPy's numbers become plain ones."""
+    return msgspec.json.format(msgspec.json.encode(record, enc_hook=lambda number: number.tolist()), indent=2)
+
+
+def read_record(folder: Folder, layout: Layout, kind: Any) -> Any:
+    """Read a folder's record, of a format that this version knows.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is.
+    layout : Layout
+        The kind of folder.
+    kind : type
+        The struct, or union of structs, that the record is.
+
+    Returns
+    -------
+    Struct
+        Every field of its type.
+    """
+    file = folder / layout.record
+    header = _decode(file, _Header)
+    saved = f"saved in {layout.thing} format {header.format} by colonnade {header.versions.get('colonnade', '?')}"
+    if header.format > layout.newest:
+        raise InputError(f"{saved}; this version reads up to {layout.newest}. Upgrade colonnade.")
+    if header.format < layout.oldest:
+        raise InputError(
+            f"{saved}; this version reads from {layout.oldest}. Read it with the version that wrote it, or run again."
+        )
+    return _decode(file, kind)
+
+
+def _decode(file: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file.name}: {_reason(error)}") from error
+
+
+def arrow_bytes(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]]) -> bytes:
+    """Write columns as an Arrow file, which pandas, polars and others read.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray or sequence of str
+        Of one length.
+
+    Returns
+    -------
+    bytes
+        The file's content.
+    """
+    import pyarrow as pa
+
+    # Text is typed, because an empty column would not say that it is text.
+    arrays = [pa.array(c) if isinstance(c, np.ndarray) else pa.array(c, pa.string()) for c in columns.values()]
+    table = pa.table(arrays, names=list(columns))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def read_arrow(file: Path, kinds: Mapping[str, str], others: str | None = None) -> dict[str, npt.NDArray[Any]]:
+    """Read an Arrow file whose columns have the types they should, and no gaps.
+
+    Parameters
+    ----------
+    file : Path
+        What `arrow_bytes` made.
+    kinds : mapping of str to str
+        Arrow's name of the type of each column that must be there.
+    others : str or None
+        That of all other columns; None where there may be none.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Each column by its name, in the file's order.
+    """
+    import pyarrow as pa
+
+    data = file.read_bytes()
+    try:
+        table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
+        table.validate(full=True)  # before anything follows an offset in it
+        _check_columns(table, kinds, others)
+        # Copies: the file's bytes need not stay, and arrays may be written to.
+        return {name: np.array(table[name].to_numpy()) for name in table.column_names}
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"{file.name}: {_reason(error)}") from error
+
+
+def _check_columns(table: Any, kinds: Mapping[str, str], others: str | None) -> None:
+    names = table.column_names
+    if missing := [name for name in kinds if name not in names]:
+        raise ValueError(f"it has no column {missing[0]!r}")
+    if len(set(names)) < len(names):
+        raise ValueError("two of its columns have one name")
+    for field, column in zip(table.schema, table.columns, strict=True):
+        kind = kinds.get(field.name, others)
+        if kind is None:
+            raise ValueError(f"it has a column {field.name!r}, which is none of {', '.join(kinds)}")
+        if str(field.type) != kind or column.null_count:
+            raise ValueError(f"its column {field.name!r} is {field.type} with {column.null_count} gaps, not {kind}")

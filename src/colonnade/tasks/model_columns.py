@@ -1,0 +1,102 @@
+"""What a model knows of its columns: who holds them, what they are called, and whether a table has them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+
+
+def check_parts(parts: Mapping[str, int], n_features: int) -> None:
+    """Require that the parties hold all features between them, where a model names its parties."""
+    if parts and (min(parts.values()) < 0 or sum(parts.values()) != n_features):
+        raise InputError(
+            f"A model's parts must add up to its {n_features} features, got {dict(parts)}. Check where it comes from."
+        )
+
+
+def columns_of(parts: Mapping[str, int], party: str) -> slice:
+    """Say where a party's features stand among all of them.
+
+    Parameters
+    ----------
+    parts : mapping of str to int
+        How many features each party holds, in their order.
+    party : str
+        One of them.
+
+    Returns
+    -------
+    slice
+        Of the features.
+    """
+    if party not in parts:
+        known = (
+            f"its parties are {', '.join(parts)}. Pass one of these" if parts else "it names no parties. Fit it anew"
+        )
+        raise InputError(f"There is no party {party!r} in this model: {known}.")
+    names = list(parts)
+    start = sum(parts[name] for name in names[: names.index(party)])
+    return slice(start, start + parts[party])
+
+
+def matrix(X: npt.ArrayLike, names: tuple[str, ...]) -> Floats:
+    """Require rows with a model's columns.
+
+    Parameters
+    ----------
+    X : array_like or table, shape (n_rows, n_features)
+        Where its columns have names, these are compared too.
+    names : tuple of str
+        The model's features.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows, n_features)
+        Finite.
+    """
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"These rows are not numbers: {error}. Pass a table or 2-D array of numbers.") from error
+    if rows.ndim != 2 or rows.shape[1] != len(names):
+        raise InputError(
+            f"The model has {len(names)} features, got rows of shape {rows.shape}. Pass (n_rows, {len(names)})."
+        )
+    found = _column_names(X)
+    if found is not None and found != names:
+        differs = next((i for i, pair in enumerate(zip(found, names, strict=True)) if pair[0] != pair[1]))
+        raise InputError(
+            f"Column {differs} of the table is {found[differs]!r}, that of the model {names[differs]!r}. "
+            "Pass the model's columns in its order, or a plain array."
+        )
+    if not np.isfinite(rows).all():
+        raise InputError("These rows have gaps or infinities. Fill them or leave the rows out.")
+    return rows
+
+
+def _column_names(X: object) -> tuple[str, ...] | None:
+    found: Any = getattr(X, "column_names", getattr(X, "columns", None))  # pyarrow's, then pandas' and polars'
+    return None if found is None else tuple(found)
+
+
+def given_names(parts: Mapping[str, int], names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Tell names of columns from those that a party makes up for a plain array: party_0, party_1, and so on.
+
+    Parameters
+    ----------
+    parts : mapping of str to int
+        How many features each party holds, in their order.
+    names : tuple of str
+        The model's features.
+
+    Returns
+    -------
+    tuple of str or None
+        The names; None where all are made up, so that scikit-learn expects plain arrays too.
+    """
+    made_up = tuple(f"{party}_{i}" for party, width in parts.items() for i in range(width))
+    return None if names == made_up else names

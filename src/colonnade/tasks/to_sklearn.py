@@ -1,0 +1,98 @@
+"""Models as fitted scikit-learn estimators, imported only here and only when asked for."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+
+Names = tuple[str, ...] | None
+
+
+def linear_regression(coef: Floats, intercept: float, names: Names) -> Any:
+    """Make a fitted LinearRegression.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,)
+        Coefficients.
+    intercept : float
+        Intercept.
+    names : tuple of str or None
+        What a table's columns must be called; None for plain arrays.
+
+    Returns
+    -------
+    sklearn.linear_model.LinearRegression
+        Ready to predict.
+    """
+    _require_scikit_learn(len(coef))
+    from sklearn.linear_model import LinearRegression
+
+    estimator = LinearRegression(fit_intercept=bool(intercept))
+    estimator.coef_, estimator.intercept_ = coef.copy(), float(intercept)
+    return _named(estimator, len(coef), names)
+
+
+def kmeans(centers: Floats, scale: Floats | None, names: Names) -> Any:
+    """Make a fitted KMeans, behind a StandardScaler where columns were standardised.
+
+    Parameters
+    ----------
+    centers : ndarray of float64, shape (n_clusters, n_features)
+        In the data's own units.
+    scale : ndarray of float64, shape (n_features,), or None
+        The units of distances, where there are some.
+    names : tuple of str or None
+        What a table's columns must be called; None for plain arrays.
+
+    Returns
+    -------
+    sklearn.cluster.KMeans or sklearn.pipeline.Pipeline
+        Ready to predict rows in the data's own units.
+    """
+    n_features = centers.shape[1]
+    _require_scikit_learn(n_features)
+    if scale is None:
+        return _named(_fitted_kmeans(centers), n_features, names)
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    # Shifting rows and centres alike changes no distance, so that no means are needed.
+    scaler = StandardScaler(with_mean=False)
+    scaler.scale_, scaler.var_ = scale.copy(), scale**2
+    return make_pipeline(_named(scaler, n_features, names), _fitted_kmeans(centers / scale))
+
+
+def _fitted_kmeans(centers: Floats) -> Any:
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    estimator = KMeans(len(centers), init=centers, n_init=1, max_iter=1)
+    # Fitted to its own centres, because predict also needs what scikit-learn keeps to itself.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # raised where two centres are equal
+        estimator.fit(centers)
+    estimator.cluster_centers_ = centers.copy()  # without the rounding of that fit
+    del estimator.labels_, estimator.inertia_  # of rows, which a model does not have
+    return estimator
+
+
+def _named(estimator: Any, n_features: int, names: Names) -> Any:
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return estimator
+
+
+def _require_scikit_learn(n_features: int) -> None:
+    if not n_features:
+        raise InputError("scikit-learn knows no model without features. Take the part of a party that has some.")
+    try:
+        import sklearn  # noqa: F401  # only to see whether it is there
+    except ImportError as error:
+        raise InputError(
+            "to_sklearn needs scikit-learn, which is not installed. Install it with: pip install scikit-learn"
+        ) from error
