@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from colonnade.api import Federation
 from colonnade.data.parties import split_columns
@@ -71,11 +71,11 @@ class ColonnadeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from rows and labels."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows and labels, each row as often as its weight says."""
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         task = Regression(l2=self.l2, l1=self.l1, fit_intercept=self.fit_intercept)
-        self.run_: Run[Any] = _fit(self, task, X, y)
+        self.run_: Run[Any] = _fit(self, task, X, y, sample_weight)
         self.coef_: Floats = self.run_.model.coef_
         self.intercept_: float = self.run_.model.intercept_
         return self
@@ -140,7 +140,8 @@ class ColonnadeKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002  # scikit-learn's signature
         """Learn from rows."""
         X = validate_data(self, X, dtype=np.float64)
-        self.run_: Run[Any] = _fit(self, KMeans(self.n_clusters, n_starts=self.n_starts), X, None)
+        task = KMeans(self.n_clusters, n_starts=self.n_starts)
+        self.run_: Run[Any] = _fit(self, task, X, None)
         self.cluster_centers_: Floats = self.run_.model.cluster_centers_
         self.labels_, distances = nearest_centers(X, self.cluster_centers_)
         self.inertia_ = float(distances.sum())
@@ -153,8 +154,9 @@ class ColonnadeKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return nearest_centers(X, self.cluster_centers_)[0]
 
 
-def _fit(estimator: Any, task: Any, X: Floats, y: Floats | None) -> Run[Any]:
+def _fit(estimator: Any, task: Any, X: Floats, y: Floats | None, sample_weight: Any = None) -> Run[Any]:
+    weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
     sampler: AnySampler = AllRows() if estimator.size is None else ImportanceSampling(estimator.size)
     widths = [X.shape[1]] if estimator.parties is None else estimator.parties
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
-    return Federation(split_columns(X, y, widths)).fit(task, sampler=sampler, seed=seed)
+    return Federation(split_columns(X, y, widths, weight=weight)).fit(task, sampler=sampler, seed=seed)

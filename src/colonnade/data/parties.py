@@ -67,7 +67,9 @@ class Party:
         return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} features{label})"
 
 
-def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Iterable[int]) -> list[Party]:
+def split_columns(
+    X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Iterable[int], *, weight: npt.ArrayLike | None = None
+) -> list[Party]:
     """Make parties of one matrix: the first columns to the first party, and so on; y to the last, as in the paper.
 
     Parameters
@@ -78,6 +80,8 @@ def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Iterable[in
         Labels.
     widths : iterable of int
         How many columns each party holds; they add up to n_features.
+    weight : array_like, shape (n_rows,), optional
+        Row weights; they go to the last party too.
 
     Returns
     -------
@@ -101,5 +105,6 @@ def split_columns(X: npt.ArrayLike, y: npt.ArrayLike | None, widths: Iterable[in
             f"widths {widths} must add up to the columns of X, whose shape is {matrix.shape}. Pass one width a party."
         )
     blocks = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
-    last = len(blocks) - 1
-    return [Party(f"party{i + 1}", block, label=y if i == last else None) for i, block in enumerate(blocks)]
+    last = len(blocks)
+    others = [Party(f"party{i}", block) for i, block in enumerate(blocks[:-1], start=1)]
+    return [*others, Party(f"party{last}", blocks[-1], label=y, weight=weight)]
