@@ -157,6 +157,7 @@ def test_tables_with_the_models_columns(model: AnyModel, table: Any) -> None:
         (None, r"got rows of shape \(\)"),
         (np.where(X < 0, np.nan, X), "have gaps or infinities"),
         (np.where(X < 0, np.inf, X), "have gaps or infinities"),
+        (np.ma.masked_less(X, 0), "have gaps or infinities"),
     ],
 )
 def test_rows_that_cannot_be_predicted(model: AnyModel, rows: Any, message: str) -> None:
