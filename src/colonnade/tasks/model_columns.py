@@ -61,19 +61,20 @@ def matrix(X: npt.ArrayLike, names: tuple[str, ...]) -> Floats:
     try:
         rows = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"These rows are not numbers: {error}. Pass a table or 2-D array of numbers.") from error
+        # Without NumPy's own words, which quote the value.
+        raise InputError("These rows are not numbers in lines of one length. Pass a table or 2-D array.") from error
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise InputError(
             f"The model has {len(names)} features, got rows of shape {rows.shape}. Pass (n_rows, {len(names)})."
         )
     found = _column_names(X)
     if found is not None and found != names:
-        differs = next((i for i, pair in enumerate(zip(found, names, strict=True)) if pair[0] != pair[1]))
+        differs = next(i for i, name in enumerate(names) if found[i] != name)
         raise InputError(
             f"Column {differs} of the table is {found[differs]!r}, that of the model {names[differs]!r}. "
             "Pass the model's columns in its order, or a plain array."
         )
-    if not np.isfinite(rows).all():
+    if np.ma.is_masked(X) or not np.isfinite(rows).all():
         raise InputError("These rows have gaps or infinities. Fill them or leave the rows out.")
     return rows
 

@@ -261,7 +261,7 @@ def read_model(folder: Folder) -> AnyModel:
     scale = numbers.pop(SCALE, None)
     expected = [COEFFICIENT] if isinstance(record, LinearRecord) else [f"{CENTRE}{i}" for i in range(len(numbers))]
     if list(numbers) != expected or not numbers:
-        raise ValueError(f"{LINES} has the columns {', '.join(numbers)}, which are not those of such a model")
+        raise ValueError(f"{LINES} has the columns {list(numbers)}, which are not those of such a model")
     values = list(numbers.values())
     if isinstance(record, LinearRecord):
         return LinearModel(values[0], record.intercept, features, record.path, record.parts, scale)
