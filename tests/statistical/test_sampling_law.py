@@ -1,4 +1,8 @@
-"""Algorithm 1 draws as the paper says. Seeds are fixed; each test states how often it would fail by chance."""
+"""Algorithm 1 draws as the paper says. Seeds are fixed; each test states how often it would fail by chance.
+
+A party draws one row in each of its strata, so that counts are more even than the multinomial these tests compare with:
+their false alarms are rarer than stated. What stratification must leave as it is has a test of its own.
+"""
 
 import numpy as np
 import pytest
