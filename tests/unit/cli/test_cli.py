@@ -71,6 +71,12 @@ def test_coreset_stops_before_the_model(job: Callable[..., str]) -> None:
     assert found["units"] == 200 + 2 * 200 * 3 + 2 * 3
 
 
+def test_even_draws_from_a_job_file(job: Callable[..., str]) -> None:
+    found = json.loads(run("coreset", job("size = 200", "size = 200\nuniform_share = 0.25"), "--json").stdout)
+    assert found["sampler"] == {"kind": "importance", "size": 200, "uniform_share": 0.25}
+    assert found["diagnostics"]["largest_weight"] <= 800 / (200 * 0.25)
+
+
 def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
     job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 3')
     job("l2 = 0.0 ", "# l2 = 0.0 ")
