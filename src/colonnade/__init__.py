@@ -13,6 +13,9 @@ from typing import Any
 from colonnade.api import Federation
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
+from colonnade.diagnostics.pilot import Pilot
+from colonnade.diagnostics.records import Diagnosis
+from colonnade.diagnostics.sizes import TheorySize, theory_size
 from colonnade.errors import (
     AlignmentError,
     AssumptionWarning,
@@ -32,6 +35,7 @@ from colonnade.errors import (
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.ledger import Ledger
 from colonnade.protocol.policy import Policy
+from colonnade.rehearsal import diagnose, pilot
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, DistDim, Saga
@@ -48,6 +52,7 @@ __all__ = [
     "ColonnadeRegressor",
     "ConvergenceWarning",
     "Coreset",
+    "Diagnosis",
     "DisclosureWarning",
     "DistDim",
     "Federation",
@@ -60,6 +65,7 @@ __all__ = [
     "LocalProtocolError",
     "Party",
     "PartyUnreachableError",
+    "Pilot",
     "Policy",
     "PolicyRefusedError",
     "ProtocolError",
@@ -68,11 +74,15 @@ __all__ = [
     "RemoteProtocolError",
     "Run",
     "Saga",
+    "TheorySize",
     "TransportError",
     "UniformSampling",
     "UnsupportedError",
     "WireVersionError",
+    "diagnose",
+    "pilot",
     "split_columns",
+    "theory_size",
 ]
 
 

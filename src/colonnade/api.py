@@ -1,10 +1,9 @@
 """The public face: the federation. Validates once, then assembles the layers below."""
 
-import reprlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import Any, TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,10 @@ from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Roster, Script, Task, Transport
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.errors import AlignmentError, AssumptionWarning, InputError, UnsupportedError
+from colonnade.diagnostics.over_parties import diagnose, with_cost
+from colonnade.diagnostics.records import Diagnosis
+from colonnade.entrance import check_job, check_kind, check_parties, row_ids, seed_number
+from colonnade.errors import AssumptionWarning, InputError
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
@@ -25,7 +27,7 @@ from colonnade.run import Run, current_versions
 from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
+from colonnade.tasks import AnyModel, AnyTask, KMeansModel, LinearModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -65,7 +67,7 @@ class Federation:
         if isinstance(parties, Party):
             raise InputError("A federation needs a list of parties. Pass [party].")
         parties = list(parties)
-        _check_parties(parties)
+        check_parties(parties)
         sessions = {party.name: party_session(party.table, party.policy) for party in parties}
         self.ledger = Ledger()
         self._conductor = Conductor(transport(sessions), codec(), self.ledger, on_round)
@@ -95,9 +97,9 @@ class Federation:
         >>> federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5)).ledger.units
         41
         """
-        _check_kind("sampler", sampler, AnySampler)
-        self._check(task)
-        seed = _seed(seed)
+        check_kind("sampler", sampler, AnySampler)
+        check_job(task, self.roster)
+        seed = seed_number(seed)
         return self._run(task, sampler, None, seed, jobs.draw(task, sampler, self.roster, seed))
 
     def fit(
@@ -144,10 +146,10 @@ class Federation:
                 "fit needs a sampler or a coreset, and not both. "
                 "Pass for instance sampler=ImportanceSampling(size=2000), or coreset=run.coreset."
             )
-        _check_kind("solver", solver, AnySolver)
-        self._check(task, sampler=sampler, coreset=coreset)
+        check_kind("solver", solver, AnySolver)
+        check_job(task, self.roster, sampler=sampler, coreset=coreset)
         solver.check(task)
-        seed = _seed(seed)
+        seed = seed_number(seed)
         return self._run(task, sampler, solver, seed, jobs.learn(task, source, solver, self.roster, seed))
 
     def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None) -> Floats | Rows:
@@ -177,7 +179,7 @@ class Federation:
         self._check_model(model)
         if rows is None:
             return self._conductor.play(jobs.predict(model, None, self.roster))
-        wanted = _row_ids(rows, self.roster.n_rows)
+        wanted = row_ids(rows, self.roster.n_rows)
         order = np.argsort(wanted, kind="stable")
         ascending = self._conductor.play(jobs.predict(model, wanted[order], self.roster))
         return ascending[np.argsort(order, kind="stable")]
@@ -214,10 +216,67 @@ class Federation:
         if isinstance(model, LinearModel) and self.roster.label_party is None:
             raise InputError("Evaluating a regression needs a label, and no party holds one. Name it at one party.")
         size = None if rows is None else sample_size(rows)
-        return self._conductor.play(jobs.evaluate(model, size, self.roster, _seed(seed)))
+        return self._conductor.play(jobs.evaluate(model, size, self.roster, seed_number(seed)))
+
+    def diagnose(
+        self,
+        task: AnyTask,
+        *,
+        sampler: AnySampler | None = None,
+        coreset: Coreset | None = None,
+        model: KMeansModel | None = None,
+        rows: int | None = None,
+        pairs: int = 2000,
+        seed: int = 0,
+    ) -> Diagnosis:
+        """Measure what the theory assumes of the data, and how good a coreset is, from rows the parties show in part.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            Whose assumptions.
+        sampler, coreset : optional
+            The coreset to measure, or how to draw it; neither for the assumptions alone.
+        model : KMeansModel, optional
+            For k-means: centres near these are tried too.
+        rows : int, optional
+            How many rows to look at; if left out, 2,000, or ten for each column if that is more.
+        pairs : int
+            For k-means: how many pairs of rows to compare, at most one a row.
+        seed : int
+            Decides all draws. A sampler draws the rows that `fit` with this seed would.
+
+        Returns
+        -------
+        Diagnosis
+            Numbers; printed, plain words. What it cost and what was shown is in it.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.random.default_rng(0).normal(size=(3000, 6))
+        >>> federation = cn.Federation(cn.split_columns(X, None, [4, 2]))
+        >>> found = federation.diagnose(cn.KMeans(n_clusters=3), pairs=500)
+        >>> found.tau.party, found.tau.value > 2, found.sensitivity.total, found.reveals
+        ('party1', True, 16.0, ('scores', 'totals', 'row ids', 'predictions'))
+        """
+        if sampler is not None and coreset is not None:
+            raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
+        check_job(task, self.roster, sampler=sampler, coreset=coreset)
+        check_kind("k-means model", model, KMeansModel | None)
+        if model is not None:
+            self._check_model(model)
+        size = None if rows is None else sample_size(rows)
+        pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
+        position, source = len(self.ledger), coreset if sampler is None else sampler
+        script = diagnose(task, self.roster, source, model, size, pairs, seed_number(seed))
+        found = with_cost(self._conductor.play(script), self.ledger.since(position))
+        for concern in found.concerns:
+            warnings.warn(concern, AssumptionWarning, stacklevel=2)
+        return found
 
     def _check_model(self, model: AnyModel) -> None:
-        _check_kind("model", model, AnyModel)
+        check_kind("model", model, AnyModel)
         jobs.check_columns(model, self.roster)
 
     def _run(
@@ -234,66 +293,6 @@ class Federation:
         ledger = self.ledger.since(position)
         return Run(task, sampler, solver, seed, self.roster, coreset, model, ledger, seconds, current_versions())
 
-    def _check(
-        self,
-        task: Task[object],
-        *,
-        sampler: object = None,
-        coreset: object = None,
-    ) -> None:
-        _check_kind("task", task, AnyTask)
-        _check_kind("sampler", sampler, AnySampler | None)
-        _check_kind("coreset", coreset, Coreset | None)
-        task.check(self.roster)
-        if isinstance(coreset, Coreset) and coreset.n_rows != self.roster.n_rows:
-            raise AlignmentError(
-                f"The coreset was made of {coreset.n_rows} rows; these parties hold {self.roster.n_rows}. "
-                "Use it with the parties it came from."
-            )
-        if isinstance(coreset, Coreset):
-            _warn_of_other_task(task, coreset)
-
     def __repr__(self) -> str:
         roster = self.roster
         return f"Federation({', '.join(roster.names)}; {roster.n_rows} rows, {len(roster.feature_names)} features)"
-
-
-def _seed(seed: int) -> int:
-    return whole_number("seed", seed, least=0, example="Pass for instance seed=0.")
-
-
-def _row_ids(rows: npt.ArrayLike, n_rows: int) -> Rows:
-    wanted = np.asarray(rows)
-    if wanted.ndim != 1 or not wanted.size or wanted.dtype.kind not in "iu":
-        raise InputError(f"rows must be a list of row numbers, got {reprlib.repr(rows)}. Pass for instance [0, 5, 7].")
-    if unknown := [int(row) for row in wanted if not 0 <= row < n_rows]:
-        raise InputError(f"There is no row {unknown[0]}: rows are numbered 0 to {n_rows - 1}. Leave it out.")
-    return wanted.astype(np.int64)
-
-
-def _check_parties(parties: list[Party]) -> None:
-    if not parties:
-        raise InputError("A federation needs at least one party. Pass a list of Party.")
-    for party in parties:
-        _check_kind("party", party, Party)
-    names = [party.name for party in parties]
-    if duplicates := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"Two parties are called {duplicates[0]!r}. Give each its own name.")
-
-
-def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:
-    needed = type(task.score_rule()).__name__
-    if coreset.rule not in (None, needed):
-        warnings.warn(
-            f"The coreset was drawn by {coreset.rule}; {type(task).__name__} needs {needed}, and on this coreset "
-            "there is no guarantee for it. Draw a coreset for this task.",
-            AssumptionWarning,
-            stacklevel=4,
-        )
-
-
-def _check_kind(role: str, value: object, kinds: Any) -> None:
-    if not isinstance(value, kinds):
-        choices = " | ".join(kind.__name__ for kind in get_args(kinds) or (kinds,) if kind is not type(None))
-        # Shortened: the value may be somebody's table.
-        raise UnsupportedError(f"{reprlib.repr(value)} is not a {role}. Pass one of: {choices}.")

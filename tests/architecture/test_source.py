@@ -48,7 +48,11 @@ def test_one_word_for_one_thing(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [p for p in SOURCES if p.parent.name in {"kernels", "protocol", "sampling", "solvers", "tasks"}],
+    [
+        p
+        for p in SOURCES
+        if p.parent.name in {"diagnostics", "evaluation", "kernels", "protocol", "sampling", "solvers", "tasks"}
+    ],
     ids=relative,
 )
 def test_scripts_and_kernels_read_no_clock_and_open_nothing(path: Path) -> None:

@@ -3,6 +3,9 @@
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
+from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
+from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.messages import Message, sendable_floats, sendable_rows
@@ -70,5 +73,13 @@ MESSAGES |= {
     Progress: st.builds(Progress, st.floats(), st.floats()),
     AskCoefficients: st.builds(AskCoefficients),
     Coefficients: st.builds(Coefficients, floats, st.floats()),
+}
+MESSAGES |= {
+    AskWhitenedRows: st.builds(AskWhitenedRows, st.booleans()),
+    WhitenedRows: st.builds(WhitenedRows, matrices, st.none() | floats),
+    AskPairDistances: st.builds(AskPairDistances, counts, seeds),
+    PairDistances: st.builds(PairDistances, floats),
+    AskRowDistances: st.builds(AskRowDistances, rows),
+    RowDistances: st.builds(RowDistances, matrices),
 }
 any_message = st.one_of(*MESSAGES.values())
