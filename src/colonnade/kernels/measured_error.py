@@ -1,4 +1,4 @@
-"""How far a coreset's costs are from those of all rows: ε of Definitions 2.2 and 2.3, for given models or the worst."""
+"""How far a coreset's costs are from those of all rows: ε of Definitions 2.3 and 2.4, for given models or the worst."""
 
 from dataclasses import dataclass
 
