@@ -1,4 +1,4 @@
-"""Data on which no small coreset works: the reductions behind the paper's lower bounds (proofs of Theorems 4.1 and 5.1).
+"""Data on which no small coreset works: the reductions in the proofs of the lower bounds, Theorems 4.1 and 5.1.
 
 Two parties hold a bit for each row. One row decides the cost of some model, and to each party it looks like any other
 row. Whoever finds it has solved EQUALITY or DISJOINTNESS, which takes about n bits.
@@ -11,7 +11,7 @@ from colonnade.errors import InputError
 
 
 def equality_instance(n_rows: int, n_different: int, rng: np.random.Generator) -> list[Party]:
-    """Make Alice's bits the feature and Bob's the label: the model theta = 1 costs one for each row in which they differ.
+    """Make Alice's bits the feature and Bob's the label: the model theta = 1 costs one for each row where they differ.
 
     Parameters
     ----------
