@@ -16,17 +16,58 @@ REMEDY = (
     "Draw more rows; or mix in even draws, ImportanceSampling(size, uniform_share=0.1), so that no row weighs too much;"
     " or let one party hold {columns}. Then measure epsilon again: what is not promised may still hold."
 )
+CENTRE = (
+    "First let each party centre its columns: next to an intercept a column far from zero looks like the constant, and "
+    "centred it gives the same model. "
+)
 # A tau that grows by more than this power of the number of pairs has not settled: over all n²/2 pairs of a few thousand
 # rows it would be ten times the value or more.
 GROWS = 0.25
 
 
-def regression_concern(gamma: "Gamma", total: float, size: int) -> str | None:
+def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *, fit_intercept: bool) -> str | None:
     """Say why Theorem 4.2 promises nothing at this size, or None.
 
     Parameters
     ----------
     gamma : Gamma
+        Measured.
+    sensitivity : Sensitivity
+        Measured.
+    size : int
+        The coreset's, or the number of rows.
+    fit_intercept : bool
+        Whether columns far from zero can be part of the trouble.
+
+    Returns
+    -------
+    str or None
+        What is wrong and what to do.
+    """
+    remedy = CENTRE * fit_intercept + REMEDY.format(columns="the columns that overlap")
+    if gamma.label_dependent:
+        return (
+            "The columns of all parties together predict the label exactly in the rows looked at. The least cost is "
+            "then zero, or decided by a few rows that no party can tell from the others, and a coreset may miss these: "
+            f"its cost can be off by any factor. If the label is meant to be exact, no matter; else: {remedy}"
+        )
+    needed = math.inf if gamma.effective == 0 else sensitivity.total / gamma.effective**2
+    if needed <= size:
+        return None
+    return (
+        f"The parties' columns overlap: gamma is {gamma.effective:.2g}. The scores then bound a row's influence only "
+        f"up to 1/gamma² = {1 / gamma.effective**2:,.0f}, and the theorem promises nothing below G/gamma² = "
+        f"{needed:,.0f} rows; there are {size:,}. What counts in the end is zeta, {sensitivity.zeta:.3g} in the rows "
+        f"looked at. {remedy}"
+    )
+
+
+def clustering_concern(tau: "Tau", total: float, size: int) -> str | None:
+    """Say why Theorem 5.2 promises nothing at this size, or None.
+
+    Parameters
+    ----------
+    tau : Tau
         Measured.
     total : float
         G.
@@ -38,25 +79,6 @@ def regression_concern(gamma: "Gamma", total: float, size: int) -> str | None:
     str or None
         What is wrong and what to do.
     """
-    remedy = REMEDY.format(columns="the columns that overlap")
-    if gamma.label_dependent:
-        return (
-            "The columns of all parties together predict the label exactly in the rows looked at. The least cost is "
-            "then zero, or decided by a few rows that no party can tell from the others, and a coreset may miss these: "
-            f"its cost can be off by any factor. If the label is meant to be exact, no matter; else: {remedy}"
-        )
-    needed = math.inf if gamma.effective == 0 else total / gamma.effective**2
-    if needed <= size:
-        return None
-    return (
-        f"The parties' columns overlap: gamma is {gamma.effective:.2g}. The scores then bound a row's influence only "
-        f"up to 1/gamma² = {1 / gamma.effective**2:,.0f}, and the theorem promises nothing below G/gamma² = "
-        f"{needed:,.0f} rows; there are {size:,}. {remedy}"
-    )
-
-
-def clustering_concern(tau: "Tau", total: float, size: int) -> str | None:
-    """Say why Theorem 5.2 promises nothing at this size, or None; the parameters are those of `regression_concern`."""
     if tau.value * total <= size:
         return None
     remedy = REMEDY.format(columns="the columns that tell the rows apart")
@@ -151,7 +173,7 @@ def _epsilon_words(epsilon: "Epsilon") -> str:
     if epsilon.near_mean is not None and epsilon.near_max is not None:
         text += f" Models near the best {epsilon.near_mean:.1%} on average, {epsilon.near_max:.1%} at most."
     if epsilon.floor is not None:
-        text += f" A perfect coreset would seem {epsilon.floor:.1%} off, for the rows it is compared with are a sample."
+        text += f" A perfect coreset would seem {epsilon.floor:.1%} off, for it is compared with a sample."
     return text
 
 

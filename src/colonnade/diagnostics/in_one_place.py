@@ -117,8 +117,8 @@ def _regression(
         core = gram(joined.take(coreset.rows), coreset.weights)
         epsilon = view.epsilon(core, len(coreset), rng, None)
         robustness = _regression_robustness(view, core, joined, coreset, within, rng)
-    n_rows = len(scores)
-    concern = regression_concern(gamma, sensitivity.total, n_rows if coreset is None else len(coreset))
+    size = len(scores) if coreset is None else len(coreset)
+    concern = regression_concern(gamma, sensitivity, size, fit_intercept=task.fit_intercept)
     return Diagnosis(
         *_facts(task, tables),
         sensitivity,

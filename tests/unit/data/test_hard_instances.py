@@ -29,7 +29,7 @@ def quietly(call: Any, *arguments: Any, **options: Any) -> cn.Diagnosis:
 def test_the_instances_are_what_the_proofs_have() -> None:
     rng = np.random.default_rng(0)
     a, b = bits(equality_instance(N, 3, rng)).T
-    assert (a != b).sum() == 3
+    assert np.not_equal(a, b).sum() == 3
     a, b = bits(disjointness_instance(N, 2, rng)).T
     assert (a & b).sum() == 2
     assert not bits(disjointness_instance(N, 0, rng)).all(axis=1).any()
@@ -42,7 +42,8 @@ def test_no_small_coreset_of_equality_is_within_a_half(sampler: Any) -> None:
     """It misses the row (epsilon 1 at theta = 1), or holds it with a weight of about n / m (epsilon n / m - 1)."""
     parties = equality_instance(N, 1, np.random.default_rng(1))
     federation = cn.Federation(parties)
-    different = np.not_equal(*bits(parties).T)
+    a, b = bits(parties).T
+    different = np.asarray(np.not_equal(a, b))
     for seed in range(30):
         coreset = federation.coreset(EQUALITY, sampler, seed=seed).coreset
         assert abs(float(coreset.weights @ different[coreset.rows]) - 1) > 0.5

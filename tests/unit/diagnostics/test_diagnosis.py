@@ -182,6 +182,20 @@ def test_columns_that_overlap_raise_a_warning_that_names_the_remedy() -> None:
     assert found.concerns[0] in str(found)
 
 
+def test_columns_far_from_zero_look_like_the_constant_until_they_are_centred() -> None:
+    X, y = regression_data(overlap=0.0)
+    X[:, :2] += 1000.0
+    found = [
+        quietly(cn.diagnose, cn.split_columns(values, y, [3, 2, 1]), cn.Regression()).gamma
+        for values in (X, X - X.mean(axis=0))
+    ]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].effective < 0.01 < 0.2 < found[1].effective
+    with pytest.warns(cn.AssumptionWarning, match="First let each party centre its columns"):
+        cn.diagnose(cn.split_columns(X, y, [3, 2, 1]), cn.Regression())
+
+
 def test_a_column_that_two_parties_share_is_no_concern() -> None:
     X, y = regression_data()
     X[:, 3] = 2 * X[:, 0]
