@@ -258,7 +258,7 @@ class Federation:
         >>> federation = cn.Federation(cn.split_columns(X, None, [4, 2]))
         >>> found = federation.diagnose(cn.KMeans(n_clusters=3), pairs=500)
         >>> found.tau.party, found.tau.value > 2, found.sensitivity.total, found.reveals
-        ('party1', True, 16.0, ('scores', 'totals', 'row ids', 'predictions'))
+        ('party1', True, 16.0, ('totals', 'row ids', 'scores', 'predictions'))
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")

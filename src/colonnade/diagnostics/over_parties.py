@@ -150,11 +150,11 @@ def _diagnose_clustering(
     rng: np.random.Generator,
     seed: int,
 ) -> Script[Diagnosis]:
+    reference, scores = yield from _reference(task, roster, size, rng)
     tau = None
     if n_pairs >= 2:
         distances = yield from pair_distances(roster, n_pairs, rng)
         tau = tau_of(distances, [card.name for card in roster.cards if card.n_features])
-    reference, scores = yield from _reference(task, roster, size, rng)
     pool = rng.permutation(np.unique(reference.rows))[: pool_size(task.n_clusters)]
     if len(pool) < task.n_clusters:
         raise InputError(

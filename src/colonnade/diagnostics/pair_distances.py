@@ -14,7 +14,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.separation import draw_pairs, squared_distances
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol import checks
-from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 # With many more pairs than rows, their distances would fix the rows up to a rotation: a party tells no more than this.
 PAIRS_A_ROW = 1
@@ -80,4 +80,4 @@ def _answer(state: PartyState, request: AskPairDistances, data: PartyData) -> tu
     return state, PairDistances(sendable_floats(distances_of_pairs(data.table, request.count, request.seed)))
 
 
-HANDLERS = (Handler(AskPairDistances, _answer, after=None, then=GREETED),)
+HANDLERS = (Handler(AskPairDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),)

@@ -43,7 +43,7 @@ def test_no_small_coreset_of_equality_is_within_a_half(sampler: Any) -> None:
     parties = equality_instance(N, 1, np.random.default_rng(1))
     federation = cn.Federation(parties)
     a, b = bits(parties).T
-    different = np.asarray(np.not_equal(a, b))
+    different = np.not_equal(a, b)
     for seed in range(30):
         coreset = federation.coreset(EQUALITY, sampler, seed=seed).coreset
         assert abs(float(coreset.weights @ different[coreset.rows]) - 1) > 0.5
@@ -54,7 +54,7 @@ def test_no_small_coreset_of_disjointness_is_within_a_half(sampler: Any) -> None
     """Likewise at the centres (0,0), (0,1), (1,0), which cost one."""
     parties = disjointness_instance(N, 1, np.random.default_rng(2))
     federation = cn.Federation(parties)
-    common = bits(parties).all(axis=1)
+    common = bits(parties).min(axis=1).astype(float)
     for seed in range(30):
         coreset = federation.coreset(DISJOINTNESS, sampler, seed=seed).coreset
         assert abs(float(coreset.weights @ common[coreset.rows]) - 1) > 0.5

@@ -104,13 +104,18 @@ def session(n_rows: int = 9) -> PartySession:
     ],
 )
 def test_a_party_refuses_what_no_honest_server_asks(request_: Any, why: str) -> None:
-    reply = session().answer(request_)
+    party = session()
+    if isinstance(request_, AskPairDistances):
+        party.answer(UseRows(sendable_rows([0])))
+    reply = party.answer(request_)
     assert isinstance(reply, Refused)
     assert why in reply.reason
 
 
 def test_a_party_refuses_pairs_of_one_row_and_centres_that_do_not_exist() -> None:
-    alone = session(1).answer(AskPairDistances(1, 5))
+    single = session(1)
+    single.answer(UseRows(sendable_rows([0])))
+    alone = single.answer(AskPairDistances(1, 5))
     assert isinstance(alone, Refused)
     assert "pairs need two rows" in alone.reason
     party = session()
