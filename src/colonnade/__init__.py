@@ -13,6 +13,9 @@ from typing import Any
 from colonnade.api import Federation
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
+from colonnade.diagnostics.pilot import Pilot
+from colonnade.diagnostics.records import Diagnosis
+from colonnade.diagnostics.sizes import TheorySize, theory_size
 from colonnade.errors import (
     AlignmentError,
     AssumptionWarning,
@@ -33,6 +36,7 @@ from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.ledger import Ledger
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import HoldOut, SplitBy
+from colonnade.rehearsal import diagnose, pilot
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, DistDim, Saga
@@ -49,6 +53,7 @@ __all__ = [
     "ColonnadeRegressor",
     "ConvergenceWarning",
     "Coreset",
+    "Diagnosis",
     "DisclosureWarning",
     "DistDim",
     "Federation",
@@ -62,6 +67,7 @@ __all__ = [
     "LocalProtocolError",
     "Party",
     "PartyUnreachableError",
+    "Pilot",
     "Policy",
     "PolicyRefusedError",
     "ProtocolError",
@@ -71,11 +77,15 @@ __all__ = [
     "Run",
     "Saga",
     "SplitBy",
+    "TheorySize",
     "TransportError",
     "UniformSampling",
     "UnsupportedError",
     "WireVersionError",
+    "diagnose",
+    "pilot",
     "split_columns",
+    "theory_size",
 ]
 
 

@@ -1,5 +1,6 @@
 """The public face: the federation. Validates once, then assembles the layers below."""
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import TypeVar
@@ -12,9 +13,13 @@ from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Roster, Script, Task, Transport
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
+from colonnade.diagnostics.over_parties import diagnose, with_cost
+from colonnade.diagnostics.records import Diagnosis
+from colonnade.errors import AssumptionWarning, InputError
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
+from colonnade.options import whole_number
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
 from colonnade.protocol.session import Delivery, PartySession
@@ -23,7 +28,7 @@ from colonnade.run import Run, current_versions
 from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyModel, jobs
+from colonnade.tasks import AnyModel, AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -245,6 +250,63 @@ class Federation:
         size = None if rows is None else sample_size(rows)
         door.check_kind("split", split, AnySplit | None)
         return self._conductor.play(jobs.evaluate(model, size, split, self.roster, door.seed_number(seed)))
+
+    def diagnose(
+        self,
+        task: AnyTask,
+        *,
+        sampler: AnySampler | None = None,
+        coreset: Coreset | None = None,
+        model: KMeansModel | None = None,
+        rows: int | None = None,
+        pairs: int = 2000,
+        seed: int = 0,
+    ) -> Diagnosis:
+        """Measure what the theory assumes of the data, and how good a coreset is, from rows the parties show in part.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            Whose assumptions.
+        sampler, coreset : optional
+            The coreset to measure, or how to draw it; neither for the assumptions alone.
+        model : KMeansModel, optional
+            For k-means: centres near these are tried too.
+        rows : int, optional
+            How many rows to look at; if left out, 2,000, or ten for each column if that is more.
+        pairs : int
+            For k-means: how many pairs of rows to compare, at most one a row.
+        seed : int
+            Decides all draws. A sampler draws the rows that `fit` with this seed would.
+
+        Returns
+        -------
+        Diagnosis
+            Numbers; printed, plain words. What it cost and what was shown is in it.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.random.default_rng(0).normal(size=(3000, 6))
+        >>> federation = cn.Federation(cn.split_columns(X, None, [4, 2]))
+        >>> found = federation.diagnose(cn.KMeans(n_clusters=3), pairs=500)
+        >>> found.tau.party, found.tau.value > 2, found.sensitivity.total, found.reveals
+        ('party1', True, 16.0, ('totals', 'row ids', 'scores', 'predictions'))
+        """
+        if sampler is not None and coreset is not None:
+            raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
+        door.check_job(task, self.roster, sampler=sampler, coreset=coreset)
+        door.check_kind("k-means model", model, KMeansModel | None)
+        if model is not None:
+            door.check_model(model, self.roster)
+        size = None if rows is None else sample_size(rows)
+        pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
+        position, source = len(self.ledger), coreset if sampler is None else sampler
+        script = diagnose(task, self.roster, source, model, size, pairs, door.seed_number(seed))
+        found = with_cost(self._conductor.play(script), self.ledger.since(position))
+        for concern in found.concerns:
+            warnings.warn(concern, AssumptionWarning, stacklevel=2)
+        return found
 
     def _run(
         self,

@@ -1,6 +1,6 @@
 """The closed list of phases: what may travel, and what a party can answer."""
 
-from colonnade import evaluation, sampling, solvers
+from colonnade import diagnostics, evaluation, sampling, solvers
 from colonnade.contracts import Table
 from colonnade.messages import Message
 from colonnade.protocol import framing, hello
@@ -9,7 +9,14 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 
-HANDLERS = (*hello.HANDLERS, *framing.HANDLERS, *sampling.HANDLERS, *solvers.HANDLERS, *evaluation.HANDLERS)
+HANDLERS = (
+    *hello.HANDLERS,
+    *framing.HANDLERS,
+    *sampling.HANDLERS,
+    *solvers.HANDLERS,
+    *evaluation.HANDLERS,
+    *diagnostics.HANDLERS,
+)
 
 
 def kinds() -> frozenset[type[Message]]:

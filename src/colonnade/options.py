@@ -51,6 +51,22 @@ def non_negative_number(name: str, value: Any, *, example: str) -> float:
     return number
 
 
+def positive_number(name: str, value: Any, *, example: str) -> float:
+    """Require a number above zero; the parameters are those of `whole_number`."""
+    number = non_negative_number(name, value, example=example)
+    if number == 0:
+        raise InputError(f"{name} must be above 0, got {value!r}. {example}")
+    return number
+
+
+def share(name: str, value: Any, *, example: str) -> float:
+    """Require a number from 0 to 1; the parameters are those of `whole_number`."""
+    number = non_negative_number(name, value, example=example)
+    if number > 1:
+        raise InputError(f"{name} must be a number from 0 to 1, got {value!r}. {example}")
+    return number
+
+
 def flag(name: str, value: Any) -> bool:
     """Require True or False."""
     if not isinstance(value, bool | np.bool_):

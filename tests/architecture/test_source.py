@@ -14,6 +14,8 @@ SOURCES = sorted((PROJECT / "src").rglob("*.py"))
 FORBIDDEN_MODULES = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager"}
+# The public face is two thirds docstrings and examples.
+LONGER = {"api.py": 360}
 WORDS = {"client", "guest", "worker", "host"}  # the design's word is party
 
 
@@ -36,7 +38,7 @@ def test_nothing_from_outside_can_become_code(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_files_stay_short_and_well_named(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 300
+    assert len(path.read_text().splitlines()) <= LONGER.get(path.name, 300)
     assert path.stem not in FORBIDDEN_NAMES
 
 
@@ -48,7 +50,11 @@ def test_one_word_for_one_thing(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [p for p in SOURCES if p.parent.name in {"kernels", "protocol", "sampling", "solvers", "tasks"}],
+    [
+        p
+        for p in SOURCES
+        if p.parent.name in {"diagnostics", "evaluation", "kernels", "protocol", "sampling", "solvers", "tasks"}
+    ],
     ids=relative,
 )
 def test_scripts_and_kernels_read_no_clock_and_open_nothing(path: Path) -> None:

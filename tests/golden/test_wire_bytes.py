@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from colonnade.catalogue import codec, kinds
+from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
+from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
+from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
@@ -85,6 +88,13 @@ EXAMPLES: dict[str, Message] = {
     "progress": Progress(0.25, 9.0),
     "ask coefficients": AskCoefficients(),
     "coefficients": Coefficients(sendable_floats([1.0, -2.0]), 3.0),
+    "ask whitened rows": AskWhitenedRows(fit_intercept=True),
+    "whitened rows": WhitenedRows(sendable_floats([[0.5, -0.25]]), None),
+    "whitened rows with label": WhitenedRows(sendable_floats(np.empty((1, 0))), sendable_floats([0.125])),
+    "ask pair distances": AskPairDistances(300, seed=5),
+    "pair distances": PairDistances(sendable_floats([0.0, 9.0])),
+    "ask row distances": AskRowDistances(sendable_rows([3, 7])),
+    "row distances": RowDistances(sendable_floats([[4.0, 0.0]])),
 }
 
 

@@ -45,6 +45,27 @@ def test_the_rounds_draw_with_the_law_of_offline_sampling(task: cn.Regression | 
     assert chi_square_p(run.coreset.rows, g / g.sum()) > FALSE_ALARM
 
 
+@pytest.mark.parametrize("uniform_share", [0.3, 1.0])
+def test_even_draws_mix_in_with_their_share(uniform_share: float) -> None:
+    """q = (1 - s) g / G + s / n, weight 1 / (m q). Chi-square at 200,000 draws; false alarm 1e-4 a case."""
+    parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)
+    g = summed_scores(parties, cn.Regression())
+    law = (1 - uniform_share) * g / g.sum() + uniform_share / 300
+    sampler = cn.ImportanceSampling(size=200_000, uniform_share=uniform_share)
+    coreset = cn.Federation(parties).coreset(cn.Regression(), sampler, seed=21).coreset
+    assert chi_square_p(coreset.rows, law) > FALSE_ALARM
+    np.testing.assert_allclose(coreset.weights, 1 / (200_000 * law[coreset.rows]), rtol=1e-12)
+
+
+def test_the_number_of_even_draws_is_binomial_from_run_to_run() -> None:
+    """4,000 runs of 25 rows with s = 0.4: the pooled law, chi-square; false alarm 1e-4."""
+    parties, _, _ = heavy_tailed(100, (2, 2), seed=2)
+    g = summed_scores(parties, cn.Regression())
+    federation, sampler = cn.Federation(parties), cn.ImportanceSampling(size=25, uniform_share=0.4)
+    rows = [federation.coreset(cn.Regression(), sampler, seed=seed).coreset.rows for seed in range(4_000)]
+    assert chi_square_p(np.concatenate(rows), 0.6 * g / g.sum() + 0.4 / 100) > FALSE_ALARM
+
+
 def test_the_rounds_and_offline_sampling_are_one_law() -> None:
     """Two samples of one law: chi-square of homogeneity against offline draws; false alarm 1e-4."""
     parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)
@@ -84,7 +105,10 @@ def test_with_one_party_it_is_classical_importance_sampling() -> None:
     np.testing.assert_allclose(coreset.weights, g.sum() / (100_000 * g[coreset.rows]), rtol=1e-8)
 
 
-@pytest.mark.parametrize("sampler", [cn.ImportanceSampling(size=40), cn.UniformSampling(size=40)], ids=str)
+MIXED = cn.ImportanceSampling(size=40, uniform_share=0.3)
+
+
+@pytest.mark.parametrize("sampler", [cn.ImportanceSampling(size=40), MIXED, cn.UniformSampling(size=40)], ids=str)
 def test_the_weighted_cost_of_a_fixed_model_is_unbiased(sampler: cn.ImportanceSampling | cn.UniformSampling) -> None:
     """Mean over 3,000 coresets within 3.9 standard errors of the cost on all rows; false alarm 1e-4."""
     parties, X, y = heavy_tailed(500, (3, 3), seed=9)

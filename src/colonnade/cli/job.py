@@ -58,9 +58,9 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     split: AnySplit | None = None
     seed: int = 0
 
-    def federation(self, folder: Path, on_round: RoundListener) -> Federation:
-        """Read the parties' files and let them meet."""
-        parties = [
+    def parties(self, folder: Path) -> list[Party]:
+        """Read the parties' files."""
+        return [
             Party(
                 entry.name,
                 folder / entry.file,
@@ -72,7 +72,10 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
             )
             for entry in self.party
         ]
-        return Federation(parties, on_round=on_round)
+
+    def federation(self, folder: Path, on_round: RoundListener) -> Federation:
+        """Read the parties' files and let them meet."""
+        return Federation(self.parties(folder), on_round=on_round)
 
 
 def read_job(path: Path, seed: int | None) -> Job:

@@ -54,6 +54,18 @@ def nearest_center_distances(
     squared_distances : ndarray of float64, shape (size,)
         To that centre.
     """
+    distances = yield from center_distances(roster, size, centers, scale)
+    return distances.argmin(axis=1), distances.min(axis=1)
+
+
+def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats | None = None) -> Script[Floats]:
+    """Sum the parties' parts of the selected rows' distances; the parameters are those of `nearest_center_distances`.
+
+    Returns
+    -------
+    ndarray of float64, shape (size, k)
+        Squared distances to every centre.
+    """
     inbox = yield {
         party: AskPartialDistances(
             sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part])
@@ -64,8 +76,8 @@ def nearest_center_distances(
     for party, reply in replies.items():
         checks.shape(party, reply, reply.values, (size, len(centers)))
         checks.non_negative(party, reply, reply.values)
-    distances = np.sum([reply.values for reply in replies.values()], axis=0)
-    return distances.argmin(axis=1), distances.min(axis=1)
+    distances: Floats = np.sum([reply.values for reply in replies.values()], axis=0)
+    return distances
 
 
 def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:

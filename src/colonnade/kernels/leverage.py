@@ -72,12 +72,20 @@ def leverage(blocks: Blocks, *, constant: bool = False, weights: Floats | None =
         Shape (n,): ||u_i||^2, each in [0, 1] and summing to the rank of X, up to rounding. The rank is counted
         with columns scaled to unit norm, and singular values below about 1e-11 of the largest as zero.
     """
+    W = basis(blocks, constant=constant, weights=weights)
+    return np.concatenate([_column_norms(W.T @ piece) for piece in _pieces(blocks(), constant, weights)])
 
-    def pieces() -> Iterator[Floats]:
-        return _pieces(blocks(), constant, weights)
 
-    W = _orthonormalising(pieces)
-    return np.concatenate([_column_norms(W.T @ piece) for piece in pieces()])
+def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
+    """Find what turns rows into coordinates of an orthonormal basis of the columns; the parameters are `leverage`'s.
+
+    Returns
+    -------
+    Floats
+        W, shape (d + constant, rank): u_i = sqrt(w_i) [x_i, 1] W are the rows of a U with orthonormal columns that
+        spans the columns of X.
+    """
+    return _orthonormalising(lambda: _pieces(blocks(), constant, weights))
 
 
 def _orthonormalising(pieces: Callable[[], Iterator[Floats]]) -> Floats:

@@ -11,8 +11,9 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_by_scores
+from colonnade.kernels.draws import draw_by_scores, draw_evenly
 from colonnade.messages import Message, Reveals, sendable_rows
+from colonnade.options import share
 from colonnade.protocol import checks
 from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
 from colonnade.sampling.rules import AnyRule
@@ -20,6 +21,7 @@ from colonnade.sampling.shared import MAX_SIZE, sample_size, weight_of_all
 from colonnade.sampling.summing import DRAWN, sum_in_the_clear
 
 SCORED = "scored"
+NO_SHARE = 0.0
 
 
 class Total(Message, frozen=True):
@@ -57,13 +59,24 @@ class DrawRows(Message, frozen=True):
     seed: Annotated[int, Reveals.NOTHING]
 
 
-class ImportanceSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="importance", forbid_unknown_fields=True):
+class ImportanceSampling(
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="importance",
+    forbid_unknown_fields=True,
+    repr_omit_defaults=True,
+):
     """Draw rows by how much they matter: each with probability g_i / G, weight G / (m g_i).
 
     Parameters
     ----------
     size : int
         m, how many rows to draw, with replacement: it may exceed the number of rows.
+    uniform_share : float
+        s, the share of draws that fall evenly on all rows instead: the probability is (1 - s) g_i / G + s / n and the
+        weight 1 over m times that. No weight exceeds n / (m s) then, whatever the scores overlook. From 0 to 1; at 1
+        `UniformSampling` does the same without scores.
 
     Examples
     --------
@@ -73,18 +86,25 @@ class ImportanceSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="imp
     >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=100), seed=1)
     >>> len(run.coreset)
     100
+    >>> mixed = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=100, uniform_share=0.5), seed=1)
+    >>> bool(mixed.coreset.weights.max() <= 500 / (100 * 0.5))
+    True
     """
 
     size: int
+    uniform_share: float = NO_SHARE
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
+        checked = share("uniform_share", self.uniform_share, example="Pass for instance uniform_share=0.1.")
+        # Where it is zero, the default itself: what is printed then leaves it out.
+        force_setattr(self, "uniform_share", checked or NO_SHARE)
 
     def sample(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
         """Play Algorithm 1 with the scores summed in the clear."""
-        return importance_sampling(roster, rule, self.size, rng, sum_in_the_clear, row_weights)
+        return importance_sampling(roster, rule, self.size, rng, sum_in_the_clear, row_weights, self.uniform_share)
 
 
 def importance_sampling(
@@ -94,6 +114,7 @@ def importance_sampling(
     rng: np.random.Generator,
     sum_scores: SumMechanism,
     row_weights: Floats | None = None,
+    uniform_share: float = 0.0,
 ) -> Script[Coreset]:
     """Draw a coreset by the parties' scores.
 
@@ -106,32 +127,41 @@ def importance_sampling(
     size : int
         m.
     rng : numpy.random.Generator
-        Draws the quotas and each party's seed.
+        Draws the quotas, each party's seed, and the rows that are drawn evenly.
     sum_scores : SumMechanism
         Round 3.
     row_weights : ndarray of float64, shape (n_rows,), optional
         w, what each row counts, also in its scores; 1 if left out.
+    uniform_share : float
+        s.
 
     Returns
     -------
     Coreset
-        Rows drawn with probability g_i / G and weighted by w_i G / (m g_i).
+        Rows drawn with probability q_i = (1 - s) g_i / G + s w_i / W and weighted by w_i / (m q_i); where all rows
+        count 1, w_i / W is 1 / n.
     """
+    n = roster.n_rows
     inbox = yield {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
     totals = _read_totals(checks.replies(inbox, Total))
     total = float(totals.sum())
 
-    quotas = rng.multinomial(size, totals / total)
+    # The server draws the even rows itself: they need no party, and go out with the others in round 3.
+    n_even = int(rng.binomial(size, uniform_share))
+    quotas = rng.multinomial(size - n_even, totals / total)
     seeds = rng.integers(2**63, size=len(quotas))
     inbox = yield {
         party: DrawRows(int(quota), int(seed)) for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
     }
-    rows = _read_rows(checks.replies(inbox, DrawnRows), quotas, roster.n_rows)
+    drawn = _read_rows(checks.replies(inbox, DrawnRows), quotas, n)
+    rows = sendable_rows(np.sort(np.concatenate([*drawn, draw_evenly(n, n_even, rng, row_weights)])))
 
     scores = yield from sum_scores(roster, rows)
-    weights = total / (size * scores) * (1.0 if row_weights is None else row_weights[rows])
-    n, total_weight = roster.n_rows, weight_of_all(roster, row_weights)
-    return Coreset(rows, weights, n, total_weight, f"ImportanceSampling(size={size})", type(rule).__name__, total)
+    counts = 1.0 if row_weights is None else row_weights[rows]
+    all_weight = weight_of_all(roster, row_weights)
+    weights = total * counts / (size * ((1 - uniform_share) * scores + uniform_share * total * counts / all_weight))
+    drawn_by = ImportanceSampling(size, uniform_share)
+    return Coreset(rows, weights, n, all_weight, str(drawn_by), type(rule).__name__, total)
 
 
 def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
@@ -140,11 +170,11 @@ def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
     return np.array([reply.total for reply in replies.values()])
 
 
-def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> Rows:
+def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> list[Rows]:
     for (party, reply), quota in zip(replies.items(), quotas, strict=True):
         checks.shape(party, reply, reply.rows, (int(quota),))
         checks.row_ids(party, reply, reply.rows, n_rows)
-    return sendable_rows(np.sort(np.concatenate([reply.rows for reply in replies.values()])))
+    return [reply.rows for reply in replies.values()]
 
 
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:

@@ -71,6 +71,12 @@ def test_coreset_stops_before_the_model(job: Callable[..., str]) -> None:
     assert found["units"] == 200 + 2 * 200 * 3 + 2 * 3
 
 
+def test_even_draws_from_a_job_file(job: Callable[..., str]) -> None:
+    found = json.loads(run("coreset", job("size = 200", "size = 200\nuniform_share = 0.25"), "--json").stdout)
+    assert found["sampler"] == {"kind": "importance", "size": 200, "uniform_share": 0.25}
+    assert found["diagnostics"]["largest_weight"] <= 800 / (200 * 0.25)
+
+
 def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
     job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 3')
     job("l2 = 0.0 ", "# l2 = 0.0 ")
@@ -178,6 +184,35 @@ def test_evaluate_and_predict_say_what_is_wrong(job: Callable[..., str], tmp_pat
     assert "it has basket that they lack, and lacks cart that they have" in run("evaluate", changed, saved).stderr
 
 
+def test_diagnose_says_what_was_measured_what_it_means_and_what_to_do(job: Callable[..., str]) -> None:
+    done = run("diagnose", job())
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "gamma = ",
+        "zeta = ",
+        "epsilon of the coreset of 200 rows",
+        "What to do: The parties' columns overlap",
+    ):
+        assert words in done.stdout
+    assert "The server was shown: totals, row ids, scores, features, labels" in done.stdout
+    assert "AssumptionWarning" not in done.stderr, "it is printed with the rest"
+    found = json.loads(run("diagnose", job(), "--json", "--rows", "500", "--seed", "3").stdout)
+    assert found["rows"] == 500
+    assert found["concerns"]
+    exact = json.loads(run("diagnose", job(), "--json", "--exact").stdout)
+    assert (exact["exact"], exact["units"], exact["epsilon"]["size"]) == (True, 0, 200)
+    assert exact["robustness"]["share"] < 0.2
+    assert run("diagnose", job(), "--rows", "3").returncode == 3
+
+
+def test_diagnose_k_means(job: Callable[..., str]) -> None:
+    job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 3')
+    job("l2 = 0.0 ", "# l2 = 0.0 ")
+    done = run("diagnose", job("fit_intercept = true", ""), "--pairs", "200")
+    assert done.returncode == 0, done.stderr
+    assert "tau = " in done.stdout
+
+
 def test_many_centres_are_all_shown(job: Callable[..., str]) -> None:
     job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 30')
     job("l2 = 0.0 ", "# l2 = 0.0 ")
@@ -225,7 +260,7 @@ def test_doctor_and_version() -> None:
     assert json.loads(run("version", "--json").stdout).keys() == {"colonnade", "numpy", "python"}
 
 
-@pytest.mark.parametrize("name", ["demo", "fit", "coreset", "evaluate", "predict", "doctor", "version"])
+@pytest.mark.parametrize("name", ["demo", "fit", "coreset", "evaluate", "predict", "diagnose", "doctor", "version"])
 def test_help_teaches(name: str) -> None:
     done = run(name, "--help")
     assert done.returncode == 0

@@ -3,6 +3,9 @@
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
+from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
+from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
@@ -101,5 +104,11 @@ MESSAGES |= {
     Moments: st.builds(Moments, st.none() | floats, st.none() | floats),
     Deliver: st.builds(Deliver, st.none() | floats, st.none() | rows),
     Received: st.builds(Received),
+    AskWhitenedRows: st.builds(AskWhitenedRows, st.booleans()),
+    WhitenedRows: st.builds(WhitenedRows, matrices, st.none() | floats),
+    AskPairDistances: st.builds(AskPairDistances, counts, seeds),
+    PairDistances: st.builds(PairDistances, floats),
+    AskRowDistances: st.builds(AskRowDistances, rows),
+    RowDistances: st.builds(RowDistances, matrices),
 }
 any_message = st.one_of(*MESSAGES.values())

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import colonnade as cn
 from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, RemoteProtocolError
@@ -119,3 +120,31 @@ def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
 def test_size_must_make_sense(sampler: Any, size: Any) -> None:
     with pytest.raises(InputError, match="size must be"):
         sampler(size)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, np.nan, "much", True])
+def test_a_uniform_share_is_between_0_and_1(share: Any) -> None:
+    with pytest.raises(InputError, match="uniform_share must be a number from 0 to"):
+        ImportanceSampling(10, uniform_share=share)
+
+
+def test_without_even_draws_every_bit_is_as_before_the_option_existed() -> None:
+    """Rows, weights and bytes as recorded before it came."""
+    rng = np.random.default_rng(0)
+    parties = cn.split_columns(rng.standard_t(3, size=(500, 6)), rng.normal(size=500), [2, 2, 2])
+    run = cn.Federation(parties).coreset(cn.Regression(), ImportanceSampling(100, uniform_share=0.0), seed=4)
+    assert run.coreset.rows[:12].tolist() == [3, 4, 5, 18, 22, 34, 58, 59, 63, 63, 83, 89]
+    assert run.coreset.weights[:2] == pytest.approx([5.7111046114263955, 7.413652464505637], rel=1e-12)
+    assert run.ledger.bytes == 5914
+    assert run.coreset.sampler == str(run.sampler) == "ImportanceSampling(size=100)"
+
+
+def test_even_rows_are_the_servers_and_go_out_with_the_others() -> None:
+    rng = np.random.default_rng(0)
+    parties = cn.split_columns(rng.normal(size=(500, 6)), rng.normal(size=500), [2, 2, 2])
+    run = cn.Federation(parties).coreset(cn.Regression(), ImportanceSampling(100, uniform_share=0.3), seed=4)
+    units = {kind: sum(e.units for e in run.ledger if e.kind == kind) for kind in ("DrawnRows", "AskScores", "Scores")}
+    assert 50 < units["DrawnRows"] < 90, "100 less the even ones; five sigma are 23"
+    assert units["AskScores"] == units["Scores"] == 300
+    assert run.coreset.weights.max() <= 500 / (100 * 0.3)
+    assert run.coreset.sampler == "ImportanceSampling(size=100, uniform_share=0.3)"

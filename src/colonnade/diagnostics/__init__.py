@@ -1,0 +1,8 @@
+"""Diagnostics: what the theory assumes of the data, measured; what it promises, computed. The registry is here."""
+
+from colonnade.diagnostics import pair_distances, row_distances, whitened_rows
+from colonnade.diagnostics.records import Diagnosis
+
+HANDLERS = (*whitened_rows.HANDLERS, *pair_distances.HANDLERS, *row_distances.HANDLERS)
+
+__all__ = ["HANDLERS", "Diagnosis"]

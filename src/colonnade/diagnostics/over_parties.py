@@ -1,0 +1,252 @@
+"""A diagnosis over the parties: an estimate from rows they agree to show in part, with its cost on the ledger.
+
+The rows to look at are drawn half by scores and half evenly: by scores, so that heavy rows are among them; evenly, so
+that rows which the scores overlook are too. A coreset is then compared with these rows.
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from colonnade.contracts import Frame, Roster, Script
+from colonnade.coreset import Coreset
+from colonnade.diagnostics.advice import clustering_concern, regression_concern
+from colonnade.diagnostics.findings import (
+    EVEN_SHARE,
+    RegressionView,
+    clustering_epsilon,
+    clustering_zeta,
+    gamma_of,
+    moved_centers,
+    near_sets,
+    pool_size,
+    tau_of,
+)
+from colonnade.diagnostics.pair_distances import pair_distances
+from colonnade.diagnostics.records import Diagnosis, Sensitivity
+from colonnade.diagnostics.row_distances import row_distances
+from colonnade.diagnostics.whitened_rows import whitened_rows
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.evaluation.clustering import center_distances
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.bases import gram, sensitivities, spectrum
+from colonnade.kernels.measured_error import random_sets
+from colonnade.ledger import SERVER, Ledger
+from colonnade.protocol.framing import use_frame
+from colonnade.sampling import AnySampler
+from colonnade.sampling.importance import importance_sampling
+from colonnade.sampling.shared import use_rows
+from colonnade.sampling.summing import sum_in_the_clear
+from colonnade.tasks import KMeans, KMeansModel, Regression, jobs
+
+Source = AnySampler | Coreset | None
+
+
+def diagnose(
+    task: Regression | KMeans,
+    roster: Roster,
+    source: Source,
+    model: KMeansModel | None,
+    rows: int | None,
+    pairs: int,
+    seed: int,
+) -> Script[Diagnosis]:
+    """Measure the assumptions of a task, and a coreset's error, from rows that the parties show in part.
+
+    Regression shows the server rows in bases that only the parties know (features, labels). K-means shows distances of
+    pairs of rows (scores), and of rows to a few rows, or to the centres of a model (predictions).
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        Which assumptions.
+    roster : Roster
+        The parties.
+    source : sampler, Coreset or None
+        The coreset to measure, or how to draw it; None for the assumptions alone.
+    model : KMeansModel or None
+        Where given, centres near its own are tried.
+    rows : int or None
+        How many rows to look at; None for 2,000, or ten for each column if that is more, and no more than there are.
+    pairs : int
+        How many pairs of rows, for k-means; at most one a row.
+    seed : int
+        Draws all of it; a sampler draws what `coreset` with this seed would.
+
+    Returns
+    -------
+    Diagnosis
+        Without its cost, which the ledger knows.
+    """
+    if roster.weight_party is not None:
+        raise UnsupportedError(
+            f"A diagnosis counts every row once, and {roster.weight_party!r} holds row weights. "
+            "Diagnose a federation without weight=."
+        )
+    size = _rows_to_look_at(roster, rows)
+    rng = np.random.default_rng([seed, 2])
+    if isinstance(task, Regression):
+        return (yield from _diagnose_regression(task, roster, source, size, rng, seed))
+    return (yield from _diagnose_clustering(task, roster, source, model, size, min(pairs, roster.n_rows), rng, seed))
+
+
+def with_cost(found: Diagnosis, ledger: Ledger) -> Diagnosis:
+    """Add what a diagnosis cost, and what it showed the server.
+
+    Parameters
+    ----------
+    found : Diagnosis
+        As its script returned it.
+    ledger : Ledger
+        The messages of that script.
+
+    Returns
+    -------
+    Diagnosis
+        With units, bytes and reveals.
+    """
+    return replace(found, units=ledger.units, bytes=ledger.bytes, reveals=shown_to_server(ledger))
+
+
+def shown_to_server(ledger: Ledger) -> tuple[str, ...]:
+    """List what parties showed the server, each kind once, in the order it came."""
+    return tuple(dict.fromkeys(kind for entry in ledger if entry.receiver == SERVER for kind in entry.reveals))
+
+
+def _diagnose_regression(
+    task: Regression, roster: Roster, source: Source, size: int, rng: np.random.Generator, seed: int
+) -> Script[Diagnosis]:
+    reference, scores, _ = yield from _reference(task, roster, size, rng)
+    shown = yield from whitened_rows(roster, size, fit_intercept=task.fit_intercept)
+    half = rng.permutation(size) < size // 2
+    grams = [gram(shown.values[part], 2 * reference.weights[part]) for part in (half, ~half)]
+    view = RegressionView(spectrum((grams[0] + grams[1]) / 2), shown.label)
+    gamma = gamma_of(view, halves=(spectrum(grams[0]), spectrum(grams[1])))
+    influence = sensitivities(shown.values, view.spectrum)
+    sensitivity = Sensitivity(
+        _total(reference),
+        float((influence / scores).max()),
+        1 / gamma.effective**2 if gamma.effective else float("inf"),
+        float(len(view.spectrum.eigenvalues)),
+    )
+    coreset = yield from _select(task, roster, source, seed)
+    epsilon = None
+    if coreset is not None:
+        drawn = yield from whitened_rows(roster, len(coreset), fit_intercept=task.fit_intercept)
+        floor = view.compare(grams[0]).worst()[0]
+        core = gram(drawn.values, coreset.weights)
+        epsilon = view.epsilon(core, len(coreset), rng, floor)
+    n_needed = roster.n_rows if coreset is None else len(coreset)
+    concern = regression_concern(gamma, sensitivity, n_needed, fit_intercept=task.fit_intercept)
+    return Diagnosis(
+        *_facts(task, roster, size),
+        sensitivity,
+        gamma=gamma,
+        epsilon=epsilon,
+        concerns=() if concern is None else (concern,),
+    )
+
+
+def _diagnose_clustering(
+    task: KMeans,
+    roster: Roster,
+    source: Source,
+    model: KMeansModel | None,
+    size: int,
+    n_pairs: int,
+    rng: np.random.Generator,
+    seed: int,
+) -> Script[Diagnosis]:
+    reference, scores, frame = yield from _reference(task, roster, size, rng)
+    tau = None
+    if n_pairs >= 2:
+        distances = yield from pair_distances(roster, n_pairs, rng)
+        tau = tau_of(distances, [card.name for card in roster.cards if card.n_features])
+    pool = rng.permutation(np.unique(reference.rows))[: pool_size(task.n_clusters)]
+    if len(pool) < task.n_clusters:
+        raise InputError(
+            f"{len(pool)} distinct rows were looked at, too few for sets of {task.n_clusters} centres. Look at more."
+        )
+    pool.sort()
+    versions = None if model is None else moved_centers(_in_frame(model.cluster_centers_, frame), rng)
+    at_reference = yield from _pool_distances(roster, size, pool, versions)
+    random = random_sets(len(pool), task.n_clusters, 100, rng)
+    near = None if versions is None else near_sets(task.n_clusters, len(versions), 30, rng) + len(pool)
+    tried = [random] if near is None else [random, near]
+    total = _total(reference)
+    zeta = clustering_zeta(at_reference, reference.weights, scores, tried)
+    sensitivity = Sensitivity(total, zeta, float("inf") if tau is None else 4 * tau.value, None)
+    coreset = yield from _select(task, roster, source, seed)
+    epsilon = None
+    if coreset is not None:
+        at_coreset = yield from _pool_distances(roster, len(coreset), pool, versions)
+        half = rng.permutation(size) < size // 2
+        epsilon = clustering_epsilon(
+            (at_coreset, coreset.weights), (at_reference, reference.weights), random, near, half
+        )
+    concern = None
+    if tau is not None:
+        concern = clustering_concern(tau, total, roster.n_rows if coreset is None else len(coreset))
+    return Diagnosis(
+        *_facts(task, roster, size),
+        sensitivity,
+        tau=tau,
+        epsilon=epsilon,
+        concerns=() if concern is None else (concern,),
+    )
+
+
+def _rows_to_look_at(roster: Roster, rows: int | None) -> int:
+    n_coordinates = len(roster.feature_names) + 2
+    if rows is None:
+        return max(min(2_000, roster.n_rows), 10 * n_coordinates)
+    if rows < 2 * n_coordinates:
+        raise InputError(
+            f"{rows} rows say nothing of {n_coordinates - 2} columns: so few always look dependent. "
+            f"Look at {10 * n_coordinates} rows or more."
+        )
+    return rows
+
+
+def _reference(
+    task: Regression | KMeans, roster: Roster, size: int, rng: np.random.Generator
+) -> Script[tuple[Coreset, Floats, Frame]]:
+    """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
+    frame = yield from use_frame(roster, None, "train", task.scaling)
+    reference = yield from importance_sampling(
+        roster, task.score_rule(), size, rng, sum_in_the_clear, uniform_share=EVEN_SHARE
+    )
+    total, n = _total(reference), roster.n_rows
+    # Backwards from w = G / (m ((1 - s) g + s G / n)).
+    return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), frame
+
+
+def _in_frame(centers: Floats, frame: Frame) -> Floats:
+    return centers if frame.shift is None or frame.scale is None else (centers - frame.shift) / frame.scale
+
+
+def _select(task: Regression | KMeans, roster: Roster, source: Source, seed: int) -> Script[Coreset | None]:
+    """Draw the coreset to measure, or tell the parties its rows."""
+    if source is None:
+        return None
+    if isinstance(source, Coreset):
+        yield from use_frame(roster, None, "train", task.scaling)
+        yield from use_rows(roster, source.rows)
+        return source
+    return (yield from jobs.draw(task, source, None, roster, seed)).coreset
+
+
+def _pool_distances(roster: Roster, size: int, pool: np.ndarray, versions: Floats | None) -> Script[Floats]:
+    """Fetch distances of the selected rows to the pool's rows, and to the moved centres if there are any."""
+    distances = yield from row_distances(roster, size, pool)
+    if versions is None:
+        return distances
+    moved = yield from center_distances(roster, size, versions.reshape(-1, versions.shape[2]))
+    return np.hstack([distances, moved])
+
+
+def _facts(task: Regression | KMeans, roster: Roster, rows: int) -> tuple[str, int, int, int, bool, int]:
+    return type(task).__name__, roster.n_rows, len(roster.feature_names), len(roster.cards), False, rows
+
+
+def _total(reference: Coreset) -> float:
+    return float(reference.total or 0.0)

@@ -1,0 +1,80 @@
+"""Distances of the selected rows to some rows: centres that nobody has to send.
+
+The server names rows to serve as centres, each party tells its part of the distances to them. To more such rows than a
+party has columns, distances fix its rows up to a rotation; so few are asked for, and they make many sets of centres.
+"""
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats, sendable_rows
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+
+
+class RowDistances(Message, frozen=True):
+    """|x_i^(j) - x_l^(j)|^2 for each selected row i and each row l asked for."""
+
+    phase: ClassVar[str] = "diagnosing"
+
+    values: Annotated[Floats, Reveals.PREDICTIONS]
+
+
+class AskRowDistances(Message, frozen=True):
+    """Rows that serve as centres."""
+
+    phase: ClassVar[str] = "diagnosing"
+    reply: ClassVar[type[Message]] = RowDistances
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+
+
+def row_distances(roster: Roster, size: int, centers: Rows) -> Script[Floats]:
+    """Ask how far the selected rows are from some rows. Costs size times len(centers) units a party.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties; each knows which rows are selected.
+    size : int
+        How many rows are selected.
+    centers : ndarray of int64, shape (p,)
+        Row ids, ascending.
+
+    Returns
+    -------
+    ndarray of float64, shape (size, p)
+        Squared distances in all columns.
+    """
+    inbox = yield {party: AskRowDistances(sendable_rows(centers)) for party in roster.names}
+    replies = checks.replies(inbox, RowDistances)
+    for party, reply in replies.items():
+        checks.shape(party, reply, reply.values, (size, len(centers)))
+        checks.non_negative(party, reply, reply.values)
+    distances: Floats = np.sum([reply.values for reply in replies.values()], axis=0)
+    return distances
+
+
+def distances_to(values: Floats, centers: Floats) -> Floats:
+    """Compute squared distances, shape (b, p), of rows (b, d) to centres (p, d): differences first, then squares."""
+    return np.stack([np.square(values - center).sum(axis=1) for center in centers], axis=1)
+
+
+def _answer(state: PartyState, request: AskRowDistances, data: PartyData) -> tuple[PartyState, Message]:
+    checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
+    rows, d = state.selected(), len(data.table.feature_names)
+    if not len(request.rows) or len(rows) * len(request.rows) > MAX_NUMBERS:
+        raise InputError(
+            f"distances of {len(rows):,} rows to {len(request.rows):,} do not fit one message, or are none. "
+            "Ask for fewer rows, and at least one."
+        )
+    values, centers = data.table.take(rows)[:, :d], data.table.take(request.rows)[:, :d]
+    return state, RowDistances(sendable_floats(distances_to(values, centers)))
+
+
+HANDLERS = (Handler(AskRowDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),)

@@ -1,0 +1,62 @@
+"""Sizes that the theorems ask for. Each is O(...) in the paper: the constant C in front is unknown, and a parameter.
+
+Sizes are the formulas' values, not yet whole numbers of rows.
+"""
+
+import math
+
+
+def sampling_size(epsilon: float, delta: float, zeta: float, total: float, dimension: float, constant: float) -> float:
+    """Theorem 3.1: C ε⁻² ζG (dim log(ζG) + log 1/δ), with dim = d² for regression and d k for k-means."""
+    product = zeta * total
+    return constant * product / epsilon**2 * (dimension * math.log(product) + math.log(1 / delta))
+
+
+def regression_size(epsilon: float, delta: float, n_features: int, gamma: float, constant: float) -> float:
+    """Theorem 4.2: C ε⁻² γ⁻² d (d² log(γ⁻² d) + log 1/δ)."""
+    return sampling_size(epsilon, delta, gamma**-2, n_features, n_features**2, constant)
+
+
+def clustering_size(
+    epsilon: float,
+    delta: float,
+    n_features: int,
+    n_clusters: int,
+    n_parties: int,
+    tau: float,
+    alpha: float,
+    constant: float,
+) -> float:
+    """Theorem 5.2: C ε⁻² ατkT (d k log(ατkT) + log 1/δ)."""
+    return sampling_size(epsilon, delta, alpha * tau, n_clusters * n_parties, n_features * n_clusters, constant)
+
+
+def robust_sampling_size(
+    epsilon: float,
+    delta: float,
+    beta: float,
+    total: float,
+    sensitivities: float,
+    n_parties: int,
+    dimension: float,
+    constant: float,
+) -> float:
+    """Theorem G.2: C c²G² / ε² (dim + log 1/δ) with c = 2 Σ_i s_i / (βT), for a (β, ε)-robust coreset."""
+    c = 2 * sensitivities / (beta * n_parties)
+    return constant * (c * total / epsilon) ** 2 * (dimension + math.log(1 / delta))
+
+
+def robust_regression_size(
+    epsilon: float, delta: float, beta: float, n_features: int, n_parties: int, constant: float
+) -> float:
+    """Theorem G.3: C d⁴ / (ε²β²T²) (d² + log 1/δ)."""
+    d = n_features
+    return constant * (d**2 / (epsilon * beta * n_parties)) ** 2 * (d**2 + math.log(1 / delta))
+
+
+def robust_clustering_size(
+    epsilon: float, delta: float, beta: float, n_features: int, n_clusters: int, alpha: float, constant: float
+) -> float:
+    """Theorem G.4: C α²k⁴ / (ε²β²) (d k + log 1/δ)."""
+    k = n_clusters
+    return constant * (alpha * k**2 / (epsilon * beta)) ** 2 * (n_features * k + math.log(1 / delta))
