@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colonnade.data.tables import ArrayTable, read_table
-from colonnade.kernels.arrays import Floats
 from colonnade.protocol.framed_table import FramedTable
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.leverage import LeverageScores
@@ -57,7 +56,7 @@ def test_the_same_table_scores_the_same(rule: Any) -> None:
 # the order of rows, so that scores can be compared one by one.
 
 
-def weighted_table(table: ArrayTable, weights: Floats) -> FramedTable:
+def weighted_table(table: ArrayTable, weights: Any) -> FramedTable:
     return FramedTable(table, weights.astype(np.float64), None, None)
 
 

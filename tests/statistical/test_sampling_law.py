@@ -146,7 +146,7 @@ def weighing(n_rows: int, widths: tuple[int, ...], seed: int) -> tuple[list[cn.P
 @pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=4)], ids=str)
 def test_rows_with_weights_are_drawn_by_weighted_scores(task: cn.Regression | cn.KMeans) -> None:
     """Chi-square over all rows that count at 400,000 draws; false alarm 1e-4 a case."""
-    parties, _, _, weights = weighing(200, (3, 2, 2), seed=1)
+    parties, _, _, _ = weighing(200, (3, 2, 2), seed=1)
     split = cn.HoldOut(0.3, seed=4)
     train = cn.Federation(parties).coreset(task, cn.AllRows(), split=split).coreset
     counted = np.zeros(200)
@@ -175,7 +175,9 @@ def test_uniform_draws_are_by_weight() -> None:
 
 @pytest.mark.parametrize("sampler", [cn.ImportanceSampling(size=60), cn.UniformSampling(size=60)], ids=str)
 @pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=5)], ids=str)
-def test_the_cost_of_rows_with_weights_is_unbiased(task: cn.Regression | cn.KMeans, sampler: cn.UniformSampling) -> None:
+def test_the_cost_of_rows_with_weights_is_unbiased(
+    task: cn.Regression | cn.KMeans, sampler: cn.UniformSampling
+) -> None:
     """Mean over 2,000 coresets within 3.9 standard errors of the weighted cost; false alarm 1e-4 a case."""
     parties, X, y, weights = weighing(400, (3, 3), seed=9)
     if isinstance(task, cn.Regression):

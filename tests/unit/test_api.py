@@ -283,6 +283,8 @@ def test_bad_input_is_one_error_and_nothing_is_lost(ask: Any) -> None:
     with pytest.raises(cn.InputError) as caught:
         ask(shared)
     assert str(caught.value).endswith("."), "it ends with what to do"
-    after, fresh = (f.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20)) for f in (shared, federation()))
+    after, fresh = (
+        f.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20)) for f in (shared, federation())
+    )
     np.testing.assert_array_equal(after.model.coef_, fresh.model.coef_)
     assert after.ledger == fresh.ledger

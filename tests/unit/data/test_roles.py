@@ -32,7 +32,9 @@ def refusal(data: object, **roles: Any) -> str:
     return message
 
 
-@pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"])
+@pytest.mark.parametrize(
+    "convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
 def test_columns_by_name(convert: Any) -> None:
     table = read_table("bank", convert(FRAME), label="y", key="id", weight="count", split="fold")
     assert table.feature_names == ("age",), "neither is a feature"
@@ -89,7 +91,9 @@ def test_arrays_beside_an_array(weight: Any, split: Any) -> None:
     ],
     ids=["whole numbers", "bools", "floats", "words", "categories"],
 )
-@pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"])
+@pytest.mark.parametrize(
+    "convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
 def test_marks_in_a_column(split: Any, convert: Any) -> None:
     table = read_table("bank", convert(FRAME.assign(fold=split)[["age", "fold"]]), split="fold")
     assert table.split_column is not None
@@ -132,14 +136,19 @@ def test_weights_are_a_copy() -> None:
     ],
 )
 def test_bad_weights(weights: Any, says: str) -> None:
-    for message in (refusal(VALUES, weight=weights), refusal(FRAME.assign(count=weights)[["age", "count"]], weight="count")):
+    for message in (
+        refusal(VALUES, weight=weights),
+        refusal(FRAME.assign(count=weights)[["age", "count"]], weight="count"),
+    ):
         assert "row weights" in message
         assert says in message
 
 
 @pytest.mark.parametrize("role", ["weight", "split"])
 def test_roles_of_another_length_or_shape(role: str) -> None:
-    assert f"the {role} has 3 values for 4 rows of data. Pass one {role} per row" in refusal(VALUES, **{role: [1, 0, 1]})
+    assert f"the {role} has 3 values for 4 rows of data. Pass one {role} per row" in refusal(
+        VALUES, **{role: [1, 0, 1]}
+    )
     assert f"the {role} must have 1 dimension(s)" in refusal(VALUES, **{role: [[1], [0], [1], [0]]})
     assert f"Pass a 1-D array with one {role} per row" in refusal(VALUES, **{role: 1})
 
@@ -158,7 +167,9 @@ def test_names_that_are_not_there(role: str) -> None:
     assert f"the {role} of a named table is one of its columns, given by name" in refusal(FRAME, **{role: [1, 0, 1, 1]})
 
 
-@pytest.mark.parametrize(("first", "second"), [("label", "weight"), ("key", "split"), ("weight", "split"), ("key", "weight")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("label", "weight"), ("key", "split"), ("weight", "split"), ("key", "weight")]
+)
 def test_one_column_in_two_roles(first: str, second: str) -> None:
     message = refusal(FRAME, **{first: "count", second: "count"})
     assert f"'count' is both {first} and {second}. Name two different columns" in message
@@ -196,7 +207,11 @@ def test_a_job_with_neither_sees_no_difference() -> None:
     y = X @ [1.0, 2.0] + np.arange(40.0)
 
     def coefficients(**roles: Any) -> Any:
-        return cn.Federation([cn.Party("bank", X, label=y, **roles)]).fit(cn.Regression(), sampler=cn.AllRows()).model.coef_
+        return (
+            cn.Federation([cn.Party("bank", X, label=y, **roles)])
+            .fit(cn.Regression(), sampler=cn.AllRows())
+            .model.coef_
+        )
 
     np.testing.assert_array_equal(coefficients(), coefficients(split=np.arange(40) > 30))
     np.testing.assert_allclose(coefficients(), coefficients(weight=np.full(40, 3.0)), rtol=1e-9)

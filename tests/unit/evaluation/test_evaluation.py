@@ -129,7 +129,7 @@ def weighing(**options: Any) -> cn.Federation:
 @pytest.mark.parametrize("split", [None, cn.SplitBy("party2"), cn.HoldOut(0.4)], ids=str)
 def test_weighted_metrics_are_scikit_learns(linear: cn.LinearModel, split: Any) -> None:
     shared = weighing()
-    trained = [] if split is None else shared.coreset(cn.Regression(), cn.AllRows(), split=split).coreset.rows
+    trained: Any = [] if split is None else shared.coreset(cn.Regression(), cn.AllRows(), split=split).coreset.rows
     rows = np.setdiff1d(np.flatnonzero(WEIGHTS), trained)
     report = shared.evaluate(linear, split=split)
     assert isinstance(report, RegressionReport)
@@ -184,7 +184,7 @@ def test_held_out_rows_tell_what_trained_ones_do_not() -> None:
 def test_a_weighted_report_over_the_wire_is_the_same(linear: cn.LinearModel, clusters: cn.KMeansModel) -> None:
     for model in (linear, clusters):
         for options in ({"split": cn.SplitBy("party2")}, {"rows": 30}, {"rows": 30, "split": cn.HoldOut(0.1)}):
-            ours, wired = (f.evaluate(model, **options) for f in (weighing(), weighing(transport=Loopback)))  # type: ignore[arg-type]
+            ours, wired = (f.evaluate(model, **options) for f in (weighing(), weighing(transport=Loopback)))
             assert ours == wired
 
 

@@ -172,9 +172,7 @@ class TestOneLloydStep:
 
         class OneStep(sklearn.cluster.KMeans):  # type: ignore[misc]
             def __init__(self, n_clusters: int, *, n_init: int, tol: float, random_state: int) -> None:
-                super().__init__(
-                    n_clusters, init=start, n_init=n_init, max_iter=1, tol=tol, random_state=random_state
-                )
+                super().__init__(n_clusters, init=start, n_init=n_init, max_iter=1, tol=tol, random_state=random_state)
 
         monkeypatch.setattr(sklearn.cluster, "KMeans", OneStep)
 

@@ -193,12 +193,13 @@ def test_a_split_is_a_split(split: Any) -> None:
 )
 def test_a_split_that_leaves_nothing(marks: Any, side: str) -> None:
     shared = federation(weight=WEIGHTS, split=marks)
-    split = cn.SplitBy("registry")
+    model = shared.fit(TASK, sampler=SIZE).model
+    ask: Any = {
+        "train": lambda split: shared.fit(TASK, sampler=SIZE, split=split),
+        "test": lambda split: shared.evaluate(model, split=split),
+    }
     with pytest.raises(cn.InputError, match=f"leaves no row to {side}, or none that has weight"):
-        if side == "train":
-            shared.fit(TASK, sampler=SIZE, split=split)
-        else:
-            shared.evaluate(shared.fit(TASK, sampler=SIZE, split=split).model, split=split)
+        ask[side](cn.SplitBy("registry"))
 
 
 def test_so_few_rows_that_none_is_held_out() -> None:
@@ -288,7 +289,7 @@ def test_frames_do_not_add_up() -> None:
     """Standardised twice in a row, the second time it is not the standardised columns that are standardised."""
     task = cn.KMeans(3, standardize=True)
     used = federation(weight=WEIGHTS)
-    runs = [used.fit(task, sampler=cn.AllRows(), split=split) for split in (None, SPLIT, None)]
+    runs: Any = [used.fit(task, sampler=cn.AllRows(), split=split) for split in (None, SPLIT, None)]
     np.testing.assert_array_equal(runs[0].model.cluster_centers_, runs[2].model.cluster_centers_)
     np.testing.assert_array_equal(runs[0].model.scale_, runs[2].model.scale_)
     assert not np.array_equal(runs[0].model.scale_, runs[1].model.scale_)

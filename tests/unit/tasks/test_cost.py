@@ -30,7 +30,12 @@ def federation() -> cn.Federation:
 def by_hand(task: Any, model: Any, rows: Any, weights: Any, total: float) -> float:
     unit = np.ones(4) if model.scale_ is None else model.scale_
     if isinstance(task, cn.KMeans):
-        return float(sum(w * min(np.sum(((x - c) / unit) ** 2) for c in model.cluster_centers_) for w, x in zip(weights, X[rows], strict=True)))
+        return float(
+            sum(
+                w * min(np.sum(((x - c) / unit) ** 2) for c in model.cluster_centers_)
+                for w, x in zip(weights, X[rows], strict=True)
+            )
+        )
     l2, l1 = (task.l2, task.l1) if model.path is None else (model.path.chosen.l2, model.path.chosen.l1)
     theta = model.coef_ * unit
     losses = [(x @ model.coef_ + model.intercept_ - y) ** 2 for x, y in zip(X[rows], Y[rows], strict=True)]
@@ -60,7 +65,9 @@ def test_it_adds_up_over_rows(task: Any) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=str)
-@pytest.mark.parametrize("sampler", [cn.AllRows(), cn.ImportanceSampling(size=60), cn.UniformSampling(size=60)], ids=str)
+@pytest.mark.parametrize(
+    "sampler", [cn.AllRows(), cn.ImportanceSampling(size=60), cn.UniformSampling(size=60)], ids=str
+)
 def test_a_run_tells_the_cost_on_its_coreset(task: Any, sampler: Any) -> None:
     run = federation().fit(task, sampler=sampler, split=cn.HoldOut(0.2))
     rows, weights, total = run.coreset.rows, run.coreset.weights, run.coreset.total_weight

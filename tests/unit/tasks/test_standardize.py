@@ -18,7 +18,7 @@ RNG = np.random.default_rng(0)
 UNITS = np.array([1.0, 1e3, 1e-3, 10.0, 1.0])
 X = (RNG.standard_t(5, size=(N, 5)) + RNG.normal(size=(N, 1)) + [0.0, 5.0, -2.0, 100.0, 1.0]) * UNITS
 Y = X @ ([1.0, -2.0, 0.0, 0.5, 3.0] / UNITS) + 7.0 + RNG.normal(size=N)
-WEIGHTS = RNG.integers(0, 4, size=N)
+WEIGHTS = RNG.integers(0, 4, size=N).astype(np.float64)
 MARKED = np.arange(N) % 5 == 0
 
 
@@ -30,6 +30,12 @@ def federation(features: Floats = X, labels: Floats = Y, weight: Any = None, spl
             cn.Party("c", features[:, 4:], split=split),
         ]
     )
+
+
+def scale_of(model: Any) -> Floats:
+    assert model.scale_ is not None
+    scale: Floats = model.scale_
+    return scale
 
 
 def objective(scaled: Floats, y: Floats, task: cn.Regression, coef: Floats, intercept: float, weights: Any) -> float:
@@ -67,15 +73,16 @@ def test_it_is_scikit_learns_pipeline(task: cn.Regression, weights: Any) -> None
     pipeline.fit(X, Y, **{f"{last}__sample_weight": weights, "standardscaler__sample_weight": weights})
     scaler, theirs = pipeline[0], pipeline[-1]
     scaled = scaler.transform(X)
-    ours = run.model.coef_ * scaler.scale_, run.model.intercept_ + float(
-        run.model.coef_ @ (scaler.mean_ if task.fit_intercept else np.zeros(5))
+    ours = (
+        run.model.coef_ * scaler.scale_,
+        run.model.intercept_ + float(run.model.coef_ @ (scaler.mean_ if task.fit_intercept else np.zeros(5))),
     )
     best = objective(scaled, Y, task, theirs.coef_, float(theirs.intercept_), weights)
     assert objective(scaled, Y, task, *ours, weights) == pytest.approx(best, rel=1e-6)
     np.testing.assert_allclose(run.model.coef_ * scaler.scale_, theirs.coef_, atol=1e-4)
     np.testing.assert_allclose(federation().predict(run.model), pipeline.predict(X), atol=1e-3)
     assert run.facts["cost"] == pytest.approx(best, rel=1e-6), "the cost in the run is that objective"
-    np.testing.assert_allclose(run.model.scale_, scaler.scale_, rtol=1e-12)
+    np.testing.assert_allclose(scale_of(run.model), scaler.scale_, rtol=1e-12)
 
 
 def test_kc_house(kc_house: tuple[Floats, Floats]) -> None:
@@ -114,7 +121,8 @@ def test_clusters_are_measured_in_deviations(weights: Any) -> None:
 def test_a_unit_that_changes_changes_nothing() -> None:
     """In own units the large column decides everything; in standard units it is one of five."""
     other = X * [1e3, 1.0, 1.0, 1.0, 1e-6]
-    for task in (cn.Regression(l2=0.1, l1=0.1, standardize=True), cn.KMeans(3, standardize=True)):
+    tasks: list[Any] = [cn.Regression(l2=0.1, l1=0.1, standardize=True), cn.KMeans(3, standardize=True)]
+    for task in tasks:
         ours, theirs = federation(), federation(other)
         models = [f.fit(task, sampler=cn.AllRows(), seed=1).model for f in (ours, theirs)]
         np.testing.assert_allclose(ours.predict(models[0]), theirs.predict(models[1]), rtol=1e-6)
