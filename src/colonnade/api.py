@@ -32,6 +32,7 @@ from colonnade.tasks import AnyModel, AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
+T = TypeVar("T")
 
 
 class Federation:
@@ -70,6 +71,7 @@ class Federation:
         self.ledger = Ledger()
         self._conductor = Conductor(transport(self._sessions), codec(), self.ledger, on_round)
         self.roster: Roster = self._conductor.play(hello(self._sessions))
+        self._settled = len(self.ledger)
 
     def coreset(
         self, task: Task[object], sampler: AnySampler, *, split: AnySplit | None = None, seed: int = 0
@@ -183,10 +185,10 @@ class Federation:
         if to is not None:
             door.check_party(to, self.roster)
         if rows is None:
-            return self._conductor.play(jobs.predict(model, None, to, self.roster))
+            return self._play(jobs.predict(model, None, to, self.roster))
         wanted = door.row_ids(rows, self.roster.n_rows)
         order = np.argsort(wanted, kind="stable")
-        ascending = self._conductor.play(jobs.predict(model, wanted[order], to, self.roster))
+        ascending = self._play(jobs.predict(model, wanted[order], to, self.roster))
         return ascending[np.argsort(order, kind="stable")]
 
     def received(self, party: str) -> Delivery | None:
@@ -249,7 +251,7 @@ class Federation:
         door.check_can_evaluate(model, self.roster)
         size = None if rows is None else sample_size(rows)
         door.check_kind("split", split, AnySplit | None)
-        return self._conductor.play(jobs.evaluate(model, size, split, self.roster, door.seed_number(seed)))
+        return self._play(jobs.evaluate(model, size, split, self.roster, door.seed_number(seed)))
 
     def diagnose(
         self,
@@ -317,8 +319,9 @@ class Federation:
         seed: int,
         script: Script[jobs.Learned[M]],
     ) -> Run[M]:
+        self._start_afresh()
         position, started = len(self.ledger), perf_counter()
-        learned = self._conductor.play(script)
+        learned = self._play(script)
         return Run(
             task=task,
             sampler=sampler,
@@ -333,6 +336,18 @@ class Federation:
             seconds=perf_counter() - started,
             versions=current_versions(),
         )
+
+    def _play(self, script: Script[T]) -> T:
+        self._start_afresh()
+        result = self._conductor.play(script)
+        self._settled = len(self.ledger)
+        return result
+
+    def _start_afresh(self) -> None:
+        """Take parties out of a job that stopped half-way: there is more on the ledger than what jobs ended with."""
+        if len(self.ledger) > self._settled:
+            self._conductor.play(jobs.let_go(self.roster))
+            self._settled = len(self.ledger)
 
     def __repr__(self) -> str:
         roster = self.roster

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colonnade.data.tables import read_table
+from colonnade.data.tables import ArrayTable, read_table
+from colonnade.protocol.framed_table import FramedTable
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.rules import AnyRule
@@ -49,3 +50,50 @@ def test_scores_are_finite_and_positive_and_bounded(
 def test_the_same_table_scores_the_same(rule: Any) -> None:
     X = np.random.default_rng(0).normal(size=(500, 3))
     np.testing.assert_array_equal(rule.scores(read_table("a", X)), rule.scores(read_table("b", X)))
+
+
+# Rows with weights of their own. Where values are few and clusters as many, the local clustering is the same whatever
+# the order of rows, so that scores can be compared one by one.
+
+
+def weighted_table(table: ArrayTable, weights: Any) -> FramedTable:
+    return FramedTable(table, weights.astype(np.float64), None, None)
+
+
+def tables(shape: str, seed: int) -> tuple[FramedTable, ArrayTable, Any]:
+    """Make a table with weights, the same with copies of its rows, and how many there are of each."""
+    rng = np.random.default_rng(seed)
+    copies = rng.integers(0, 5, size=60)
+    X = rng.normal(size=(60, 3)) if shape == "normal" else 10.0 * np.eye(3)[rng.integers(0, 3, size=60)]
+    X += 0.01 * rng.normal(size=X.shape) if shape == "blobs" else 0.0
+    y = rng.normal(size=60)
+    repeated = np.repeat(np.arange(60), copies)
+    weighted = weighted_table(read_table("p", X, label=y), copies)
+    return weighted, read_table("p", X[repeated], label=y[repeated]), copies
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shape", ["normal", "ties", "blobs"])
+def test_a_row_of_weight_k_scores_as_its_k_copies_together(rule: Any, shape: str, seed: int) -> None:
+    if isinstance(rule, ClusteringScores) and shape == "normal":
+        pytest.skip("two local clusterings of rows without clusters end in different optima")
+    weighted, copied, copies = tables(shape, seed)
+    ours, theirs = rule.scores(weighted), rule.scores(copied)
+    summed = np.zeros(60)
+    np.add.at(summed, np.repeat(np.arange(60), copies), theirs)
+    np.testing.assert_allclose(ours, summed, rtol=1e-7, atol=1e-12)
+    assert ours.sum() == pytest.approx(theirs.sum()), "so the law g / G is that of the copies"
+
+
+def test_the_scale_of_weights_does_not_matter_and_zero_scores_zero(rule: Any) -> None:
+    weighted, _, copies = tables("normal", 7)
+    scores = rule.scores(weighted)
+    np.testing.assert_allclose(scores, rule.scores(weighted_table(weighted.base, 1024.0 * copies)), rtol=1e-9)  # type: ignore[arg-type]
+    assert ((scores > 0) == (copies > 0)).all()
+
+
+def test_rows_that_weigh_nothing_might_as_well_not_be_there(rule: Any) -> None:
+    weighted, _, copies = tables("blobs", 8)
+    values = weighted.base.take(np.flatnonzero(copies))
+    fewer = weighted_table(read_table("p", values[:, :3], label=values[:, 3]), copies[copies > 0])
+    np.testing.assert_allclose(rule.scores(weighted)[copies > 0], rule.scores(fewer), rtol=1e-7)

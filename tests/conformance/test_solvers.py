@@ -6,6 +6,7 @@ about the mean cost over seeds: 2 % apart at most, where single starts of this d
 
 from typing import Any, get_args
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -26,6 +27,7 @@ TASKS: list[Any] = [
     cn.Regression(l2=0.02, l1=0.05),
     cn.KMeans(n_clusters=3),
 ]
+STANDARD = [msgspec.structs.replace(task, standardize=True) for task in TASKS]
 
 
 def takes(solver: Any, task: Any) -> bool:
@@ -38,16 +40,19 @@ def takes(solver: Any, task: Any) -> bool:
 
 SOLVERS = [kind() for kind in get_args(AnySolver) or (AnySolver,)]
 PAIRS = [
-    pytest.param(solver, task, id=f"{solver}-{task}") for solver in SOLVERS for task in TASKS if takes(solver, task)
+    pytest.param(solver, task, id=f"{solver}-{task}")
+    for solver in SOLVERS
+    for task in [*TASKS, *STANDARD]
+    if takes(solver, task)
 ]
 pytestmark = pytest.mark.parametrize(("solver", "task"), PAIRS)
 
 
-def parties(features: Floats = X, labels: Floats = Y) -> list[cn.Party]:
+def parties(features: Floats = X, labels: Floats = Y, *, weight: Any = None, split: Any = None) -> list[cn.Party]:
     return [
         cn.Party("a", features[:, :2], label=labels),
-        cn.Party("b", features[:, 2:3]),
-        cn.Party("c", features[:, 3:]),
+        cn.Party("b", features[:, 2:3], weight=weight),
+        cn.Party("c", features[:, 3:], split=split),
     ]
 
 
@@ -71,11 +76,12 @@ def fit(solver: Any, task: Any, coreset: cn.Coreset, federation: cn.Federation, 
 def objective(task: Any, model: Any, federation: cn.Federation) -> float:
     names = federation.roster.feature_names
     order = [names.index(name) for name in ("a_0", "a_1", "b_0", "c_0")]
+    unit = np.ones(4) if model.scale_ is None else model.scale_[order]
     if isinstance(task, cn.KMeans):
-        distances = np.square(X[:, None] - model.cluster_centers_[:, order][None]).sum(axis=2)
+        distances = np.square((X[:, None] - model.cluster_centers_[:, order][None]) / unit).sum(axis=2)
         return float(COPIES @ distances.min(axis=1))
     theta = model.coef_[order]
-    penalty = COPIES.sum() * (task.l2 * theta @ theta + task.l1 * np.abs(theta).sum())
+    penalty = COPIES.sum() * (task.l2 * (theta * unit) @ (theta * unit) + task.l1 * np.abs(theta * unit).sum())
     return float(COPIES @ np.square(X @ theta + model.intercept_ - Y) + penalty)
 
 
@@ -126,3 +132,44 @@ def test_it_learns(solver: Any, task: Any) -> None:
     best = costs(cn.Central(), task, weighted(COPIES))
     allowed = 1.1 if isinstance(task, cn.KMeans) else 1 + 1e-3
     assert costs(solver, task, weighted(COPIES)) <= allowed * best
+
+
+# Rows that carry weights, columns that are scaled, rows held out: the same laws.
+
+
+def mean_cost(solver: Any, task: Any, federation: cn.Federation, **options: Any) -> float:
+    """Count models of all rows on the reference rows."""
+    seeds = range(8) if isinstance(task, cn.KMeans) else range(1)
+    runs = [federation.fit(task, sampler=cn.AllRows(), solver=solver, seed=seed, **options) for seed in seeds]
+    return float(np.mean([objective(task, run.model, federation) for run in runs]))
+
+
+def test_a_column_of_weights_equals_copies_of_the_rows(solver: Any, task: Any) -> None:
+    repeated = np.repeat(np.arange(N), COPIES)
+    weighing = cn.Federation(parties(weight=COPIES))
+    copied = cn.Federation(parties(X[repeated], Y[repeated]))
+    ours, theirs = mean_cost(solver, task, weighing), mean_cost(solver, task, copied)
+    assert ours == pytest.approx(theirs, rel=tolerance(task))
+    unweighted = mean_cost(solver, task, cn.Federation(parties()))
+    assert unweighted > ours * (1 + 1e-4) or isinstance(task, cn.KMeans), "weights make a difference that would show"
+
+
+def test_the_scale_of_a_column_of_weights_changes_nothing(solver: Any, task: Any) -> None:
+    ones, thousands = (mean_cost(solver, task, cn.Federation(parties(weight=s * COPIES))) for s in (1, 1000))
+    assert ones == pytest.approx(thousands, rel=tolerance(task))
+
+
+def test_held_out_rows_might_as_well_not_be_there(solver: Any, task: Any) -> None:
+    kept = np.arange(N) % 4 > 0
+    split = cn.Federation(parties(split=~kept, weight=COPIES))
+    without = cn.Federation(parties(X[kept], Y[kept], weight=COPIES[kept]))
+    assert mean_cost(solver, task, split, split=cn.SplitBy("c")) == pytest.approx(
+        mean_cost(solver, task, without), rel=tolerance(task)
+    )
+
+
+def test_the_order_of_parties_does_not_matter_in_a_frame(solver: Any, task: Any) -> None:
+    framed = parties(split=np.arange(N) % 4 == 0, weight=COPIES)
+    for split in (cn.SplitBy("c"), cn.HoldOut(0.3)):
+        first, turned = (mean_cost(solver, task, cn.Federation(order), split=split) for order in (framed, framed[::-1]))
+        assert first == pytest.approx(turned, rel=tolerance(task))

@@ -21,6 +21,17 @@ def make_parties() -> list[cn.Party]:
     return cn.split_columns(np.asfortranarray(X), y, [3, 2, 1])
 
 
+def framed_parties() -> list[cn.Party]:
+    """The same with weights at one party, and marks of rows to hold out at another."""
+    first, second, third = make_parties()
+    weights, marked = np.random.default_rng(1).integers(0, 4, size=700), np.arange(700) % 4 == 0
+    return [
+        cn.Party("party1", np.asfortranarray(first.table.values), weight=weights),
+        cn.Party("party2", second.table.values, split=marked),
+        third,
+    ]
+
+
 JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
     "regression": lambda f: f.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=120), seed=3),
     "least squares, uniform": lambda f: f.fit(cn.Regression(), sampler=cn.UniformSampling(size=120), seed=3),
@@ -40,13 +51,43 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
 }
 
 
+SPLIT = cn.SplitBy("party2")
+FRAMED: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
+    "regression": lambda f: f.fit(
+        cn.Regression(l2=0.1, standardize=True), sampler=cn.ImportanceSampling(size=120), split=SPLIT, seed=3
+    ),
+    "lasso, uniform": lambda f: f.fit(
+        cn.Regression(l1="cv", standardize=True), sampler=cn.UniformSampling(size=120), split=cn.HoldOut(0.3), seed=3
+    ),
+    "all rows": lambda f: f.fit(cn.Regression(fit_intercept=False, standardize=True), sampler=cn.AllRows()),
+    "k-means": lambda f: f.fit(
+        cn.KMeans(n_clusters=4, standardize=True), sampler=cn.ImportanceSampling(size=120), split=SPLIT, seed=3
+    ),
+    "k-means, DistDim": lambda f: f.fit(
+        cn.KMeans(n_clusters=4, standardize=True),
+        sampler=cn.ImportanceSampling(size=120),
+        solver=cn.DistDim(),
+        split=SPLIT,
+    ),
+    "elastic net, Saga": lambda f: f.fit(
+        cn.Regression(l2=0.1, l1=0.1, standardize=True),
+        sampler=cn.ImportanceSampling(size=60),
+        solver=cn.Saga(tolerance=0.01),
+        split=SPLIT,
+    ),
+    "coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=500), split=SPLIT, seed=3),
+}
+
+
 def numbers(run: cn.Run[Any]) -> dict[str, bytes]:
     found = {"rows": run.coreset.rows.tobytes(), "weights": run.coreset.weights.tobytes()}
     if isinstance(run.model, cn.LinearModel):
         found |= {"coef": run.model.coef_.tobytes(), "intercept": np.float64(run.model.intercept_).tobytes()}
     if isinstance(run.model, cn.KMeansModel):
         found |= {"centres": run.model.cluster_centers_.tobytes()}
-    return found
+    if run.model is not None and run.model.scale_ is not None:
+        found |= {"scale": run.model.scale_.tobytes()}
+    return found | {name: np.float64(value).tobytes() for name, value in run.facts.items()}
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS.keys())
@@ -63,6 +104,21 @@ def test_the_same_seed_gives_the_same_bits(job: Callable[[cn.Federation], cn.Run
     federation = cn.Federation(make_parties())
     assert numbers(job(federation)) == numbers(job(federation)), "again on the same federation: no state is left behind"
     assert numbers(job(federation)) == numbers(job(cn.Federation(make_parties())))
+
+
+@pytest.mark.parametrize("job", FRAMED.values(), ids=FRAMED.keys())
+def test_weights_splits_and_scales_are_bit_identical(job: Callable[[cn.Federation], cn.Run[Any]]) -> None:
+    federations = [cn.Federation(framed_parties(), transport=transport) for transport in TRANSPORTS]
+    first, second = (job(federation) for federation in federations)
+    assert numbers(first) == numbers(second)
+    assert first.ledger == second.ledger
+    if first.model is not None:
+        reports = [federation.evaluate(first.model, split=SPLIT) for federation in federations]
+        assert reports[0] == reports[1]
+        told = [federation.predict(first.model, to="party3") for federation in federations]
+        assert told[0].tobytes() == told[1].tobytes()
+    assert federations[0].ledger == federations[1].ledger
+    assert numbers(job(federations[0])) == numbers(first), "again on the same federation: no frame is left behind"
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

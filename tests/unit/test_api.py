@@ -247,3 +247,44 @@ def test_penalties_must_be_finite_and_not_negative(l2: Any) -> None:
 def test_clusters_must_be_a_whole_number(n_clusters: Any) -> None:
     with pytest.raises(cn.InputError, match="n_clusters must be a whole number of 1 or more"):
         cn.KMeans(n_clusters)
+
+
+LARGER = cn.Coreset(np.arange(3), np.ones(3), n_rows=60, total_weight=60.0)
+OTHER = cn.LinearModel(np.zeros(1), 0.0, ("income",))
+BAD: dict[str, Any] = {
+    "penalty below 0": lambda f: f.fit(cn.Regression(l1=-1.0), sampler=cn.AllRows()),
+    "a penalty to choose, of a solver that cannot": lambda f: f.fit(
+        cn.Regression(l2="cv"), sampler=cn.AllRows(), solver=cn.Saga()
+    ),
+    "a regression, of a solver that clusters": lambda f: f.fit(
+        cn.Regression(l2=0.1, l1=0.1), sampler=cn.AllRows(), solver=cn.DistDim()
+    ),
+    "clusters, of a solver that does not": lambda f: f.fit(cn.KMeans(2), sampler=cn.AllRows(), solver=cn.Saga()),
+    "a model of other columns": lambda f: f.predict(OTHER),
+    "unknown rows": lambda f: f.predict(f.fit(cn.Regression(), sampler=cn.AllRows()).model, rows=[60]),
+    "more clusters than distinct rows": lambda f: f.fit(cn.KMeans(4), coreset=LARGER),
+    "more clusters than distinct rows, DistDim": lambda f: f.fit(cn.KMeans(4), coreset=LARGER, solver=cn.DistDim()),
+    "more clusters than rows trained on": lambda f: f.fit(
+        cn.KMeans(50, standardize=True), sampler=cn.AllRows(), split=cn.HoldOut(0.5)
+    ),
+    "weights all zero": lambda _: cn.Coreset(np.arange(3), np.zeros(3), n_rows=60, total_weight=60.0),
+    "row weights all zero": lambda _: cn.Party("weather", WEATHER.assign(w=0), weight="w"),
+    "fewer rows than folds": lambda f: f.fit(cn.Regression(l1="cv"), coreset=LARGER),
+    "fewer rows than folds, standardised": lambda f: f.fit(cn.Regression(l2="cv", standardize=True), coreset=LARGER),
+    "nothing left to train on": lambda f: f.fit(cn.Regression(), sampler=cn.AllRows(), split=cn.HoldOut(0.999)),
+    "a split by nobody's column": lambda f: f.fit(cn.Regression(), sampler=cn.AllRows(), split=cn.SplitBy("airline")),
+    "predictions for nobody": lambda f: f.predict(f.fit(cn.Regression(), sampler=cn.AllRows()).model, to="bank"),
+}
+
+
+@pytest.mark.parametrize("ask", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_error_and_nothing_is_lost(ask: Any) -> None:
+    shared = federation()
+    with pytest.raises(cn.InputError) as caught:
+        ask(shared)
+    assert str(caught.value).endswith("."), "it ends with what to do"
+    after, fresh = (
+        f.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20)) for f in (shared, federation())
+    )
+    np.testing.assert_array_equal(after.model.coef_, fresh.model.coef_)
+    assert after.ledger == fresh.ledger

@@ -81,7 +81,7 @@ def from_array(party: str, data: object, roles: Roles) -> Source:
     if named:
         raise InputError(
             f"Party {party!r}: {named[0]} names a column, but an array has no column names. "
-            "Pass a named table (a data frame) instead; a label may also be a 1-D array beside the array."
+            "Pass a named table (a data frame) instead; all but a key may also be a 1-D array beside the array."
         )
     features = _numeric_array(party, "the data", data, ndim=2)
     beside = {role: _beside(party, role, column, len(features)) for role, column in roles.items()}
@@ -135,7 +135,7 @@ def from_frame(party: str, data: object, roles: Roles) -> Source:
 
 
 def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[Any]:
-    array = _numeric_array(party, f"the {role}", column, ndim=1)
+    array = _numeric_array(party, f"the {role}", column, ndim=1, kinds="biufOUT" if role == "split" else "biuf")
     if len(array) != n_rows:
         raise InputError(
             f"Party {party!r}: the {role} has {len(array)} values for {n_rows} rows of data. "
@@ -146,19 +146,17 @@ def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[A
 
 def _marks(party: str, column: npt.NDArray[Any]) -> Flags:
     """Read which rows to hold out: 1 and 0, true and false, or the words test and train."""
-    held_out = np.isin(column, ["test"] if column.dtype.kind in "OUT" else [1])
-    kept = np.isin(column, ["train"] if column.dtype.kind in "OUT" else [0])
-    unclear = ~(held_out | kept)
-    if unclear.any():
-        row = int(unclear.argmax())
+    marks = [1 if mark in (1, "test") else 0 if mark in (0, "train") else None for mark in column.tolist()]
+    if None in marks:
+        row = marks.index(None)
         raise InputError(
-            f"Party {party!r}: the split column is {column[row]!r} in row {row} (rows count from 0). Write 1, true or "
+            f"Party {party!r}: the split column is {column[row]} in row {row} (rows count from 0). Write 1, true or "
             "'test' where a row is held out, and 0, false or 'train' elsewhere."
         )
-    return held_out
+    return np.array(marks, dtype=np.bool_)
 
 
-def _numeric_array(party: str, what: str, data: object, *, ndim: int) -> npt.NDArray[Any]:
+def _numeric_array(party: str, what: str, data: object, *, ndim: int, kinds: str = "biuf") -> npt.NDArray[Any]:
     if isinstance(data, np.ma.MaskedArray):
         # np.asarray would silently bring masked values back to light.
         data = np.where(np.ma.getmaskarray(data), np.nan, data.data)
@@ -167,12 +165,12 @@ def _numeric_array(party: str, what: str, data: object, *, ndim: int) -> npt.NDA
     except ValueError as error:
         raise InputError(f"Party {party!r}: {what} cannot be read as an array ({error}). {ACCEPTED}") from error
     if array.ndim != ndim:
-        advice = ACCEPTED if ndim == 2 else "Pass a 1-D array with one label per row."
+        advice = ACCEPTED if ndim == 2 else f"Pass a 1-D array with one {what.removeprefix('the ')} per row."
         raise InputError(
             f"Party {party!r}: {what} must have {ndim} dimension(s), but this {type(data).__name__} has "
             f"{array.ndim} (shape {array.shape}). {advice}"
         )
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in kinds:
         raise InputError(
             f"Party {party!r}: {what} has type {array.dtype}, not real numbers. "
             "Convert it (astype(float)), encode its categories as numbers, or drop what is not a number."

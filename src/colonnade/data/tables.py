@@ -148,10 +148,11 @@ def _check_weights(party: str, weights: Floats) -> None:
     where = f"Party {party!r}, row weights"
     if not np.isfinite(weights).all():
         raise InputError(f"{where}: {_not_finite(weights)}")
-    if weights.min() < 0 or weights.max() > LARGEST_MAGNITUDE or not weights.any():
+    if weights.min() < 0 or not SMALLEST_MAGNITUDE <= weights.max() <= LARGEST_MAGNITUDE:
         raise InputError(
             f"{where}: they lie between {weights.min():g} and {weights.max():g}; they must be from 0 to "
-            f"{LARGEST_MAGNITUDE:g}, and not all 0. Correct the column, or leave out weight=."
+            f"{LARGEST_MAGNITUDE:g}, and the largest {SMALLEST_MAGNITUDE:g} or more. Correct the column, or leave out "
+            "weight=."
         )
 
 

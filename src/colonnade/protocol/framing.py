@@ -1,7 +1,7 @@
 """Framing: which rows count in a job, how much, and in which units columns enter. Played only where a job asks for it.
 
 A row weighs 1, or what one party's column of weights says, and 0 where it is held out. All parties must know these
-weights: scores of columns whose rows weigh otherwise bound nothing. Scaling are each party's own affair; it tells its
+weights: scores of columns whose rows weigh otherwise bound nothing. Scaling is each party's own affair; it tells its
 means and deviations, so that the model can be told in the columns' own units.
 """
 
@@ -16,7 +16,7 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.ledger import SERVER
-from colonnade.messages import Message, Reveals, sendable_flags, sendable_floats
+from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_flags, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.framed_table import FramedTable
 from colonnade.protocol.session import FRAMED, GREETED, Handler, PartyData, PartyState
@@ -88,9 +88,14 @@ class UseFrame(Message, frozen=True):
     def equals(self, other: View) -> bool:
         """Compare, arrays by their values."""
         return isinstance(other, UseFrame) and all(
-            np.array_equal(ours, theirs) if isinstance(ours, np.ndarray) else ours is theirs or ours == theirs
-            for ours, theirs in ((getattr(self, name), getattr(other, name)) for name in self.__struct_fields__)
+            _same(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
         )
+
+
+def _same(ours: object, theirs: object) -> bool:
+    if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
+        return np.array_equal(ours, theirs)
+    return type(ours) is type(theirs) and ours == theirs
 
 
 def use_frame(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[Frame]:
@@ -154,8 +159,8 @@ def _ask_weights(roster: Roster, party: str) -> Script[Floats]:
 
 def _check_weights(sender: str, message: Message, weights: Floats) -> None:
     checks.non_negative(sender, message, weights)
-    if not weights.any():
-        raise checks.wrong(sender, message, "weights that are all zero")
+    if weights.max() < MIN_MAGNITUDE:
+        raise checks.wrong(sender, message, "weights that are all zero, or next to it")
 
 
 def _read_moments(
@@ -207,6 +212,8 @@ def _answer_frame(state: PartyState, request: UseFrame, data: PartyData) -> tupl
     if request.weights is not None:
         checks.shape(SERVER, request, request.weights, (n_rows,))
         _check_weights(SERVER, request, request.weights)
+    if isinstance(request.split, SplitBy) and request.held_out is None and data.table.split_column is None:
+        raise checks.wrong(SERVER, request, "a split by a column that it neither brings nor finds here")
     framed = cast(FramedTable, data.seen(request).table)
     if framed.shift is None or framed.scale is None:
         return replace(state, view=request), Moments(None, None)

@@ -12,7 +12,8 @@ class Policy:
     Parameters
     ----------
     never : iterable of str
-        What no reply may reveal: any of ``totals, row ids, scores, features, labels, predictions, model``.
+        What no reply may reveal: any of ``totals, row ids, scores, features, labels, predictions,
+        moments, row weights, model``.
 
     Examples
     --------

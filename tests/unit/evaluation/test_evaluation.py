@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 
 import colonnade as cn
 from colonnade.contracts import PartyCard, Roster
@@ -108,6 +109,87 @@ def test_a_policy_can_keep_predictions(linear: cn.LinearModel) -> None:
     parties[0].policy = cn.Policy(never=["predictions"])
     with pytest.raises(cn.PolicyRefusedError, match="'party1' did not answer AskPartialPredictions"):
         cn.Federation(parties).predict(linear)
+
+
+# Rows with weights of their own, and rows held out
+
+WEIGHTS = np.random.default_rng(5).integers(0, 5, size=N)
+MARKED = np.arange(N) % 3 == 1
+
+
+def weighing(**options: Any) -> cn.Federation:
+    parties = [
+        cn.Party("party1", X[:, :2], weight=WEIGHTS),
+        cn.Party("party2", X[:, 2:4], split=MARKED),
+        cn.Party("party3", X[:, 4:], label=Y),
+    ]
+    return cn.Federation(parties, **options)
+
+
+@pytest.mark.parametrize("split", [None, cn.SplitBy("party2"), cn.HoldOut(0.4)], ids=str)
+def test_weighted_metrics_are_scikit_learns(linear: cn.LinearModel, split: Any) -> None:
+    shared = weighing()
+    trained: Any = [] if split is None else shared.coreset(cn.Regression(), cn.AllRows(), split=split).coreset.rows
+    rows = np.setdiff1d(np.flatnonzero(WEIGHTS), trained)
+    report = shared.evaluate(linear, split=split)
+    assert isinstance(report, RegressionReport)
+    y, predicted, w = Y[rows], (X @ linear.coef_ + linear.intercept_)[rows], WEIGHTS[rows]
+    assert report.n_evaluated == len(rows)
+    assert report.cost == pytest.approx(w @ (predicted - y) ** 2, rel=1e-6)
+    assert report.mse == pytest.approx(mean_squared_error(y, predicted, sample_weight=w), rel=1e-6)
+    assert report.mae == pytest.approx(mean_absolute_error(y, predicted, sample_weight=w), rel=1e-6)
+    assert report.r2 == pytest.approx(r2_score(y, predicted, sample_weight=w), rel=1e-6)
+
+
+def test_weighted_clusters(clusters: cn.KMeansModel) -> None:
+    distances = squared_distances(clusters)
+    report = weighing().evaluate(clusters)
+    assert isinstance(report, ClusteringReport)
+    assert report.cost == pytest.approx(WEIGHTS @ distances.min(axis=1), rel=1e-9)
+    assert report.cost_per_row == pytest.approx(np.average(distances.min(axis=1), weights=WEIGHTS), rel=1e-9)
+    counted = distances.argmin(axis=1)[WEIGHTS > 0]
+    assert report.cluster_sizes == tuple(np.bincount(counted, minlength=4).tolist()), "rows, whatever they weigh"
+
+
+@pytest.mark.parametrize("split", [cn.SplitBy("party2"), cn.HoldOut(0.4), cn.HoldOut(0.4, seed=1)], ids=str)
+def test_rows_are_trained_on_or_evaluated_never_both(split: Any) -> None:
+    """A regression on the row number alone shows which rows were evaluated: its sum of squared labels."""
+    numbers = np.arange(1.0, N + 1)
+    shared = cn.Federation(
+        [cn.Party("party1", np.ones((N, 1)), label=numbers), cn.Party("party2", np.ones((N, 1)), split=MARKED)]
+    )
+    run = shared.fit(cn.Regression(), sampler=cn.AllRows(), split=split)
+    zero = cn.LinearModel(np.zeros(2), 0.0, run.model.feature_names_in_)
+    report = shared.evaluate(zero, split=split)
+    held_out = np.setdiff1d(np.arange(N), run.coreset.rows)
+    assert report.n_evaluated == len(held_out) == N - len(run.coreset)
+    assert report.cost == pytest.approx(np.sum(numbers[held_out] ** 2), rel=1e-12)
+    assert shared.evaluate(zero).cost == pytest.approx(np.sum(numbers**2), rel=1e-12)
+    assert run.split == split
+
+
+def test_held_out_rows_tell_what_trained_ones_do_not() -> None:
+    """Forty features that mean nothing: the fit flatters itself on its own rows."""
+    rng = np.random.default_rng(3)
+    shared = cn.Federation(cn.split_columns(rng.normal(size=(120, 40)), rng.normal(size=120), [20, 20]))
+    split = cn.HoldOut(0.5)
+    run = shared.fit(cn.Regression(), sampler=cn.AllRows(), split=split)
+    held_out = shared.evaluate(run.model, split=split)
+    assert isinstance(held_out, RegressionReport)
+    assert held_out.mse > 2 * run.facts["cost"] / len(run.coreset)
+    assert held_out.r2 is not None
+    assert held_out.r2 < 0
+
+
+def test_a_weighted_report_over_the_wire_is_the_same(linear: cn.LinearModel, clusters: cn.KMeansModel) -> None:
+    for model in (linear, clusters):
+        for options in ({"split": cn.SplitBy("party2")}, {"rows": 30}, {"rows": 30, "split": cn.HoldOut(0.1)}):
+            ours, wired = (f.evaluate(model, **options) for f in (weighing(), weighing(transport=Loopback)))
+            assert ours == wired
+
+
+def test_predictions_are_of_all_rows_whatever_they_weigh(linear: cn.LinearModel) -> None:
+    np.testing.assert_array_equal(weighing().predict(linear), federation().predict(linear))
 
 
 # Bad input

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,3 +155,49 @@ class TestWeightedKMeans:
 def test_importing_the_kernel_does_not_import_scikit_learn() -> None:
     check = "import colonnade.kernels.kmeans, sys; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+class TestOneLloydStep:
+    """The laws of weights hold step by step: here for one step of the solver from given centres."""
+
+    X = np.random.default_rng(11).normal(size=(200, 3))
+    COPIES = np.random.default_rng(12).integers(0, 4, size=200)
+    CENTERS = X[[3, 50, 120, 199]]
+
+    @pytest.fixture(autouse=True)
+    def _one_step(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        import sklearn.cluster
+
+        start = self.CENTERS
+
+        class OneStep(sklearn.cluster.KMeans):  # type: ignore[misc]
+            def __init__(self, n_clusters: int, *, n_init: int, tol: float, random_state: int) -> None:
+                super().__init__(n_clusters, init=start, n_init=n_init, max_iter=1, tol=tol, random_state=random_state)
+
+        monkeypatch.setattr(sklearn.cluster, "KMeans", OneStep)
+
+    def step(self, X: Floats, weights: Any) -> Floats:
+        weights = np.asarray(weights, dtype=np.float64)
+        return weighted_kmeans(X, weights, 4, 1, np.random.default_rng(0))[0]
+
+    def test_it_is_the_weighted_means_of_the_nearest_rows(self) -> None:
+        labels = compare_all(self.X, self.CENTERS)[0]
+        means = [np.average(self.X[labels == k], axis=0, weights=self.COPIES[labels == k]) for k in range(4)]
+        np.testing.assert_allclose(self.step(self.X, self.COPIES), means, rtol=1e-12)
+
+    def test_weight_k_equals_k_copies(self) -> None:
+        copied = np.repeat(self.X, self.COPIES, axis=0)
+        np.testing.assert_allclose(self.step(self.X, self.COPIES), self.step(copied, np.ones(len(copied))), rtol=1e-12)
+
+    def test_rows_of_weight_zero_are_dropped(self) -> None:
+        kept = self.COPIES > 0
+        np.testing.assert_array_equal(self.step(self.X, self.COPIES), self.step(self.X[kept], self.COPIES[kept]))
+
+    @pytest.mark.parametrize("scale", [1e-30, 1000.0, 1e30])
+    def test_the_scale_of_weights_does_not_matter(self, scale: float) -> None:
+        np.testing.assert_allclose(self.step(self.X, self.COPIES), self.step(self.X, scale * self.COPIES), rtol=1e-12)
+
+    def test_the_order_of_rows_does_not_matter(self) -> None:
+        order = np.random.default_rng(13).permutation(200)
+        turned = self.step(self.X[order], self.COPIES[order])
+        np.testing.assert_allclose(self.step(self.X, self.COPIES), turned, rtol=1e-12)

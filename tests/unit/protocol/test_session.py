@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -7,7 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 import colonnade as cn
 from colonnade.catalogue import HANDLERS, party_session
 from colonnade.data.tables import read_table
-from colonnade.messages import Message, sendable_rows
+from colonnade.evaluation.delivery import Deliver, Received
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
@@ -21,11 +25,12 @@ from colonnade.solvers.central import AskColumns, Columns
 
 N_ROWS = 12
 RULE = LeverageScores(fit_intercept=True)
+WEIGHTS = np.array([1.0, 0.0, 2.0] * 4)
 
 
-def open_session(policy: Policy | None = None) -> PartySession:
+def open_session(policy: Policy | None = None, **roles: Any) -> PartySession:
     rng = np.random.default_rng(0)
-    table = read_table("airline", rng.normal(size=(N_ROWS, 2)), label=rng.normal(size=N_ROWS))
+    table = read_table("airline", rng.normal(size=(N_ROWS, 2)), label=rng.normal(size=N_ROWS), **roles)
     return party_session(table, policy or Policy())
 
 
@@ -56,7 +61,17 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
 
 @pytest.mark.parametrize(
     "request_",
-    [AskTotal(RULE), DrawRows(1, 0), AskScores(sendable_rows([0])), UseAllRows(), AskColumns(with_label=True)],
+    [
+        AskTotal(RULE),
+        DrawRows(1, 0),
+        AskScores(sendable_rows([0])),
+        UseAllRows(),
+        AskColumns(with_label=True),
+        AskSplit(),
+        AskRowWeights(),
+        UseFrame("train", "own", None, None, None),
+        Deliver(sendable_floats([]), None),
+    ],
     ids=lambda request: request.kind,
 )
 def test_nothing_is_answered_before_the_hello(request_: Message) -> None:
@@ -149,13 +164,18 @@ def test_a_server_that_asks_for_ever_new_scores_fills_no_memory() -> None:
 
 
 class LegalOrder(RuleBasedStateMachine):
-    """Any sequence of requests: answered exactly when the design's order allows it, never a crash."""
+    """Any sequence of requests: answered exactly when the design's order allows it, never a crash.
+
+    Rows that weigh nothing are never among those a job in a frame selects, and all are among those of any other job:
+    a frame holds for the job it was asked for just before.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.session = open_session()
+        self.session = open_session(weight=WEIGHTS, split=WEIGHTS > 1)
         self.step = NEW
         self.size: int | None = None
+        self.framed = False
 
     def ask(self, request: Message, *, legal: bool, reply: type[Message], then: str) -> Message:
         answer = self.session.answer(request)
@@ -167,8 +187,43 @@ class LegalOrder(RuleBasedStateMachine):
     def hello(self) -> None:
         self.ask(Hello(WIRE_VERSION), legal=self.step in ("new", "greeted"), reply=Card, then="greeted")
 
+    def opened(self) -> None:
+        self.framed = self.step == "framed"
+
+    @rule()
+    def split(self) -> None:
+        self.ask(AskSplit(), legal=self.step != "new", reply=Split, then="greeted")
+
+    @rule()
+    def row_weights(self) -> None:
+        self.ask(AskRowWeights(), legal=self.step != "new", reply=RowWeights, then="greeted")
+
+    @rule(scaling=st.sampled_from(["own", "scaled", "standard"]))
+    def frame(self, scaling: Any) -> None:
+        answer = self.ask(
+            UseFrame("train", scaling, None, None, None), legal=self.step != "new", reply=Moments, then="framed"
+        )
+        if isinstance(answer, Moments):
+            assert (answer.scale is not None) == (scaling != "own")
+
+    @rule()
+    def all_rows(self) -> None:
+        self.opened()
+        legal = self.step != "new"
+        self.ask(UseAllRows(), legal=legal, reply=Ready, then="selected")
+        if legal:
+            self.size = int(np.count_nonzero(WEIGHTS)) if self.framed else N_ROWS
+            assert len(self.session.state.selected()) == self.size
+
+    @rule(size=st.integers(0, 5))
+    def deliver(self, size: int) -> None:
+        values = sendable_floats(np.ones(size))
+        legal = self.step == "selected" and size == self.size
+        self.ask(Deliver(values, None), legal=legal, reply=Received, then="selected")
+
     @rule(intercept=st.booleans())
     def total(self, intercept: bool) -> None:
+        self.opened()
         self.ask(AskTotal(LeverageScores(intercept)), legal=self.step != "new", reply=Total, then="scored")
 
     @rule(count=st.integers(0, 5))
@@ -183,6 +238,7 @@ class LegalOrder(RuleBasedStateMachine):
 
     @rule(size=st.integers(0, 5))
     def share(self, size: int) -> None:
+        self.opened()
         legal = self.step != "new"
         self.ask(UseSharedDraw(size, seed=0), legal=legal, reply=Ready, then="selected")
         self.size = size if legal else self.size
@@ -198,6 +254,11 @@ class LegalOrder(RuleBasedStateMachine):
     @rule()
     def reply_as_request(self) -> None:
         assert isinstance(self.session.answer(Ready()), Refused)
+
+    @invariant()
+    def no_frame_outlives_its_job(self) -> None:
+        if self.step not in ("new", "greeted", "framed"):
+            assert (self.session.state.view is not None) == self.framed
 
     @invariant()
     def step_agrees(self) -> None:
