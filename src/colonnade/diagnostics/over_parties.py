@@ -136,7 +136,7 @@ def _diagnose_regression(
         core = gram(drawn.values, coreset.weights)
         epsilon = view.epsilon(core, len(coreset), rng, floor)
     n_needed = roster.n_rows if coreset is None else len(coreset)
-    concern = regression_concern(gamma, sensitivity, n_needed, fit_intercept=task.fit_intercept)
+    concern = regression_concern(gamma, sensitivity, n_needed, uncentred=task.fit_intercept and not task.standardize)
     return Diagnosis(
         *_facts(task, roster, size),
         sensitivity,
