@@ -17,8 +17,8 @@ REMEDY = (
     " or let one party hold {columns}. Then measure epsilon again: what is not promised may still hold."
 )
 CENTRE = (
-    "First pass standardize=True, or let each party centre its columns: next to an intercept a column far from zero looks "
-    "like the constant, and centred it gives the same model. "
+    "First pass standardize=True, or let each party centre its columns: next to an intercept a column far from zero "
+    "looks like the constant, and centred it gives the same model. "
 )
 # A tau that grows by more than this power of the number of pairs has not settled: over all n²/2 pairs of a few thousand
 # rows it would be ten times the value or more.
