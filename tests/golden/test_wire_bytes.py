@@ -44,7 +44,7 @@ EXAMPLES: dict[str, Message] = {
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
     "total": Total(31.5),
-    "draw rows": DrawRows(400, seed=2**63 - 1),
+    "draw rows": DrawRows(400, seed=2**63 - 1, stratified=True),
     "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40])),
     "ask scores": AskScores(sendable_rows([])),
     "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),

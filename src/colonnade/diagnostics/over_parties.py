@@ -32,10 +32,8 @@ from colonnade.kernels.bases import gram, sensitivities, spectrum
 from colonnade.kernels.measured_error import random_sets
 from colonnade.ledger import SERVER, Ledger
 from colonnade.protocol.framing import use_frame
-from colonnade.sampling import AnySampler
-from colonnade.sampling.importance import importance_sampling
+from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.shared import use_rows
-from colonnade.sampling.summing import sum_in_the_clear
 from colonnade.tasks import KMeans, KMeansModel, Regression, jobs
 
 Source = AnySampler | Coreset | None
@@ -212,9 +210,8 @@ def _reference(
 ) -> Script[tuple[Coreset, Floats, Frame]]:
     """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
     frame = yield from use_frame(roster, None, "train", task.scaling)
-    reference = yield from importance_sampling(
-        roster, task.score_rule(), size, rng, sum_in_the_clear, uniform_share=EVEN_SHARE
-    )
+    sampler = ImportanceSampling(size, uniform_share=EVEN_SHARE)
+    reference = yield from sampler.sample(roster, task.score_rule(), rng)
     total, n = _total(reference), roster.n_rows
     # Backwards from w = G / (m ((1 - s) g + s G / n)).
     return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), frame

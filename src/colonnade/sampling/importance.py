@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -10,6 +10,7 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly
 from colonnade.messages import Message, Reveals, sendable_rows
@@ -50,13 +51,14 @@ class DrawnRows(Message, frozen=True):
 
 
 class DrawRows(Message, frozen=True):
-    """a_j, how many rows this party draws (line 4), and from which seed."""
+    """a_j, how many rows this party draws (line 4), from which seed, and whether one in each stratum of its scores."""
 
     phase: ClassVar[str] = "sampling"
     reply: ClassVar[type[Message]] = DrawnRows
 
     count: Annotated[int, Reveals.TOTALS]
     seed: Annotated[int, Reveals.NOTHING]
+    stratified: Annotated[bool, Reveals.NOTHING]
 
 
 class ImportanceSampling(
@@ -77,6 +79,9 @@ class ImportanceSampling(
         s, the share of draws that fall evenly on all rows instead: the probability is (1 - s) g_i / G + s / n and the
         weight 1 over m times that. No weight exceeds n / (m s) then, whatever the scores overlook. From 0 to 1; at 1
         `UniformSampling` does the same without scores.
+    draws : {"stratified", "independent"}
+        How a party draws its rows. Independently is Algorithm 1 to the letter. Stratified, it draws one row in each of
+        as many parts of equal score: every row is expected as often and weighs the same, and coresets vary less.
 
     Examples
     --------
@@ -93,28 +98,30 @@ class ImportanceSampling(
 
     size: int
     uniform_share: float = NO_SHARE
+    draws: Literal["stratified", "independent"] = "stratified"
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
         checked = share("uniform_share", self.uniform_share, example="Pass for instance uniform_share=0.1.")
         # Where it is zero, the default itself: what is printed then leaves it out.
         force_setattr(self, "uniform_share", checked or NO_SHARE)
+        if self.draws not in ("stratified", "independent"):
+            raise InputError(f'draws must be "stratified" or "independent", got {self.draws!r}. Pass one of the two.')
 
     def sample(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
         """Play Algorithm 1 with the scores summed in the clear."""
-        return importance_sampling(roster, rule, self.size, rng, sum_in_the_clear, row_weights, self.uniform_share)
+        return importance_sampling(roster, rule, self, rng, sum_in_the_clear, row_weights)
 
 
 def importance_sampling(
     roster: Roster,
     rule: ScoreRule,
-    size: int,
+    sampler: ImportanceSampling,
     rng: np.random.Generator,
     sum_scores: SumMechanism,
     row_weights: Floats | None = None,
-    uniform_share: float = 0.0,
 ) -> Script[Coreset]:
     """Draw a coreset by the parties' scores.
 
@@ -124,16 +131,14 @@ def importance_sampling(
         The parties.
     rule : ScoreRule
         How each scores its rows.
-    size : int
-        m.
+    sampler : ImportanceSampling
+        m, s, and how rows are drawn.
     rng : numpy.random.Generator
         Draws the quotas, each party's seed, and the rows that are drawn evenly.
     sum_scores : SumMechanism
         Round 3.
     row_weights : ndarray of float64, shape (n_rows,), optional
         w, what each row counts, also in its scores; 1 if left out.
-    uniform_share : float
-        s.
 
     Returns
     -------
@@ -141,17 +146,18 @@ def importance_sampling(
         Rows drawn with probability q_i = (1 - s) g_i / G + s w_i / W and weighted by w_i / (m q_i); where all rows
         count 1, w_i / W is 1 / n.
     """
-    n = roster.n_rows
+    n, size, even_share = roster.n_rows, sampler.size, sampler.uniform_share
     inbox = yield {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
     totals = _read_totals(checks.replies(inbox, Total))
     total = float(totals.sum())
 
     # The server draws the even rows itself: they need no party, and go out with the others in round 3.
-    n_even = int(rng.binomial(size, uniform_share))
+    n_even = int(rng.binomial(size, even_share))
     quotas = rng.multinomial(size - n_even, totals / total)
     seeds = rng.integers(2**63, size=len(quotas))
     inbox = yield {
-        party: DrawRows(int(quota), int(seed)) for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
+        party: DrawRows(int(quota), int(seed), sampler.draws == "stratified")
+        for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
     }
     drawn = _read_rows(checks.replies(inbox, DrawnRows), quotas, n)
     rows = sendable_rows(np.sort(np.concatenate([*drawn, draw_evenly(n, n_even, rng, row_weights)])))
@@ -159,9 +165,8 @@ def importance_sampling(
     scores = yield from sum_scores(roster, rows)
     counts = 1.0 if row_weights is None else row_weights[rows]
     all_weight = weight_of_all(roster, row_weights)
-    weights = total * counts / (size * ((1 - uniform_share) * scores + uniform_share * total * counts / all_weight))
-    drawn_by = ImportanceSampling(size, uniform_share)
-    return Coreset(rows, weights, n, all_weight, str(drawn_by), type(rule).__name__, total)
+    weights = total * counts / (size * ((1 - even_share) * scores + even_share * total * counts / all_weight))
+    return Coreset(rows, weights, n, all_weight, str(sampler), type(rule).__name__, total)
 
 
 def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
@@ -184,7 +189,8 @@ def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tupl
 def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
-    rows = draw_by_scores(data.scores(state.rule), request.count, np.random.default_rng(request.seed))
+    rng = np.random.default_rng(request.seed)
+    rows = draw_by_scores(data.scores(state.rule), request.count, rng, stratified=request.stratified)
     return state, DrawnRows(sendable_rows(rows))
 
 

@@ -59,7 +59,7 @@ MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
     Refused: st.builds(Refused, st.sampled_from(["input", "policy", "order", "version", "request"]), names),
     AskTotal: st.builds(AskTotal, rules),
     Total: st.builds(Total, st.floats()),
-    DrawRows: st.builds(DrawRows, counts, seeds),
+    DrawRows: st.builds(DrawRows, counts, seeds, bools),
     DrawnRows: st.builds(DrawnRows, rows),
     AskScores: st.builds(AskScores, rows),
     Scores: st.builds(Scores, floats),

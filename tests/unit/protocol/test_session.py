@@ -48,7 +48,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     total = session.answer(AskTotal(RULE))
     assert isinstance(total, Total)
     assert total.total == pytest.approx(5.0), "rank of two columns, y and the constant, plus one"
-    drawn = session.answer(DrawRows(5, seed=1))
+    drawn = session.answer(DrawRows(5, seed=1, stratified=True))
     assert isinstance(drawn, DrawnRows)
     assert len(drawn.rows) == 5
     scores = session.answer(AskScores(drawn.rows))
@@ -63,7 +63,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     "request_",
     [
         AskTotal(RULE),
-        DrawRows(1, 0),
+        DrawRows(1, 0, stratified=False),
         AskScores(sendable_rows([0])),
         UseAllRows(),
         AskColumns(with_label=True),
@@ -81,7 +81,7 @@ def test_nothing_is_answered_before_the_hello(request_: Message) -> None:
 def test_out_of_order() -> None:
     session = open_session()
     session.answer(Hello(WIRE_VERSION))
-    for request in (DrawRows(1, 0), AskScores(sendable_rows([0])), AskColumns(with_label=False)):
+    for request in (DrawRows(1, 0, stratified=False), AskScores(sendable_rows([0])), AskColumns(with_label=False)):
         assert refusal(session, request).reason == (
             f"a {request.kind} is not legal at step 'greeted'. Follow the order of the phases."
         )
@@ -118,7 +118,7 @@ def test_a_negative_seed_is_refused_not_a_crash() -> None:
     session.answer(Hello(WIRE_VERSION))
     assert refusal(session, UseSharedDraw(2, seed=-5)).cause == "request"
     session.answer(AskTotal(RULE))
-    assert refusal(session, DrawRows(2, seed=-5)).cause == "request"
+    assert refusal(session, DrawRows(2, seed=-5, stratified=True)).cause == "request"
 
 
 def test_more_clusters_than_rows_is_the_callers_error() -> None:
@@ -228,7 +228,7 @@ class LegalOrder(RuleBasedStateMachine):
 
     @rule(count=st.integers(0, 5))
     def draw(self, count: int) -> None:
-        self.ask(DrawRows(count, seed=0), legal=self.step == "scored", reply=DrawnRows, then="drawn")
+        self.ask(DrawRows(count, seed=0, stratified=True), legal=self.step == "scored", reply=DrawnRows, then="drawn")
 
     @rule(size=st.integers(0, 5))
     def scores(self, size: int) -> None:

