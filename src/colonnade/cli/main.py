@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from colonnade.cli import coreset, demo, doctor, evaluate, fit, predict, version
+from colonnade.cli import coreset, demo, doctor, evaluate, fit, predict, reproduce, version
 from colonnade.cli.console import say
 from colonnade.errors import ColonnadeError, InputError, PolicyRefusedError, ProtocolError, TransportError
 
@@ -24,6 +24,7 @@ COMMANDS = {
     "coreset": coreset,
     "evaluate": evaluate,
     "predict": predict,
+    "reproduce": reproduce,
     "doctor": doctor,
     "version": version,
 }

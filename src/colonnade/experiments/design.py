@@ -28,7 +28,9 @@ class Draw:
 
     def sampler(self) -> AnySampler:
         """Give the library's sampler for it."""
-        return {"": lambda _: AllRows(), "C-": ImportanceSampling, "U-": UniformSampling}[self.prefix](self.size)
+        if self.prefix == "C-":
+            return ImportanceSampling(self.size)
+        return UniformSampling(self.size) if self.prefix == "U-" else AllRows()
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,11 @@ class Experiment:
         Where it stands in the paper.
     parts : tuple of Part
         Its tables.
+    remarks : tuple of str
+        Where ours must differ from the authors', and why.
     """
 
     name: str
     title: str
     parts: tuple[Part, ...]
+    remarks: tuple[str, ...] = ()

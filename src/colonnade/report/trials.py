@@ -1,6 +1,6 @@
 """What `colonnade reproduce` stores, one line a model, and its sums beside what the paper's authors have."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -78,6 +78,7 @@ class Cell(msgspec.Struct, frozen=True):
     printed: float | None
     units: float
     bytes: float
+    formula_units: float
 
     @property
     def is_full(self) -> bool:
@@ -133,36 +134,29 @@ def cells(trials: Sequence[Trial]) -> list[Cell]:
         In the order they were run.
     """
     authors = {(cell.experiment, cell.task, cell.method, cell.size): cell for cell in authors_cells()}
-    cells = []
-    for group in grouped(trials):
-        first = group[0]
-        size = first.size if first.method.startswith(("C-", "U-")) else None
-        theirs = authors.get((first.experiment, first.task, first.method, size))
-        costs = [trial.cost for trial in group]
-        cells.append(
-            Cell(
-                first.experiment,
-                first.task,
-                first.variant,
-                first.data,
-                first.method,
-                first.size,
-                len(group),
-                float(np.mean(costs)),
-                float(np.std(costs)),  # the population's, as the authors stored it
-                theirs.stored_mean if theirs else None,
-                theirs.stored_std if theirs else None,
-                theirs.printed if theirs else None,
-                float(np.mean([trial.units for trial in group])),
-                float(np.mean([trial.bytes for trial in group])),
-            )
-        )
-    return cells
-
-
-def grouped(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Put the repeats of a cell together."""
     groups: dict[tuple[str, str, str, str, str, int], list[Trial]] = {}
     for t in trials:
         groups.setdefault((t.experiment, t.task, t.variant, t.data, t.method, t.size), []).append(t)
-    return list(groups.values())
+    return [_cell(place, group, authors) for place, group in groups.items()]
+
+
+def _cell(
+    place: tuple[str, str, str, str, str, int],
+    group: Sequence[Trial],
+    authors: Mapping[tuple[str, str, str, int | None], AuthorsCell],
+) -> Cell:
+    experiment, task, _, _, method, size = place
+    theirs = authors.get((experiment, task, method, size if method.startswith(("C-", "U-")) else None))
+    costs = [trial.cost for trial in group]
+    return Cell(
+        *place,
+        len(group),
+        float(np.mean(costs)),
+        float(np.std(costs)),  # the population's, as the authors stored it
+        theirs.stored_mean if theirs else None,
+        theirs.stored_std if theirs else None,
+        theirs.printed if theirs else None,
+        float(np.mean([trial.units for trial in group])),
+        float(np.mean([trial.bytes for trial in group])),
+        float(np.mean([trial.formula_units for trial in group])),
+    )

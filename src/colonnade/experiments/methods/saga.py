@@ -1,4 +1,4 @@
-"""SAGA: columns stay with the parties. The library's in its fused form, or the authors': scikit-learn's on raw columns."""
+"""SAGA: columns stay with the parties. The library's, fused; or the authors', which is scikit-learn's on raw columns."""
 
 import warnings
 from typing import Any
@@ -44,9 +44,7 @@ def _authors(problem: Problem, variant: Variant, draw: Draw, seed: int, toleranc
     coreset = drawn(problem, variant, draw, seed)
     joined = np.column_stack([table.take(coreset.rows) for table in problem.tables.values()])  # the label is last
     penalty = problem.n_rows * problem.part.learn.penalties()[0]  # type: ignore[union-attr]  # SAGA is for regression
-    solver = Ridge(
-        penalty, solver="saga", tol=tolerance, max_iter=problem.part.saga_epochs, random_state=seed % 2**32
-    )
+    solver = Ridge(penalty, solver="saga", tol=tolerance, max_iter=problem.part.saga_epochs, random_state=seed % 2**32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the epochs are stored
         solver.fit(joined[:, :-1], joined[:, -1], sample_weight=coreset.weights)
