@@ -24,8 +24,8 @@ HEADER = (
 )
 LEGEND = (
     "ours, stored: mean ± standard deviation of the cost a row; difference: ours against stored, relative and in "
-    "pooled standard deviations; above all rows: our mean against our fit of all rows, and theirs against their own; units, "
-    "bytes: counted from messages; by formula: units as the paper computes them."
+    "pooled standard deviations; above all rows: our mean against our fit of all rows, theirs against their own; "
+    "units, bytes: counted from messages; by formula: units as the paper computes them."
 )
 
 

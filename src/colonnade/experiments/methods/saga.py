@@ -1,4 +1,4 @@
-"""SAGA: columns stay with the parties. The library's, fused; or the authors', which is scikit-learn's on raw columns."""
+"""SAGA: columns stay with the parties. The library's, fused; or the authors', scikit-learn's on raw columns."""
 
 import warnings
 from typing import Any
