@@ -1,6 +1,6 @@
 """Appendix A.2: other penalties, judged by the training objective."""
 
-from colonnade.experiments.design import YEAR, Experiment, Part
+from colonnade.experiments.design import TWIN_REMARK, YEAR, Experiment, Part
 from colonnade.tasks import Regression
 
 WIDTHS = (30, 30, 30)
@@ -13,4 +13,5 @@ EXPERIMENT = Experiment(
         Part("lasso", Regression(l1=2.0), YEAR, WIDTHS, ("Central",)),
         Part("elastic net", Regression(l1=2.0, l2=1.0), YEAR, WIDTHS, ("Central",)),
     ),
+    remarks=(TWIN_REMARK,),
 )
