@@ -15,7 +15,8 @@ from colonnade.report.trials import Cell, cells, read_trials
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "reproduction.md"
 WRITTEN, RUN = "as-written", "as-run"
-HEADER = "method | rows | as written | as run | stored | printed | above all rows: as written | as run | theirs | units | bytes"
+COLUMNS = ("method", "rows", "as written", "as run", "stored", "printed", "above all rows: as written", "as run")
+HEADER = " | ".join((*COLUMNS, "theirs", "units", "bytes"))
 
 
 def table(found: Sequence[Cell]) -> str:

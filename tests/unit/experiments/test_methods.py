@@ -111,8 +111,8 @@ def test_each_switch_of_the_regression_scores(ridge: Problem) -> None:
 
 def test_each_factor_of_the_clustering_scores(clusters: Problem) -> None:
     """Totals over three parties: the first two terms sum to 1 each, the third to k."""
-    for terms, total in [((1, 0, 0), 3), ((0, 1, 0), 3), ((0, 0, 1), 9), ((1, 1, 2), 24), ((2, 4, 4), 54)]:
-        variant = replace(AS_WRITTEN, clustering_terms=tuple(map(float, terms)))
+    for (own, of_cluster, of_size), total in [((1, 0, 0), 3), ((0, 1, 0), 3), ((0, 0, 1), 9), ((2, 4, 4), 54)]:
+        variant = replace(AS_WRITTEN, clustering_terms=(float(own), float(of_cluster), float(of_size)))
         assert clusters.scores(variant).sum() == pytest.approx(total)
 
 
