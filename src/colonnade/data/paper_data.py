@@ -45,8 +45,8 @@ class PaperData:
         return self.features[self.n_train :], self.labels[self.n_train :]
 
     def thinned(self, step: int) -> "PaperData":
-        """Keep every so manieth row, and say so."""
-        name = f"{self.name}, every {step}th row"
+        """Keep one row in `step`, and say so."""
+        name = f"{self.name}, one row in {step}"
         return PaperData(name, self.features[::step], self.labels[::step], -(-self.n_train // step))
 
     def standardised(self) -> Floats:

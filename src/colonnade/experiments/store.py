@@ -47,7 +47,7 @@ class Store:
         return self._trials.get(wanted)
 
     def add(self, trial: Trial) -> None:
-        """Append one, and see that it reaches the disk."""
+        """Append one, at once."""
         with self._path.open("ab") as file:
             file.write(msgspec.json.encode(trial) + b"\n")
         self._trials[key(trial)] = trial

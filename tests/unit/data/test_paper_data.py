@@ -55,7 +55,7 @@ def test_another_file_is_refused(small_original: Path, old: str, new: str, probl
 def test_every_row_of_a_thinned_data_set_is_the_original_s() -> None:
     data = PaperData("numbers", np.arange(22.0).reshape(11, 2), np.arange(11.0), 7)
     thin = data.thinned(3)
-    assert thin.name == "numbers, every 3th row"
+    assert thin.name == "numbers, one row in 3"
     assert thin.train[1].tolist() == [0, 3, 6]
     assert thin.test[1].tolist() == [9]
 

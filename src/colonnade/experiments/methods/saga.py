@@ -16,6 +16,7 @@ from colonnade.experiments.variants import Variant
 from colonnade.ledger import Totals
 from colonnade.messages import Message
 from colonnade.solvers import Saga
+from colonnade.solvers.saga import linear_task
 from colonnade.solvers.saga_fused import saga_fused
 
 
@@ -41,14 +42,14 @@ def _authors(problem: Problem, variant: Variant, draw: Draw, seed: int, toleranc
     from sklearn.exceptions import ConvergenceWarning as NotConverged
     from sklearn.linear_model import Ridge
 
-    coreset = drawn(problem, variant, draw, seed)
+    coreset, task = drawn(problem, variant, draw, seed), linear_task(problem.part.learn)
     joined = np.column_stack([table.take(coreset.rows) for table in problem.tables.values()])  # the label is last
-    penalty = problem.n_rows * problem.part.learn.penalties()[0]  # type: ignore[union-attr]  # SAGA is for regression
-    solver = Ridge(penalty, solver="saga", tol=tolerance, max_iter=problem.part.saga_epochs, random_state=seed % 2**32)
+    penalty, epochs = problem.n_rows * task.penalties()[0], problem.part.saga_epochs
+    solver = Ridge(penalty, solver="saga", tol=tolerance, max_iter=epochs, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the epochs are stored
         solver.fit(joined[:, :-1], joined[:, -1], sample_weight=coreset.weights)
-    model = problem.task(variant).linear_model(solver.coef_, float(solver.intercept_), problem.federation.roster)  # type: ignore[union-attr]
+    model = task.linear_model(solver.coef_, float(solver.intercept_), problem.federation.roster)
     epochs = int(np.max(solver.n_iter_))
     drawing, solving = problem.drawing_sent(draw), _sent_in(problem, coreset, epochs)
     return Outcome(model, drawing.units + solving.units, drawing.bytes + solving.bytes, epochs)
