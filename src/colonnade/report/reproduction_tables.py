@@ -90,9 +90,10 @@ def _sorted(table: list[Cell]) -> list[Cell]:
 
 
 def _all_rows(cell: Cell, table: Sequence[Cell]) -> Cell | None:
-    """Find the fit of all rows to compare with: of the same solver, or else of the table's first."""
+    """Find the fit of all rows to compare with: of the same solver where the authors have one, or the table's first."""
     full = [other for other in table if other.is_full]
-    return next((other for other in full if other.solver == cell.solver), full[0] if full else None)
+    same = (other for other in full if other.solver == cell.solver and other.stored_mean is not None)
+    return next(same, full[0] if full else None)
 
 
 def title(cell: Cell) -> str:
