@@ -97,12 +97,11 @@ class Cell(msgspec.Struct, frozen=True):
 
     @property
     def difference_in_stds(self) -> float | None:
-        """Ours less the stored mean in pooled standard deviations; None where neither varies."""
-        if self.stored_mean is None or self.stored_std is None:
+        """Ours less the stored mean in pooled standard deviations; None where ours was not repeated."""
+        if self.stored_mean is None or self.stored_std is None or self.repeats < 2:
             return None
         pooled = np.sqrt((self.std**2 + self.stored_std**2) / 2)
-        # A fit of all rows repeats itself but for rounding.
-        return None if pooled <= 1e-12 * self.mean else float((self.mean - self.stored_mean) / pooled)
+        return float((self.mean - self.stored_mean) / pooled) if pooled > 0 else None
 
 
 def read_trials(path: Path) -> list[Trial]:
