@@ -50,7 +50,7 @@ class PartyState:
     rule : ScoreRule or None
         How this run scores rows.
     rows : ndarray of int64, shape (size,), or None
-        The coreset's rows, once they are known.
+        The coreset's rows, once they are known; before that, the party's own draw.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     received : Delivery or None

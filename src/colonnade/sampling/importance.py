@@ -126,9 +126,10 @@ def importance_sampling(
     inbox = yield {
         party: DrawRows(int(quota), int(seed)) for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
     }
-    rows = _read_rows(checks.replies(inbox, DrawnRows), quotas, roster.n_rows)
+    drawn = _read_rows(checks.replies(inbox, DrawnRows), quotas, roster.n_rows)
+    rows = sendable_rows(np.sort(np.concatenate(list(drawn.values()))))
 
-    scores = yield from sum_scores(roster, rows)
+    scores = yield from sum_scores(roster, rows, drawn)
     weights = total / (size * scores) * (1.0 if row_weights is None else row_weights[rows])
     n, total_weight = roster.n_rows, weight_of_all(roster, row_weights)
     return Coreset(rows, weights, n, total_weight, f"ImportanceSampling(size={size})", type(rule).__name__, total)
@@ -140,11 +141,11 @@ def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
     return np.array([reply.total for reply in replies.values()])
 
 
-def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> Rows:
+def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> dict[str, Rows]:
     for (party, reply), quota in zip(replies.items(), quotas, strict=True):
         checks.shape(party, reply, reply.rows, (int(quota),))
         checks.row_ids(party, reply, reply.rows, n_rows)
-    return sendable_rows(np.sort(np.concatenate([reply.rows for reply in replies.values()])))
+    return {party: reply.rows for party, reply in replies.items()}
 
 
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
@@ -154,8 +155,9 @@ def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tupl
 def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
-    rows = draw_by_scores(data.scores(state.rule), request.count, np.random.default_rng(request.seed))
-    return state, DrawnRows(sendable_rows(rows))
+    drawn = draw_by_scores(data.scores(state.rule), request.count, np.random.default_rng(request.seed))
+    rows = sendable_rows(drawn)
+    return replace(state, rows=rows), DrawnRows(rows)
 
 
 HANDLERS = (

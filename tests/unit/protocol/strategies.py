@@ -1,5 +1,6 @@
 """Hypothesis strategies for every kind of message; a new kind without one fails a test."""
 
+import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -31,7 +32,10 @@ from colonnade.solvers.saga import (
 
 counts = st.integers(0, 2**40)
 seeds = st.integers(0, 2**63 - 1)
-rows = hnp.arrays("int64", st.integers(0, 20)).map(sendable_rows)
+any_ints = hnp.arrays("int64", st.integers(0, 20))
+row_ids = hnp.arrays("int64", st.integers(0, 20), elements=st.integers(0, 2**40)).map(np.sort)
+labels = hnp.arrays("int64", st.integers(0, 20), elements=st.integers(0, 9))
+rows = (any_ints | row_ids | labels).map(sendable_rows)
 floats = hnp.arrays("float64", st.integers(0, 20)).map(sendable_floats)
 matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))).map(sendable_floats)
 rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
@@ -58,7 +62,7 @@ MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
     Total: st.builds(Total, st.floats()),
     DrawRows: st.builds(DrawRows, counts, seeds),
     DrawnRows: st.builds(DrawnRows, rows),
-    AskScores: st.builds(AskScores, rows),
+    AskScores: st.builds(AskScores, rows, counts),
     Scores: st.builds(Scores, floats),
     UseSharedDraw: st.builds(UseSharedDraw, counts, seeds),
     UseAllRows: st.builds(UseAllRows),

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
@@ -12,7 +14,7 @@ from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.importance import DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.summing import AskScores, Scores
+from colonnade.sampling.summing import AskScores, Scores, ask_scores
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x",), None) for name in ("airline", "weather")))
@@ -33,7 +35,7 @@ class Play:
             honest = sendable_rows(np.arange(request.count) % N if request.count < N else np.zeros(request.count))
             return DrawnRows(honest if self.rows is None or party == "airline" else sendable_rows(self.rows))
         if isinstance(request, AskScores):
-            honest_scores = sendable_floats(np.full(len(request.rows), 0.25))
+            honest_scores = sendable_floats(np.full(request.units(), 0.25))
             cheats = self.scores is not None and party == "weather"
             return Scores(sendable_floats(self.scores) if cheats else honest_scores)
         return Total(self.totals[i])
@@ -108,10 +110,20 @@ def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, me
 def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
     from colonnade.sampling.summing import sum_in_the_clear
 
-    script = sum_in_the_clear(ROSTER, sendable_rows([1, 2]))
+    drawn = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
+    script = sum_in_the_clear(ROSTER, sendable_rows([1, 2]), drawn)
     next(script)
     with pytest.raises(RemoteProtocolError, match="a score of zero, as every other party, for a row that was drawn"):
         script.send({name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names})
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4))
+def test_a_party_is_told_the_rows_that_others_drew(draws: list[list[int]]) -> None:
+    every = np.sort(np.array([row for drawn in draws for row in drawn], dtype=np.int64))
+    for own in draws:
+        request = ask_scores(every, np.sort(np.array(own, dtype=np.int64)))
+        assert sorted([*request.others.tolist(), *own]) == every.tolist()
+        assert request.units() == len(every), "the paper's count"
 
 
 @pytest.mark.parametrize("size", [0, -3, True, 2.5, 2**40])
