@@ -6,7 +6,7 @@ matrix and once for the norms. Where the columns are nearly dependent, rounding 
 and the basis is corrected in one more pass over the rows (shifted Cholesky QR, with eigenvectors for factor).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 import numpy as np
@@ -73,22 +73,32 @@ def leverage(blocks: Blocks, *, constant: bool = False, weights: Floats | None =
         with columns scaled to unit norm, and singular values below about 1e-11 of the largest as zero.
     """
 
-    def pieces() -> Iterator[Floats]:
-        return _pieces(blocks(), constant, weights)
-
-    W = _orthonormalising(pieces)
-    return np.concatenate([_column_norms(W.T @ piece) for piece in pieces()])
+    W = orthonormalising(blocks, constant=constant, weights=weights)
+    return np.concatenate([_column_norms(W.T @ piece) for piece in transposed_pieces(blocks(), constant, weights)])
 
 
-def _orthonormalising(pieces: Callable[[], Iterator[Floats]]) -> Floats:
-    """W, shape (d, rank), such that U = X W has orthonormal columns and spans the columns of X.
+def orthonormalising(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
+    """Find a change of basis that makes columns orthonormal.
 
-    U need not be the factor of a particular decomposition: leverage is the same for every basis.
+    Parameters
+    ----------
+    blocks, constant, weights
+        As in `leverage`.
+
+    Returns
+    -------
+    Floats
+        W, shape (d, rank), such that U = X W has orthonormal columns and spans the columns of X. U need not be the
+        factor of a particular decomposition: leverage is the same for every basis.
     """
+
+    def pieces() -> Iterator[Floats]:
+        return transposed_pieces(blocks(), constant, weights)
+
     gram = _gram(pieces())
     squares = np.diag(gram)
     scale = np.sqrt(np.where(squares > _UNDERFLOW, squares, 1.0))[:, np.newaxis]
-    eigenvalues, V = _eigen(gram / scale / scale.T)
+    eigenvalues, V = eigen(gram / scale / scale.T)
     if np.all(eigenvalues > _GOOD_ENOUGH * eigenvalues[-1:]):
         return V / np.sqrt(eigenvalues) / scale
 
@@ -96,12 +106,12 @@ def _orthonormalising(pieces: Callable[[], Iterator[Floats]]) -> Floats:
     # tame length, until the second Gram matrix shows it accurately.
     shift = _EPS * len(eigenvalues)
     W = V / np.sqrt(np.maximum(eigenvalues, 0.0) + shift) / scale
-    eigenvalues, V = _eigen(_gram(W.T @ piece for piece in pieces()))
+    eigenvalues, V = eigen(_gram(W.T @ piece for piece in pieces()))
     present = eigenvalues > _PRESENT
     return W @ (V[:, present] / np.sqrt(eigenvalues[present]))
 
 
-def _pieces(blocks: Iterable[Floats], constant: bool, weights: Floats | None) -> Iterator[Floats]:
+def transposed_pieces(blocks: Iterable[Floats], constant: bool, weights: Floats | None) -> Iterator[Floats]:
     """Cut blocks into cache-sized pieces, transposed to (columns, rows), weights and constant applied.
 
     A piece is valid until the next one is asked for: those that cannot be views share one buffer.
@@ -136,7 +146,7 @@ def _gram(pieces: Iterable[Floats]) -> Floats:
     return reduce(np.add, (piece @ piece.T for piece in pieces))
 
 
-def _eigen(S: Floats) -> tuple[Floats, Floats]:
+def eigen(S: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix S (d, d)."""
     if S.size == 0:
         return np.empty(0), S
