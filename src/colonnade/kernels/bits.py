@@ -1,23 +1,25 @@
 """Whole numbers in few bits: of one width each, or by a Rice code, whose width follows the numbers themselves.
 
 A Rice code with parameter k writes the lowest k bits of a number as they are and the rest in unary, as so many zeros
-and a one. For numbers that thin out geometrically it is within a few per cent of their entropy. The two parts travel
-one after the other, so that NumPy reads and writes each in a few passes.
+and a one. For numbers that thin out geometrically it is within a few per cent of their entropy. The low parts travel
+first, bit by bit of all numbers, then the unary parts, so that NumPy reads and writes each in a few passes.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Numbers = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
+# Of any width: narrow ones are faster.
+Numbers = npt.NDArray[np.unsignedinteger[Any]]
 Buffer = bytes | memoryview
 
 MAX_BITS = 63
-# Where the parameter suits the numbers, their unary parts take no more bits than this on average (`rice_parameter`
-# tries one with at most 3, and others only up to two bits less, if that is shorter).
-UNARY_BITS = 5
+# `rice_parameter` chooses no k for which unary parts take more bits than this on average: nobody else's does.
+UNARY_BITS = 9
+# The parameter is chosen by so many of the numbers; a somewhat worse one is longer, not wrong.
+TRIED_NUMBERS = 256
 
 
 def packed_length(count: int, width: int) -> int:
@@ -26,12 +28,12 @@ def packed_length(count: int, width: int) -> int:
 
 
 def pack_bits(numbers: Numbers, width: int) -> bytes:
-    """Write numbers with `width` bits each, highest first, padded by zeros to whole bytes.
+    """Write numbers with `width` bits each: the highest bit of all of them, then the next, padded by zeros to bytes.
 
     Parameters
     ----------
-    numbers : ndarray of uint64, shape (n,)
-        Each below 2^width.
+    numbers : ndarray of unsigned int, shape (n,)
+        Higher bits are left out.
     width : int
         From 0 to 63.
 
@@ -42,10 +44,12 @@ def pack_bits(numbers: Numbers, width: int) -> bytes:
     """
     if width == 0 or not numbers.size:
         return b""
-    # The narrowest type that holds them: a row of the bit matrix is a byte a bit.
-    kind = _narrowest(width)
-    bits = np.unpackbits(numbers.astype(kind).view(np.uint8).reshape(len(numbers), kind.itemsize), axis=1)
-    return np.packbits(bits[:, 8 * kind.itemsize - width :]).tobytes()
+    if width <= 8:
+        numbers = numbers.astype(np.uint8)
+    bits = np.empty((width, len(numbers)), np.bool_)
+    for plane in range(width):
+        np.not_equal(numbers & numbers.dtype.type(1 << (width - 1 - plane)), 0, out=bits[plane])
+    return np.packbits(bits).tobytes()
 
 
 def unpack_bits(data: Buffer, count: int, width: int) -> Numbers:
@@ -62,46 +66,55 @@ def unpack_bits(data: Buffer, count: int, width: int) -> Numbers:
 
     Returns
     -------
-    ndarray of uint64, shape (n,)
+    ndarray of uint8 or uint64, shape (n,)
         The numbers.
     """
     if not 0 <= width <= MAX_BITS or count < 0 or len(data) != packed_length(count, width):
         raise ValueError(f"{len(data)} bytes do not hold {count} numbers of {width} bits")
+    numbers: Numbers = np.zeros(count, np.uint8) if width <= 8 else np.zeros(count, np.uint64)
     if width == 0 or count == 0:
-        return np.zeros(count, np.uint64)
-    packed = np.frombuffer(data, np.uint8)
-    used = count * width
+        return numbers
+    packed, used = np.frombuffer(data, np.uint8), count * width
     if packed[-1] & ((1 << (8 * len(packed) - used)) - 1):
         raise ValueError("there are bits after the last number")  # one form for one meaning
-    kind = _narrowest(width)
-    bits = np.zeros((count, 8 * kind.itemsize), np.uint8)
-    bits[:, 8 * kind.itemsize - width :] = np.unpackbits(packed, count=used).reshape(count, width)
-    return np.packbits(bits, axis=1).view(kind).ravel().astype(np.uint64)
-
-
-def _narrowest(width: int) -> np.dtype[np.unsignedinteger[npt.NBitBase]]:
-    return np.dtype(next(f">u{size}" for size in (1, 2, 4, 8) if width <= 8 * size))
+    for bits in np.unpackbits(packed, count=used).reshape(width, count):
+        numbers <<= numbers.dtype.type(1)
+        numbers |= bits
+    return numbers
 
 
 def rice_parameter(numbers: Numbers) -> int:
-    """Choose the k that makes the Rice code of these numbers shortest.
+    """Choose a k, from 0 to 62, that makes the Rice code of some numbers (n,), each below 2^63, short."""
+    return rice_parameters(numbers[np.newaxis])[0]
+
+
+def rice_parameters(numbers: Numbers) -> list[int]:
+    """Choose a k for each row of a matrix of numbers.
 
     Parameters
     ----------
-    numbers : ndarray of uint64, shape (n,)
+    numbers : ndarray of unsigned int, shape (r, n)
         Each below 2^63.
 
     Returns
     -------
-    int
-        k, from 0 to 62.
+    list of int
+        r times a k from 0 to 62.
     """
-    if not numbers.size:
-        return 0
-    # For a geometric law the best k is near log2 of the mean; for others, one beside it.
-    near = max(int(numbers.mean(dtype=np.float64)), 1).bit_length()
-    candidates = range(max(near - 3, 0), near + 1)
-    return min(candidates, key=lambda k: numbers.size * k + int((numbers >> np.uint64(k)).sum()))
+    n_rows, count = numbers.shape
+    if not count:
+        return [0] * n_rows
+    # For a geometric law the best k is near log2 of the mean; for one with a longer tail, below it.
+    means = numbers.sum(axis=1, dtype=np.float64) / count
+    near = np.frexp(np.maximum(means, 1.0))[1] - 1
+    tried = numbers[:, :: -(-count // TRIED_NUMBERS)].astype(np.uint64)
+    candidates = np.maximum(near + np.arange(-2, 2)[:, np.newaxis], 0)
+    lengths = [
+        tried.shape[1] * k + (tried >> k[:, np.newaxis].astype(np.uint64)).sum(axis=1, dtype=np.float64)
+        for k in candidates
+    ]
+    best: list[int] = candidates[np.argmin(lengths, axis=0), np.arange(n_rows)].tolist()
+    return best
 
 
 def rice_encode(numbers: Numbers, k: int) -> bytes:
@@ -109,7 +122,7 @@ def rice_encode(numbers: Numbers, k: int) -> bytes:
 
     Parameters
     ----------
-    numbers : ndarray of uint64, shape (n,)
+    numbers : ndarray of unsigned int, shape (n,)
         Each below 2^63.
     k : int
         The parameter, from 0 to 62.
@@ -119,14 +132,13 @@ def rice_encode(numbers: Numbers, k: int) -> bytes:
     bytes
         The code, each part padded by zeros to whole bytes.
     """
-    low = numbers & np.uint64((1 << k) - 1)
-    return pack_bits(low, k) + _unary(numbers >> np.uint64(k))
+    return pack_bits(numbers, k) + _unary(numbers >> numbers.dtype.type(k) if k else numbers)
 
 
 def rice_decode(data: Buffer, count: int, k: int, largest: int) -> Numbers:
     """Read what `rice_encode` wrote; anything else is a `ValueError`.
 
-    At most about 100 bytes are allocated for each byte of `data`: every number takes at least one bit.
+    At most about 250 bytes are allocated for each byte of `data`, and for each of at most 8 numbers in it.
 
     Parameters
     ----------
@@ -141,7 +153,7 @@ def rice_decode(data: Buffer, count: int, k: int, largest: int) -> Numbers:
 
     Returns
     -------
-    ndarray of uint64, shape (n,)
+    ndarray of uint16 or uint64, shape (n,)
         The numbers.
     """
     split = packed_length(count, k) if 0 <= k < MAX_BITS else -1
@@ -149,29 +161,37 @@ def rice_decode(data: Buffer, count: int, k: int, largest: int) -> Numbers:
         raise ValueError(f"{len(data)} bytes do not hold {count} numbers in a Rice code with parameter {k}")
     high = _read_unary(data[split:], count)
     # In Python's integers, which cannot overflow.
-    if int(high.sum()) << k > largest:
+    longest = int(high.max(initial=0))
+    if longest << k > largest:
         raise ValueError(f"numbers that add up to more than {largest}")
-    numbers = (high << np.uint64(k)) | unpack_bits(data[:split], count, k)
-    if int(numbers.sum()) > largest:
+    small = (longest + 1) << k <= 1 << 16
+    numbers: Numbers = high.astype(np.uint16) if small else high.astype(np.uint64)
+    numbers <<= numbers.dtype.type(k)
+    numbers |= unpack_bits(data[:split], count, k).astype(numbers.dtype, copy=False)
+    # No sum is taken that could overflow, nor one that could not matter.
+    if count * ((longest + 1) << k) > largest and (
+        numbers.sum(dtype=np.float64) > 2.0**62 or int(numbers.sum(dtype=np.uint64)) > largest
+    ):
         raise ValueError(f"numbers that add up to more than {largest}")
     return numbers
 
 
 def _unary(numbers: Numbers) -> bytes:
-    ends = np.cumsum(numbers + np.uint64(1)) - np.uint64(1)
+    ends = np.cumsum(numbers, dtype=np.int64)
     if not ends.size:
         return b""
+    ends += np.arange(len(ends))
     bits = np.zeros(int(ends[-1]) + 1, np.bool_)
     bits[ends] = True
     return np.packbits(bits).tobytes()
 
 
-def _read_unary(data: Buffer, count: int) -> Numbers:
-    ends = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8)))
+def _read_unary(data: Buffer, count: int) -> npt.NDArray[np.int64]:
+    ends = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8)).view(np.bool_))
     if len(ends) != count or (len(data) != (int(ends[-1]) // 8 + 1 if count else 0)):
         raise ValueError(f"a unary part of {len(data)} bytes with {len(ends)} numbers instead of {count}")
-    numbers = ends.astype(np.uint64)
-    numbers[1:] -= ends[:-1].astype(np.uint64) + np.uint64(1)
+    numbers = np.diff(ends, prepend=-1)
+    numbers -= 1
     return numbers
 
 

@@ -1,8 +1,8 @@
 """Calibrated weights: a coreset's weights, bent a little so that its moments are those of all rows.
 
-In whitened columns the moments of all rows are known: mean 0, second moments the identity, party by party. A draw misses
-them by chance. The weights w_i (1 + lambda.a_i), with a_i the row's 1, u and u u', hit them (the generalised regression
-estimator of survey sampling). There are many moments, so lambda is held back by a ridge: it solves
+In whitened columns the moments of all rows are known: mean 0, second moments the identity, party by party. A draw
+misses them by chance. The weights w_i (1 + lambda.a_i), with a_i the row's 1, u and u u', hit them (the generalised
+regression estimator of survey sampling). There are many moments, so lambda is held back by a ridge: it solves
 
     (D^-1 A'WA D^-1 + strength I) D lambda = D^-1 (targets - A'w),
 
@@ -90,7 +90,7 @@ def calibrate(weights: Floats, parties: Sequence[Floats], total: float, variance
 
     factors = 1.0 + _apply(_conjugate_gradients(normal, missed).combine(scale, np.divide), parties)
     calibrated = w * np.maximum(factors, 0.0)
-    return calibrated * (total / calibrated.sum())
+    return np.asarray(calibrated * (total / calibrated.sum()))
 
 
 def _moments(w: Floats, parties: Sequence[Floats]) -> _Moments:
@@ -103,7 +103,7 @@ def _sums(w: Floats, firsts: Sequence[Floats], pairs: Sequence[Floats], count: F
 
 
 def _apply(x: _Moments, parties: Sequence[Floats]) -> Floats:
-    """A x, one number a row."""
+    """Compute A x, one number a row."""
     values = np.full(len(parties[0]), x.count[0])
     for u, first, second in zip(parties, x.firsts, x.seconds, strict=True):
         values += np.einsum("ij,ij->i", u @ second + first, u)

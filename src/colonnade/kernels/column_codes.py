@@ -96,7 +96,6 @@ def decode_columns(
     if sum(LEVELS[form] for form in forms) != len(levels):
         raise ValueError(f"{len(levels)} levels do not suit the columns' forms")
     dense = [j for j, form in enumerate(forms) if form is Form.DENSE]
-    # A constant column takes no bits: its rows are made only where others show that there are so many.
     values, given, centres = np.empty(shape), iter(levels.tolist()), {}
     for j, form in enumerate(forms):
         own = [next(given) for _ in range(LEVELS[form])]
@@ -172,7 +171,7 @@ def _decode_column(
 
 
 def _usual_value(column: Floats) -> float:
-    """The most frequent value, if one is in most rows: then it is the median."""
+    """Give the most frequent value, if one is in most rows: then it is the median."""
     return float(np.partition(column, len(column) // 2)[len(column) // 2])
 
 
@@ -182,6 +181,6 @@ def _places(flags: Flags) -> bytes:
 
 def _read_places(data: Buffer, n_rows: int) -> np.ndarray:
     places = decode_row_ids(data, n_rows)
-    if len(places) and places[-1] >= n_rows or (np.diff(places) == 0).any():
+    if (len(places) and places[-1] >= n_rows) or (np.diff(places) == 0).any():
         raise ValueError(f"places that are not among {n_rows} rows, or one twice")
     return places

@@ -72,7 +72,6 @@ def leverage(blocks: Blocks, *, constant: bool = False, weights: Floats | None =
         Shape (n,): ||u_i||^2, each in [0, 1] and summing to the rank of X, up to rounding. The rank is counted
         with columns scaled to unit norm, and singular values below about 1e-11 of the largest as zero.
     """
-
     W = orthonormalising(blocks, constant=constant, weights=weights)
     return np.concatenate([_column_norms(W.T @ piece) for piece in transposed_pieces(blocks(), constant, weights)])
 

@@ -1,10 +1,12 @@
 """Numbers in few bits, with errors that are bounded or average out. Nothing here is used unless somebody asks for it.
 
 Three ways. *Scores* are rounded in logarithm: only their relative error matters. *Values around zero* are rounded to
-multiples of a step after adding a dither that both ends draw from one seed, and the dither is taken off again: the error
-is uniform over a step whatever the value, so its mean is zero and its variance step^2 / 12 (Schuchman's condition).
-*Rows with a scale of their own* are rounded up or down by chance, so that they are right on average.
+multiples of a step after adding a dither that both ends draw from one seed, and the dither is taken off again: the
+error is uniform over a step whatever the value, so its mean is zero and its variance step^2 / 12. *Rows with a scale of
+their own* are rounded up or down by chance, so that they are right on average.
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +21,20 @@ from colonnade.kernels.bits import (
     rice_decode,
     rice_encode,
     rice_parameter,
+    rice_parameters,
     unpack_bits,
     varint,
 )
 
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.signedinteger[Any]]
 
 # Rounded scores are off by half of this at most, relative: less than 1e-3.
 LOG_STEP = 1.9e-3
-# Of a code and of all codes of one column together; steps so fine that codes are larger save nothing.
+# Of a code, and of all codes together; steps so fine that codes are larger save nothing.
 MAX_CODE = 1 << 40
 MAX_CODE_SUM = 1 << 62
+# Codes up to this fit two bytes when their signs are folded in.
+SMALL_CODE = 1 << 14
 SMALLEST_STEP, LARGEST_STEP = 1e-6, 16.0
 
 
@@ -85,9 +90,9 @@ def encode_scores(scores: Floats) -> bytes:
     """
     codes = _score_codes(scores)
     centre = int(np.median(codes[scores > 0])) if (scores > 0).any() else 0
-    numbers = np.where(scores > 0, _zigzag(codes - centre) + np.uint64(1), np.uint64(0))
+    numbers: Numbers = np.where(scores > 0, _zigzag(codes - centre) + np.uint64(1), np.uint64(0))
     k = rice_parameter(numbers)
-    return varint(int(_zigzag(np.array(centre)))) + bytes([k]) + rice_encode(numbers, k)
+    return varint(int(_zigzag(np.array([centre]))[0])) + bytes([k]) + rice_encode(numbers, k)
 
 
 def decode_scores(data: Buffer, count: int) -> Floats:
@@ -107,7 +112,9 @@ def decode_scores(data: Buffer, count: int) -> Floats:
     """
     (centre, k), code = read_varints(data, 2)
     numbers = rice_decode(code, count, k, MAX_CODE_SUM)
-    codes = _unzigzag(np.maximum(numbers, 1) - np.uint64(1)) + _unzigzag(np.array(centre, np.uint64))
+    codes = _unzigzag(np.maximum(numbers.astype(np.uint64), 1) - np.uint64(1)) + _unzigzag(
+        np.array([centre], np.uint64)
+    )
     with np.errstate(over="ignore"):
         return np.where(numbers > 0, _scores(codes), 0.0)
 
@@ -118,7 +125,7 @@ def _score_codes(scores: Floats) -> Codes:
 
 
 def _scores(codes: Codes) -> Floats:
-    return np.exp(codes * LOG_STEP)
+    return np.asarray(np.exp(codes * LOG_STEP))
 
 
 def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> Codes:
@@ -140,7 +147,9 @@ def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> 
     """
     scaled = np.asarray(values, dtype=np.float64).T / step
     if not (np.abs(scaled) < MAX_CODE).all():
-        raise InputError(f"A step of {step:g} is too fine for values up to {np.abs(values).max():g}. Use a larger step.")
+        raise InputError(
+            f"A step of {step:g} is too fine for values up to {np.abs(values).max():g}. Use a larger step."
+        )
     scaled += _dither(scaled.shape, rng)
     return np.rint(scaled, out=scaled).astype(np.int64)
 
@@ -150,7 +159,7 @@ def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Flo
 
     Parameters
     ----------
-    codes : ndarray of int64, shape (r, m)
+    codes : ndarray of int, shape (r, m)
         Codes.
     step : float
         The same.
@@ -160,16 +169,19 @@ def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Flo
     Returns
     -------
     ndarray of float64, shape (m, r)
-        Unbiased: errors have mean 0 and variance step^2 / 12.
+        Column-major. Unbiased: errors have mean 0 and variance step^2 / 12.
     """
-    values = codes - _dither(codes.shape, rng).astype(np.float64)
+    values = np.subtract(codes, _dither(codes.shape, rng), dtype=np.float64)
     values *= step
-    return np.ascontiguousarray(values.T)
+    return values.T
 
 
 def _dither(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
-    # 24 bits of chance are plenty beside a step, and take half the time.
-    return rng.random(shape, dtype=np.float32) - np.float32(0.5)
+    # Uniform from -1/2 to 1/2, in the middle of one of 2^16 cells: finer than any step needs, and quickly drawn.
+    cells = np.frombuffer(rng.bytes(2 * int(np.prod(shape))), "<u2").reshape(shape)
+    dither: npt.NDArray[np.float32] = np.multiply(cells, np.float32(2**-16), dtype=np.float32)
+    dither += np.float32(2**-17 - 0.5)
+    return dither
 
 
 def encode_codes(codes: Codes) -> bytes:
@@ -177,7 +189,7 @@ def encode_codes(codes: Codes) -> bytes:
 
     Parameters
     ----------
-    codes : ndarray of int64, shape (r, m)
+    codes : ndarray of int, shape (r, m)
         A row for each column of values.
 
     Returns
@@ -186,7 +198,7 @@ def encode_codes(codes: Codes) -> bytes:
         The parameters, a byte each; then, parameter by parameter, the columns that have it.
     """
     numbers = _zigzag(codes)
-    parameters = [rice_parameter(column) for column in numbers]
+    parameters = rice_parameters(numbers)
     parts = [rice_encode(numbers[columns].ravel(), k) for k, columns in _groups(parameters)]
     lengths = [varint(len(part)) for part in parts]
     return bytes(parameters) + b"".join(length + part for length, part in zip(lengths, parts, strict=True))
@@ -204,20 +216,23 @@ def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
 
     Returns
     -------
-    ndarray of int64, shape (r, m)
+    ndarray of int16 or int64, shape (r, m)
         The codes.
     """
     parameters = list(data[:n_columns])
     if len(parameters) != n_columns or n_columns * count > 8 * len(data):
         raise ValueError(f"{len(data)} bytes do not hold {count} codes of {n_columns} columns")
-    rest, codes = data[n_columns:], np.empty((n_columns, count), np.int64)
+    rest, groups = data[n_columns:], []
     for k, columns in _groups(parameters):
         (length,), rest = read_varints(rest, 1)
         numbers = rice_decode(rest[:length], len(columns) * count, k, MAX_CODE_SUM)
-        codes[columns] = _unzigzag(numbers).reshape(len(columns), count)
+        groups.append((columns, _unzigzag(numbers).reshape(len(columns), count)))
         rest = rest[length:]
     if len(rest):
         raise ValueError(f"{len(rest)} bytes after the last code")
+    codes = np.empty((n_columns, count), np.result_type(np.int16, *(group for _, group in groups)))
+    for columns, group in groups:
+        codes[columns] = group
     return codes
 
 
@@ -225,14 +240,17 @@ def _groups(parameters: list[int]) -> list[tuple[int, list[int]]]:
     return [(k, [i for i, other in enumerate(parameters) if other == k]) for k in sorted(set(parameters))]
 
 
-def _zigzag(codes: npt.NDArray[np.int64]) -> Numbers:
+def _zigzag(codes: Codes) -> Numbers:
     # 0, -1, 1, -2, 2, ... become 0, 1, 2, 3, 4, ...
-    return ((codes << 1) ^ (codes >> 63)).astype(np.uint64)
+    folded = codes << 1
+    folded ^= codes >> (8 * codes.dtype.itemsize - 1)
+    return folded.view(f"u{codes.dtype.itemsize}")
 
 
 def _unzigzag(numbers: Numbers) -> Codes:
-    signed = numbers.astype(np.int64)
-    return (signed >> 1) ^ -(signed & 1)
+    signed = (numbers >> 1).view(f"i{numbers.dtype.itemsize}")
+    signed ^= -(numbers & 1).view(signed.dtype)
+    return signed
 
 
 def round_by_chance(values: Floats, bits: int, rng: np.random.Generator) -> bytes:

@@ -42,16 +42,16 @@ def correct_rows(rows: Floats, weights: Floats, variance: float, share: float) -
     eigenvalues, V = eigen((centred * w[:, np.newaxis]).T @ centred)
     safe = eigenvalues > TIMES_THE_VARIANCE * variance
     kept = np.where(safe, 1.0 - share * variance / np.where(safe, eigenvalues, 1.0), 1.0)
-    return mean + centred @ (V * np.sqrt(kept)) @ V.T
+    return np.asarray(mean + centred @ (V * np.sqrt(kept)) @ V.T)
 
 
 def worthwhile_share(rows: Floats, weights: Floats, variance: float, features: Floats, label: Floats) -> float:
     """Estimate which share of the rounding variance is best subtracted.
 
     With share a the excess loss changes by about (1 - a)^2 s^2 B + 2 a s C. B = q'H^-1 q, where H is the features'
-    covariance and q the gradient of the ridge that rounding amounts to, is the bias. C = tr(H^-1 Gamma H^-1), where Gamma
-    is the gradients' sampling covariance, is the variance that a smaller H costs. The best a is 1 - C / (s B), if that
-    is positive.
+    covariance and q the gradient of the ridge that rounding amounts to, is the bias. C = tr(H^-1 Gamma H^-1), where
+    Gamma is the gradients' sampling covariance, is the variance that a smaller H costs. The best a is 1 - C / (s B), if
+    that is positive.
 
     Parameters
     ----------

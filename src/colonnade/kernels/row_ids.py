@@ -1,8 +1,8 @@
 """Row ids in few bits: a sorted multiset as the Rice code of its gaps.
 
-The gaps of m rows among n are nearly geometric with mean n / m, for which a Rice code takes about log2(n / m) + 1.5 bits
-each: within 15 % of the multiset's entropy, log2 C(n + m - 1, m) / m bits, for m up to 2 n. Beyond that most gaps are 0
-and still take a bit.
+The gaps of m rows among n are nearly geometric with mean n / m, for which a Rice code takes about log2(n / m) + 1.5
+bits each: within 15 % of the multiset's entropy, log2 C(n + m - 1, m) / m bits, for m up to 2 n. Beyond that most gaps
+are 0 and still take a bit.
 """
 
 import math
@@ -18,7 +18,7 @@ MAX_ROW_ID = 1 << 40
 
 def is_ascending(rows: Rows) -> bool:
     """Tell whether `encode_row_ids` can write these numbers: ascending, from 0 to 2^40."""
-    return not rows.size or bool(0 <= rows[0] and rows[-1] <= MAX_ROW_ID and np.all(rows[1:] >= rows[:-1]))
+    return not rows.size or bool(rows[0] >= 0 and rows[-1] <= MAX_ROW_ID and np.all(rows[1:] >= rows[:-1]))
 
 
 def encode_row_ids(rows: Rows) -> bytes:
@@ -36,7 +36,7 @@ def encode_row_ids(rows: Rows) -> bytes:
     """
     if not rows.size:
         return b""
-    gaps: Numbers = np.diff(rows).astype(np.uint64)
+    gaps: Numbers = np.diff(rows).view(np.uint64)
     k = rice_parameter(gaps)
     return varint(len(rows)) + varint(int(rows[0])) + bytes([k]) + rice_encode(gaps, k)
 
@@ -47,7 +47,7 @@ def decode_row_ids(data: Buffer, most: int) -> Rows:
     Parameters
     ----------
     data : bytes
-        From anyone: nothing is allocated beyond about 100 bytes for each of them.
+        From anyone: nothing is allocated beyond about 250 bytes for each of them.
     most : int
         How many rows there may be.
 

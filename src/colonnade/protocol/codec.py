@@ -1,7 +1,7 @@
 """Messages to bytes and back: MessagePack over a closed set of kinds.
 
 Bytes may come from anyone. Decoding gives a message of a known kind or `RemoteProtocolError`; nothing is allocated
-beyond about a hundred bytes for each byte received, and nothing in them names code to run.
+beyond a few hundred bytes for each byte received, and nothing in them names code to run.
 
 Arrays travel as MessagePack extensions, little-endian: a vector is its numbers alone, a matrix is preceded by its
 two dimensions, and marks are bits, preceded by their number. Whole numbers take fewer bytes where they can: ascending

@@ -56,12 +56,16 @@ def sum_in_the_clear(roster: Roster, rows: Rows, drawn: Mapping[str, Rows]) -> S
     ndarray of float64, shape (m,)
         g_i for each i in S, positive.
     """
-    inbox = yield {party: ask_scores(rows, drawn[party]) for party in roster.names}
-    return _add(checks.replies(inbox, Scores), len(rows))
+    inbox = yield {party: AskScores(others(rows, drawn[party]), len(drawn[party])) for party in roster.names}
+    replies = checks.replies(inbox, Scores)
+    for party, reply in replies.items():
+        checks.shape(party, reply, reply.scores, (len(rows),))
+        checks.non_negative(party, reply, reply.scores)
+    return add_scores(replies, {party: reply.scores for party, reply in replies.items()})
 
 
-def ask_scores(rows: Rows, own: Rows) -> AskScores:
-    """Tell a party the rows of S that it did not draw.
+def others(rows: Rows, own: Rows) -> Rows:
+    """List the rows of S that a party did not draw.
 
     Parameters
     ----------
@@ -72,34 +76,68 @@ def ask_scores(rows: Rows, own: Rows) -> AskScores:
 
     Returns
     -------
-    AskScores
-        The request.
+    ndarray of int64, shape (m - a,)
+        Ascending.
     """
     # Of equal rows the party's own come first: the c-th copy of a row that it drew is the c-th copy in S.
     first_copy = np.searchsorted(own, own, side="left")
     places = np.searchsorted(rows, own, side="left") + np.arange(len(own)) - first_copy
-    return AskScores(sendable_rows(np.delete(rows, places)), len(own))
+    return sendable_rows(np.delete(rows, places))
 
 
-def _add(replies: Mapping[str, Scores], size: int) -> Floats:
-    for party, reply in replies.items():
-        checks.shape(party, reply, reply.scores, (size,))
-        checks.non_negative(party, reply, reply.scores)
-    total = np.sum([reply.scores for reply in replies.values()], axis=0)
+def add_scores(replies: Mapping[str, Message], scores: Mapping[str, Floats]) -> Floats:
+    """Add up the parties' scores; a row that was drawn has a positive sum.
+
+    Parameters
+    ----------
+    replies : mapping of str to Message
+        What they came in, for the error.
+    scores : mapping of str to ndarray of float64, shape (m,)
+        Checked one by one.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        g, positive.
+    """
+    total = np.sum(list(scores.values()), axis=0)
     if (total < MIN_MAGNITUDE).any():
         party, reply = next(iter(replies.items()))
         raise checks.wrong(party, reply, "a score of zero, as every other party, for a row that was drawn")
     return np.asarray(total, dtype=np.float64)
 
 
-def _answer_scores(state: PartyState, request: AskScores, data: PartyData) -> tuple[PartyState, Message]:
-    checks.row_ids(SERVER, request, request.others, data.table.n_rows)
+def all_rows(state: PartyState, request: Message, told: Rows, n_own: int, n_rows: int) -> Rows:
+    """Join the rows that a party is told with those that it drew.
+
+    Parameters
+    ----------
+    state : PartyState
+        With the party's own draw.
+    request : Message
+        From the server, for the error.
+    told : ndarray of int64, shape (m - a,)
+        What the others drew.
+    n_own : int
+        How many rows the server believes this party drew.
+    n_rows : int
+        How many rows there are.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+        S, ascending.
+    """
+    checks.row_ids(SERVER, request, told, n_rows)
     own = state.selected()
-    if request.n_own != len(own):
-        raise checks.wrong(SERVER, request, f"{request.n_own} rows of the party's own, which drew {len(own)}")
-    rows = sendable_rows(np.sort(np.concatenate([request.others, own]), kind="stable"))
-    scores = data.scores(state.rule)[rows]
-    return replace(state, rows=rows), Scores(sendable_floats(scores))
+    if n_own != len(own):
+        raise checks.wrong(SERVER, request, f"{n_own} rows of the party's own, which drew {len(own)}")
+    return sendable_rows(np.sort(np.concatenate([told, own]), kind="stable"))
+
+
+def _answer_scores(state: PartyState, request: AskScores, data: PartyData) -> tuple[PartyState, Message]:
+    rows = all_rows(state, request, request.others, request.n_own, data.table.n_rows)
+    return replace(state, rows=rows), Scores(sendable_floats(data.scores(state.rule)[rows]))
 
 
 HANDLERS = (Handler(AskScores, _answer_scores, after=frozenset({DRAWN}), then=SELECTED),)

@@ -1,8 +1,8 @@
 """CompactCentral: as Central, but rows travel rounded, a few bits a value, and are made good for it at the server.
 
-For linear tasks a party's columns travel in their whitened basis, with a shared dither; the means and mixing matrix that
-lead back also give the server the party's exact moments, by which it calibrates the coreset's weights. For clustering
-they travel as they are, each in the form that suits it. Loses precision: nothing uses it unless it is asked for.
+For linear tasks a party's columns travel in their whitened basis, with a shared dither; the means and mixing matrix
+that lead back also give the server the party's exact moments, by which it calibrates the coreset's weights. For
+clustering they travel as they are, each in the form that suits it. Precision is lost: nothing uses it unasked.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import LinearTask, Roster, Script, Solution, Task, WeightedRows
-from colonnade.coreset import Coreset
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.contracts import ClusteringTask, LinearTask, Roster, Script, Solution, Task, WeightedRows
+from colonnade.coreset import GIVEN, Coreset
+from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.quantise import checked_step
@@ -48,7 +48,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     True
     >>> columns, rounded = plain.ledger.by_phase()["solving"].bytes, compact.ledger.by_phase()["solving"].bytes
     >>> columns // rounded
-    14
+    17
     """
 
     step: float = 0.5
@@ -57,15 +57,18 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         force_setattr(self, "step", checked_step(self.step))
 
     def check(self, task: Task[object]) -> None:
-        """Take any task that fits rows in one place."""
+        """Take linear tasks and clusterings: others may not bear rounded rows."""
+        if not isinstance(task, LinearTask | ClusteringTask):
+            raise UnsupportedError(f"CompactCentral cannot do {type(task).__name__}. Use Central().")
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, restore, and let the task fit what came."""
-        # The task's own draws come first: they are then those of Central.
-        task_rng, seeds = np.random.default_rng(int(rng.integers(2**63))), rng.integers(2**63, size=len(roster.cards))
+        # A stream apart: the task's own draws, folds and starts, are then those of Central.
+        (dither_rng,) = rng.spawn(1)
+        seeds = dither_rng.integers(2**63, size=len(roster.cards))
         fetch = _fetch_whitened if isinstance(task, LinearTask) else _fetch_scaled
         rows, facts = yield from fetch(roster, coreset, self.step, seeds.tolist())
-        model = task.fit_rows(rows, roster, task_rng)
+        model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         return Solution(model, {"cost": cost, **facts})
 
@@ -73,9 +76,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
 def _fetch_whitened(
     roster: Roster, coreset: Coreset, step: float, seeds: list[int]
 ) -> Script[tuple[WeightedRows, Mapping[str, float]]]:
-    inbox = yield {
-        party: AskWhitenedColumns(step, seed) for party, seed in zip(roster.names, seeds, strict=True)
-    }
+    inbox = yield {party: AskWhitenedColumns(step, seed) for party, seed in zip(roster.names, seeds, strict=True)}
     replies = checks.replies(inbox, WhitenedColumns)
     parties = [
         read_whitened(card, replies[card.name], len(coreset), step, seed)
@@ -83,7 +84,9 @@ def _fetch_whitened(
     ]
     variance, total = step**2 / 12, coreset.total_weight
     blocks = [party.values for party in parties]
-    weights = calibrate(coreset.weights, blocks, total, variance, calibration_strength(len(coreset)))
+    weights = coreset.weights
+    if coreset.sampler != GIVEN:  # one of the caller's own may stand for other rows than the parties hold
+        weights = calibrate(weights, blocks, total, variance, calibration_strength(len(coreset)))
     joined = np.hstack(blocks)
     share = worthwhile_share(joined, weights, variance, *_spans(parties))
     corrected = correct_rows(joined, weights, variance, share)
@@ -93,7 +96,7 @@ def _fetch_whitened(
 
 
 def _spans(parties: list[Whitened]) -> tuple[Floats, Floats]:
-    """The directions of the joined whitened columns that features span, and the label's coordinates in them."""
+    """Give the directions of the joined whitened columns that features span, and the label's coordinates."""
     rank = sum(party.values.shape[1] for party in parties)
     spans, label, start = [], np.zeros(rank), 0
     for party in parties:

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import PartyCard
+from colonnade.contracts import PartyCard, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import common_step, decode_columns, encode_columns
@@ -79,11 +79,15 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
     n_features = len(table.feature_names)
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
-    centres, spreads = centre_and_spread(table.blocks, n_features, centred=True, weights=table.row_weights)
+    centres, spreads = data.once(_centres_and_spreads)
     step = common_step(spreads, request.step)
     values = table.take(rows)[:, :n_features]
     levels, codes = encode_columns(values, centres, step, np.random.default_rng(request.seed))
     return state, ScaledColumns(len(rows), n_features, step, sendable_floats(levels), codes)
+
+
+def _centres_and_spreads(table: Table) -> tuple[Floats, Floats]:
+    return centre_and_spread(table.blocks, len(table.feature_names), centred=True, weights=table.row_weights)
 
 
 HANDLERS = (Handler(AskScaledColumns, _answer, after=frozenset({SELECTED}), then=SELECTED),)

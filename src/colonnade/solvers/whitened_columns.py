@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import PartyCard
+from colonnade.contracts import PartyCard, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.quantise import (
@@ -16,7 +16,7 @@ from colonnade.kernels.quantise import (
     restore_dithered,
     round_with_dither,
 )
-from colonnade.kernels.whitening import pack_mixing, unpack_mixing, whiten
+from colonnade.kernels.whitening import Whitening, pack_mixing, unpack_mixing, whiten
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
@@ -95,8 +95,7 @@ def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: floa
     checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):
         raise checks.wrong(party, reply, "a label where none was due, or none where it was")
-    has_label = reply.label_mean is not None
-    mean = np.append(reply.mean, reply.label_mean) if has_label else reply.mean
+    mean = reply.mean if reply.label_mean is None else np.append(reply.mean, reply.label_mean)
     checks.in_range(party, reply, mean)
     checks.in_range(party, reply, reply.mixing)
     if reply.size != size or reply.mixing.ndim != 1:
@@ -108,7 +107,7 @@ def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: floa
         raise checks.wrong(party, reply, str(error)) from error
     values = restore_dithered(codes, step, np.random.default_rng(seed))
     checks.in_range(party, reply, values)
-    return Whitened(values, mean, mixing, len(mean) - 1 if has_label else None)
+    return Whitened(values, mean, mixing, None if reply.label_mean is None else card.n_features)
 
 
 def check_rounding(request: Message, step: float, seed: int) -> None:
@@ -124,7 +123,7 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     n_features = len(table.feature_names)
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
-    whitening = whiten(table.blocks, table.row_weights)
+    whitening = data.once(_whitening)
     codes = round_with_dither(whitening.of(table.take(rows)), request.step, np.random.default_rng(request.seed))
     return state, WhitenedColumns(
         size=len(rows),
@@ -133,6 +132,10 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
         label_mean=None if table.label_name is None else float(whitening.mean[n_features]),
         codes=encode_codes(codes),
     )
+
+
+def _whitening(table: Table) -> Whitening:
+    return whiten(table.blocks, table.row_weights)
 
 
 HANDLERS = (Handler(AskWhitenedColumns, _answer, after=frozenset({SELECTED}), then=SELECTED),)

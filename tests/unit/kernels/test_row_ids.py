@@ -65,7 +65,7 @@ def test_any_bytes_are_row_ids_or_an_error(data: bytes) -> None:
 def test_a_truncated_payload_is_an_error(values: list[int], data: st.DataObject) -> None:
     encoded = encode_row_ids(np.sort(np.array(values, dtype=np.int64)))
     cut = data.draw(st.integers(1, len(encoded) - 1))
-    with pytest.raises(ValueError, match="bytes|rows|number"):
+    with pytest.raises(ValueError, match=r"bytes|rows|number"):
         decode_row_ids(encoded[:cut], MOST)
 
 
@@ -73,5 +73,5 @@ def test_a_truncated_payload_is_an_error(values: list[int], data: st.DataObject)
     "data", [b"\x00\x00\x00", b"\x02\x00\x28\x00", b"\x02\x00\x3f\x00", b"\xff\xff\xff\xff\x7f\x00\x00\x80"]
 )
 def test_declared_counts_are_checked_first(data: bytes) -> None:
-    with pytest.raises(ValueError, match="rows|bytes"):
+    with pytest.raises(ValueError, match=r"rows|bytes"):
         decode_row_ids(data, MOST)

@@ -15,6 +15,7 @@ from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
 from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
@@ -29,6 +30,8 @@ from colonnade.solvers.saga import (
     SagaStep,
     SquaredNorms,
 )
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 
 counts = st.integers(0, 2**40)
 seeds = st.integers(0, 2**63 - 1)
@@ -38,7 +41,8 @@ labels = hnp.arrays("int64", st.integers(0, 20), elements=st.integers(0, 9))
 rows = (any_ints | row_ids | labels).map(sendable_rows)
 floats = hnp.arrays("float64", st.integers(0, 20)).map(sendable_floats)
 matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))).map(sendable_floats)
-rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
+plain_rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
+rules = plain_rules | st.builds(RoundedScores, plain_rules)
 names = st.text(max_size=8)
 bools = st.booleans()
 flags = hnp.arrays("bool", st.integers(0, 20)).map(sendable_flags)
@@ -105,5 +109,13 @@ MESSAGES |= {
     Moments: st.builds(Moments, st.none() | floats, st.none() | floats),
     Deliver: st.builds(Deliver, st.none() | floats, st.none() | rows),
     Received: st.builds(Received),
+}
+MESSAGES |= {
+    AskScoreCodes: st.builds(AskScoreCodes, rows, counts),
+    ScoreCodes: st.builds(ScoreCodes, counts, st.binary()),
+    AskWhitenedColumns: st.builds(AskWhitenedColumns, st.floats(), seeds),
+    WhitenedColumns: st.builds(WhitenedColumns, counts, floats, floats, st.none() | st.floats(), st.binary()),
+    AskScaledColumns: st.builds(AskScaledColumns, st.floats(), seeds),
+    ScaledColumns: st.builds(ScaledColumns, counts, counts, st.floats(), floats, st.binary()),
 }
 any_message = st.one_of(*MESSAGES.values())

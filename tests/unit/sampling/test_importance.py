@@ -14,7 +14,7 @@ from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.importance import DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.summing import AskScores, Scores, ask_scores
+from colonnade.sampling.summing import AskScores, Scores, others
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x",), None) for name in ("airline", "weather")))
@@ -121,9 +121,9 @@ def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
 def test_a_party_is_told_the_rows_that_others_drew(draws: list[list[int]]) -> None:
     every = np.sort(np.array([row for drawn in draws for row in drawn], dtype=np.int64))
     for own in draws:
-        request = ask_scores(every, np.sort(np.array(own, dtype=np.int64)))
-        assert sorted([*request.others.tolist(), *own]) == every.tolist()
-        assert request.units() == len(every), "the paper's count"
+        told = others(every, np.sort(np.array(own, dtype=np.int64)))
+        assert sorted([*told.tolist(), *own]) == every.tolist()
+        assert AskScores(told, len(own)).units() == len(every), "the paper's count"
 
 
 @pytest.mark.parametrize("size", [0, -3, True, 2.5, 2**40])
