@@ -168,8 +168,8 @@ class Frame:
 class SumMechanism(Protocol):
     """Round 3 of Algorithm 1: the sum over parties of their scores on the drawn rows."""
 
-    def __call__(self, roster: Roster, rows: Rows) -> Script[Floats]:
-        """Sum the scores of `rows` over the parties, in the clear or otherwise."""
+    def __call__(self, roster: Roster, rows: Rows, drawn: Mapping[str, Rows]) -> Script[Floats]:
+        """Sum the scores of `rows` over the parties, in the clear or otherwise; each knows those that it drew."""
 
 
 class Sampler(Protocol):

@@ -9,6 +9,9 @@ import numpy.typing as npt
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 
+# The sampler's name where the caller made the coreset.
+GIVEN = "given"
+
 
 @dataclass(frozen=True, eq=False)
 class Coreset:
@@ -45,7 +48,7 @@ class Coreset:
     weights: Floats
     n_rows: int
     total_weight: float
-    sampler: str = "given"
+    sampler: str = GIVEN
     rule: str | None = None
     total: float | None = None
 

@@ -6,7 +6,7 @@ struct; what can be computed again from the data (scores) is only cached.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
 from colonnade.errors import ColonnadeError, LocalProtocolError
@@ -14,6 +14,8 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused, refused
+
+T = TypeVar("T")
 
 # The steps every phase shares; a phase names further ones of its own.
 NEW, GREETED, FRAMED, SELECTED = "new", "greeted", "framed", "selected"
@@ -50,7 +52,7 @@ class PartyState:
     rule : ScoreRule or None
         How this run scores rows.
     rows : ndarray of int64, shape (size,), or None
-        The coreset's rows, once they are known.
+        The coreset's rows, once they are known; before that, the party's own draw.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     received : Delivery or None
@@ -81,6 +83,7 @@ class PartyData:
     table: Table
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
+    _kept: dict[Callable[[Table], Any], Any] = field(default_factory=dict, repr=False)
 
     def seen(self, view: View | None) -> "PartyData":
         """Look at the table in another way."""
@@ -89,6 +92,13 @@ class PartyData:
         if not self._views or not self._views[0][0].equals(view):
             self._views[:] = [(view, PartyData(view.of(self.table)))]
         return self._views[0][1]
+
+    def once(self, compute: Callable[[Table], T]) -> T:
+        """Compute something of the table that no request changes, once; `compute` is one of the module's functions."""
+        if compute not in self._kept:
+            self._kept[compute] = compute(self.table)
+        kept: T = self._kept[compute]
+        return kept
 
     def scores(self, rule: ScoreRule | None) -> Floats:
         """Compute the scores of all rows, once a rule."""

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import colonnade as cn
 from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
@@ -13,7 +15,7 @@ from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.importance import DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.summing import AskScores, Scores
+from colonnade.sampling.summing import AskScores, Scores, others
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x",), None) for name in ("airline", "weather")))
@@ -34,7 +36,7 @@ class Play:
             honest = sendable_rows(np.arange(request.count) % N if request.count < N else np.zeros(request.count))
             return DrawnRows(honest if self.rows is None or party == "airline" else sendable_rows(self.rows))
         if isinstance(request, AskScores):
-            honest_scores = sendable_floats(np.full(len(request.rows), 0.25))
+            honest_scores = sendable_floats(np.full(request.units(), 0.25))
             cheats = self.scores is not None and party == "weather"
             return Scores(sendable_floats(self.scores) if cheats else honest_scores)
         return Total(self.totals[i])
@@ -109,10 +111,20 @@ def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, me
 def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
     from colonnade.sampling.summing import sum_in_the_clear
 
-    script = sum_in_the_clear(ROSTER, sendable_rows([1, 2]))
+    drawn = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
+    script = sum_in_the_clear(ROSTER, sendable_rows([1, 2]), drawn)
     next(script)
     with pytest.raises(RemoteProtocolError, match="a score of zero, as every other party, for a row that was drawn"):
         script.send({name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names})
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4))
+def test_a_party_is_told_the_rows_that_others_drew(draws: list[list[int]]) -> None:
+    every = np.sort(np.array([row for drawn in draws for row in drawn], dtype=np.int64))
+    for own in draws:
+        told = others(every, np.sort(np.array(own, dtype=np.int64)))
+        assert sorted([*told.tolist(), *own]) == every.tolist()
+        assert AskScores(told, len(own)).units() == len(every), "the paper's count"
 
 
 @pytest.mark.parametrize("size", [0, -3, True, 2.5, 2**40])
@@ -129,14 +141,14 @@ def test_a_uniform_share_is_between_0_and_1(share: Any) -> None:
 
 
 def test_without_even_draws_every_bit_is_as_before_the_option_existed() -> None:
-    """Rows, weights and bytes as recorded before it came."""
+    """Rows, weights and units as recorded before it came."""
     rng = np.random.default_rng(0)
     parties = cn.split_columns(rng.standard_t(3, size=(500, 6)), rng.normal(size=500), [2, 2, 2])
     sampler = ImportanceSampling(100, uniform_share=0.0, draws="independent")
     run = cn.Federation(parties).coreset(cn.Regression(), sampler, seed=4)
     assert run.coreset.rows[:12].tolist() == [1, 2, 9, 16, 19, 26, 30, 31, 46, 49, 57, 62]
     assert run.coreset.weights[:2] == pytest.approx([7.403456178780866, 5.051769018872855], rel=1e-12)
-    assert run.ledger.bytes == 5914 + 3, "DrawRows says how to draw, a byte a party"
+    assert run.ledger.units == 706
     assert run.coreset.sampler == str(run.sampler) == "ImportanceSampling(size=100, draws='independent')"
 
 
@@ -149,3 +161,11 @@ def test_even_rows_are_the_servers_and_go_out_with_the_others() -> None:
     assert units["AskScores"] == units["Scores"] == 300
     assert run.coreset.weights.max() <= 500 / (100 * 0.3)
     assert run.coreset.sampler == "ImportanceSampling(size=100, uniform_share=0.3)"
+
+
+def test_a_coreset_of_rounded_scores_serves_its_task() -> None:
+    rng = np.random.default_rng(0)
+    federation = cn.Federation(cn.split_columns(rng.normal(size=(300, 4)), rng.normal(size=300), [2, 2]))
+    run = federation.coreset(cn.Regression(), ImportanceSampling(50, round_scores=True))
+    assert run.coreset.rule == "LeverageScores"
+    federation.fit(cn.Regression(), coreset=run.coreset)  # a warning would be an error
