@@ -59,7 +59,14 @@ class DrawRows(Message, frozen=True):
     seed: Annotated[int, Reveals.NOTHING]
 
 
-class ImportanceSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="importance", forbid_unknown_fields=True):
+class ImportanceSampling(
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="importance",
+    forbid_unknown_fields=True,
+    repr_omit_defaults=True,
+):
     """Draw rows by how much they matter: each with probability g_i / G, weight G / (m g_i).
 
     Parameters
