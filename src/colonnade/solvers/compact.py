@@ -47,8 +47,8 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     >>> bool(abs(compact.model.coef_ - plain.model.coef_).max() < 0.2)
     True
     >>> columns, rounded = plain.ledger.by_phase()["solving"].bytes, compact.ledger.by_phase()["solving"].bytes
-    >>> columns // rounded
-    17
+    >>> columns > 15 * rounded
+    True
     """
 
     step: float = 0.5
