@@ -20,6 +20,8 @@ MAX_CODE = 1 << 40
 MAX_CODE_SUM = 1 << 62
 # Codes up to this fit two bytes when their signs are folded in.
 SMALL_CODE = 1 << 14
+# Columns are coded in runs of so many numbers. Both ends must agree on it.
+CHUNK_NUMBERS = 1 << 17
 SMALLEST_STEP, LARGEST_STEP = 1e-6, 16.0
 
 
@@ -58,16 +60,18 @@ def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> 
 
     Returns
     -------
-    ndarray of int64, shape (r, m)
+    ndarray of int16 or int64, shape (r, m)
         Codes, a row for each column of values.
     """
-    scaled = np.asarray(values, dtype=np.float64).T / step
-    if not (np.abs(scaled) < MAX_CODE).all():
-        raise InputError(
-            f"A step of {step:g} is too fine for values up to {np.abs(values).max():g}. Use a larger step."
-        )
-    scaled += _dither(scaled.shape, rng)
-    return np.rint(scaled, out=scaled).astype(np.int64)
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) / step
+    if not largest < MAX_CODE:
+        raise InputError(f"A step of {step:g} is too fine for values {largest:g} times as large. Use a larger step.")
+    codes: Codes = np.empty(values.shape[::-1], np.int16 if largest + 1 < SMALL_CODE else np.int64)
+    for some in _chunks(*codes.shape):
+        scaled = np.divide(values.T[some], step, order="C")
+        scaled += _dither(scaled.shape, rng)
+        codes[some] = np.rint(scaled, out=scaled)
+    return codes
 
 
 def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Floats:
@@ -87,8 +91,10 @@ def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Flo
     ndarray of float64, shape (m, r)
         Column-major. Unbiased: errors have mean 0 and variance step^2 / 12.
     """
-    values = np.subtract(codes, _dither(codes.shape, rng), dtype=np.float64)
-    values *= step
+    values = np.empty(codes.shape)
+    for some in _chunks(*codes.shape):
+        np.subtract(codes[some], _dither(codes[some].shape, rng), out=values[some])
+        values[some] *= step
     return values.T
 
 
@@ -111,11 +117,11 @@ def encode_codes(codes: Codes) -> bytes:
     Returns
     -------
     bytes
-        The parameters, a byte each; then, parameter by parameter, the columns that have it.
+        The parameters, a byte each; then, parameter by parameter, the columns that have it, in runs.
     """
     numbers = zigzag(codes)
     parameters = rice_parameters(numbers)
-    parts = [rice_encode(numbers[columns].ravel(), k) for k, columns in _groups(parameters)]
+    parts = [rice_encode(numbers[columns].ravel(), k) for k, columns in _groups(parameters, codes.shape[1])]
     lengths = [varint(len(part)) for part in parts]
     return bytes(parameters) + b"".join(length + part for length, part in zip(lengths, parts, strict=True))
 
@@ -139,7 +145,7 @@ def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
     if len(parameters) != n_columns or n_columns * count > 8 * len(data):
         raise ValueError(f"{len(data)} bytes do not hold {count} codes of {n_columns} columns")
     rest, groups = data[n_columns:], []
-    for k, columns in _groups(parameters):
+    for k, columns in _groups(parameters, count):
         (length,), rest = read_varints(rest, 1)
         numbers = rice_decode(rest[:length], len(columns) * count, k, MAX_CODE_SUM)
         groups.append((columns, unzigzag(numbers).reshape(len(columns), count)))
@@ -152,8 +158,16 @@ def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
     return codes
 
 
-def _groups(parameters: list[int]) -> list[tuple[int, list[int]]]:
-    return [(k, [i for i, other in enumerate(parameters) if other == k]) for k in sorted(set(parameters))]
+def _groups(parameters: list[int], count: int) -> list[tuple[int, list[int]]]:
+    """List parameters, each with columns that have it, not too many at a time."""
+    columns = {k: [i for i, other in enumerate(parameters) if other == k] for k in sorted(set(parameters))}
+    return [(k, alike[some]) for k, alike in columns.items() for some in _chunks(len(alike), count)]
+
+
+def _chunks(n_columns: int, count: int) -> list[slice]:
+    """Cut columns of `count` numbers into runs that stay in cache: fresh memory is slower than arithmetic."""
+    length = max(CHUNK_NUMBERS // max(count, 1), 1)
+    return [slice(start, start + length) for start in range(0, n_columns, length)]
 
 
 def zigzag(codes: Codes) -> Numbers:
