@@ -38,7 +38,7 @@ from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
 from colonnade.kernels.row_ids import decode_row_ids, encode_row_ids, row_id_bytes
 from colonnade.kernels.step_choice import CLUSTERING_NOISE_RATIO, REGRESSION_NOISE_RATIO, best_step
-from colonnade.kernels.whitening import whiten
+from colonnade.kernels.whitening import mix, whiten
 
 SCORE_BITS = 11.3
 MARGIN = 0.985
@@ -233,7 +233,7 @@ def speed(job: Job, size: int, step: float, repeats: int = 15) -> dict[str, Any]
             codes = round_with_dither(whitening.of(values), step, np.random.default_rng(1))
             data = encode_codes(codes)
             codes = decode_codes(data, len(whitening.mixing), len(values))
-            whitening.mean + restore_dithered(codes, step, np.random.default_rng(1)) @ whitening.mixing
+            mix(restore_dithered(codes, step, np.random.default_rng(1)), whitening.mean, whitening.mixing)
             n_bytes += len(data)
         return n_bytes
 

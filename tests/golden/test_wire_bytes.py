@@ -14,7 +14,8 @@ from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns
-from colonnade.kernels.quantise import encode_codes, encode_scores
+from colonnade.kernels.quantise import encode_codes
+from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello

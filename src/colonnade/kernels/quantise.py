@@ -1,9 +1,7 @@
-"""Numbers in few bits, with errors that are bounded or average out. Nothing here is used unless somebody asks for it.
+"""Values in few bits, right on average: rounded to multiples of a step, with a dither that both ends share.
 
-Three ways. *Scores* are rounded in logarithm: only their relative error matters. *Values around zero* are rounded to
-multiples of a step after adding a dither that both ends draw from one seed, and the dither is taken off again: the
-error is uniform over a step whatever the value, so its mean is zero and its variance step^2 / 12. *Rows with a scale of
-their own* are rounded up or down by chance, so that they are right on average.
+A dither that both ends draw from one seed is added before rounding and taken off again afterwards: the error is then
+uniform over a step whatever the value, so its mean is zero and its variance step^2 / 12. Codes travel by a Rice code.
 """
 
 from typing import Any
@@ -13,28 +11,17 @@ import numpy.typing as npt
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.bits import (
-    Buffer,
-    Numbers,
-    pack_bits,
-    read_varints,
-    rice_decode,
-    rice_encode,
-    rice_parameter,
-    rice_parameters,
-    unpack_bits,
-    varint,
-)
+from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameters, varint
 
 Codes = npt.NDArray[np.signedinteger[Any]]
 
-# Rounded scores are off by half of this at most, relative: less than 1e-3.
-LOG_STEP = 1.9e-3
 # Of a code, and of all codes together; steps so fine that codes are larger save nothing.
 MAX_CODE = 1 << 40
 MAX_CODE_SUM = 1 << 62
 # Codes up to this fit two bytes when their signs are folded in.
 SMALL_CODE = 1 << 14
+# Columns are coded in runs of so many numbers. Both ends must agree on it.
+CHUNK_NUMBERS = 1 << 17
 SMALLEST_STEP, LARGEST_STEP = 1e-6, 16.0
 
 
@@ -59,75 +46,6 @@ def checked_step(step: float) -> float:
     return float(step)
 
 
-def round_scores(scores: Floats) -> Floats:
-    """Round scores to powers of exp(0.0019).
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n,)
-        Non-negative.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        Each off by less than a thousandth of itself; 0 stays 0.
-    """
-    return np.where(scores > 0, _scores(_score_codes(scores)), 0.0)
-
-
-def encode_scores(scores: Floats) -> bytes:
-    """Write rounded scores, with about 11 bits each where they spread over a factor of three.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n,)
-        As `round_scores` gives them.
-
-    Returns
-    -------
-    bytes
-        A code around the median, and which are zero.
-    """
-    codes = _score_codes(scores)
-    centre = int(np.median(codes[scores > 0])) if (scores > 0).any() else 0
-    numbers: Numbers = np.where(scores > 0, _zigzag(codes - centre) + np.uint64(1), np.uint64(0))
-    k = rice_parameter(numbers)
-    return varint(int(_zigzag(np.array([centre]))[0])) + bytes([k]) + rice_encode(numbers, k)
-
-
-def decode_scores(data: Buffer, count: int) -> Floats:
-    """Read what `encode_scores` wrote; anything else is a `ValueError`.
-
-    Parameters
-    ----------
-    data : bytes
-        From anyone.
-    count : int
-        n, as the receiver knows it.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        Non-negative; possibly infinite, if the sender is no honest one.
-    """
-    (centre, k), code = read_varints(data, 2)
-    numbers = rice_decode(code, count, k, MAX_CODE_SUM)
-    codes = _unzigzag(np.maximum(numbers.astype(np.uint64), 1) - np.uint64(1)) + _unzigzag(
-        np.array([centre], np.uint64)
-    )
-    with np.errstate(over="ignore"):
-        return np.where(numbers > 0, _scores(codes), 0.0)
-
-
-def _score_codes(scores: Floats) -> Codes:
-    positive = np.where(scores > 0, scores, 1.0)
-    return np.rint(np.log(positive) / LOG_STEP).astype(np.int64)
-
-
-def _scores(codes: Codes) -> Floats:
-    return np.asarray(np.exp(codes * LOG_STEP))
-
-
 def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> Codes:
     """Round values to multiples of a step, shifted by a dither.
 
@@ -142,16 +60,18 @@ def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> 
 
     Returns
     -------
-    ndarray of int64, shape (r, m)
+    ndarray of int16 or int64, shape (r, m)
         Codes, a row for each column of values.
     """
-    scaled = np.asarray(values, dtype=np.float64).T / step
-    if not (np.abs(scaled) < MAX_CODE).all():
-        raise InputError(
-            f"A step of {step:g} is too fine for values up to {np.abs(values).max():g}. Use a larger step."
-        )
-    scaled += _dither(scaled.shape, rng)
-    return np.rint(scaled, out=scaled).astype(np.int64)
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) / step
+    if not largest < MAX_CODE:
+        raise InputError(f"A step of {step:g} is too fine for values {largest:g} times as large. Use a larger step.")
+    codes: Codes = np.empty(values.shape[::-1], np.int16 if largest + 1 < SMALL_CODE else np.int64)
+    for some in _chunks(*codes.shape):
+        scaled = np.divide(values.T[some], step, order="C")
+        scaled += _dither(scaled.shape, rng)
+        codes[some] = np.rint(scaled, out=scaled)
+    return codes
 
 
 def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Floats:
@@ -171,8 +91,10 @@ def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Flo
     ndarray of float64, shape (m, r)
         Column-major. Unbiased: errors have mean 0 and variance step^2 / 12.
     """
-    values = np.subtract(codes, _dither(codes.shape, rng), dtype=np.float64)
-    values *= step
+    values = np.empty(codes.shape)
+    for some in _chunks(*codes.shape):
+        np.subtract(codes[some], _dither(codes[some].shape, rng), out=values[some])
+        values[some] *= step
     return values.T
 
 
@@ -195,11 +117,11 @@ def encode_codes(codes: Codes) -> bytes:
     Returns
     -------
     bytes
-        The parameters, a byte each; then, parameter by parameter, the columns that have it.
+        The parameters, a byte each; then, parameter by parameter, the columns that have it, in runs.
     """
-    numbers = _zigzag(codes)
+    numbers = zigzag(codes)
     parameters = rice_parameters(numbers)
-    parts = [rice_encode(numbers[columns].ravel(), k) for k, columns in _groups(parameters)]
+    parts = [rice_encode(numbers[columns].ravel(), k) for k, columns in _groups(parameters, codes.shape[1])]
     lengths = [varint(len(part)) for part in parts]
     return bytes(parameters) + b"".join(length + part for length, part in zip(lengths, parts, strict=True))
 
@@ -223,10 +145,10 @@ def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
     if len(parameters) != n_columns or n_columns * count > 8 * len(data):
         raise ValueError(f"{len(data)} bytes do not hold {count} codes of {n_columns} columns")
     rest, groups = data[n_columns:], []
-    for k, columns in _groups(parameters):
+    for k, columns in _groups(parameters, count):
         (length,), rest = read_varints(rest, 1)
         numbers = rice_decode(rest[:length], len(columns) * count, k, MAX_CODE_SUM)
-        groups.append((columns, _unzigzag(numbers).reshape(len(columns), count)))
+        groups.append((columns, unzigzag(numbers).reshape(len(columns), count)))
         rest = rest[length:]
     if len(rest):
         raise ValueError(f"{len(rest)} bytes after the last code")
@@ -236,86 +158,27 @@ def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
     return codes
 
 
-def _groups(parameters: list[int]) -> list[tuple[int, list[int]]]:
-    return [(k, [i for i, other in enumerate(parameters) if other == k]) for k in sorted(set(parameters))]
+def _groups(parameters: list[int], count: int) -> list[tuple[int, list[int]]]:
+    """List parameters, each with columns that have it, not too many at a time."""
+    columns = {k: [i for i, other in enumerate(parameters) if other == k] for k in sorted(set(parameters))}
+    return [(k, alike[some]) for k, alike in columns.items() for some in _chunks(len(alike), count)]
 
 
-def _zigzag(codes: Codes) -> Numbers:
-    # 0, -1, 1, -2, 2, ... become 0, 1, 2, 3, 4, ...
+def _chunks(n_columns: int, count: int) -> list[slice]:
+    """Cut columns of `count` numbers into runs that stay in cache: fresh memory is slower than arithmetic."""
+    length = max(CHUNK_NUMBERS // max(count, 1), 1)
+    return [slice(start, start + length) for start in range(0, n_columns, length)]
+
+
+def zigzag(codes: Codes) -> Numbers:
+    """Fold signs in: 0, -1, 1, -2, 2, ... become 0, 1, 2, 3, 4, ..."""
     folded = codes << 1
     folded ^= codes >> (8 * codes.dtype.itemsize - 1)
     return folded.view(f"u{codes.dtype.itemsize}")
 
 
-def _unzigzag(numbers: Numbers) -> Codes:
+def unzigzag(numbers: Numbers) -> Codes:
+    """Undo `zigzag`."""
     signed = (numbers >> 1).view(f"i{numbers.dtype.itemsize}")
     signed ^= -(numbers & 1).view(signed.dtype)
     return signed
-
-
-def round_by_chance(values: Floats, bits: int, rng: np.random.Generator) -> bytes:
-    """Round the rows of a matrix to `bits` bits a value, up or down so that each is right on average.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m, d)
-        Each row is rounded within its own largest magnitude, its scale.
-    bits : int
-        From 2 to 16.
-    rng : numpy.random.Generator
-        The rounder's own: nobody else needs it.
-
-    Returns
-    -------
-    bytes
-        A float32 scale a row, then the codes. A value is off by less than 2 scale / (2^bits - 2).
-    """
-    top = _top(bits)
-    scales = _upwards(np.abs(values).max(axis=1, initial=0.0))
-    unit = np.where(scales > 0, scales, 1.0)[:, np.newaxis] / top
-    codes = np.floor(values / unit + rng.random(values.shape))
-    numbers = (np.clip(codes, -top, top) + top).astype(np.uint64)
-    return scales.astype("<f4").tobytes() + pack_bits(numbers.ravel(), bits)
-
-
-def restore_rounded(data: Buffer, n_rows: int, n_columns: int, bits: int) -> Floats:
-    """Read what `round_by_chance` wrote; anything else is a `ValueError`.
-
-    Parameters
-    ----------
-    data : bytes
-        From anyone.
-    n_rows, n_columns : int
-        m and d, as the receiver knows them.
-    bits : int
-        As agreed.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, d)
-        Right on average.
-    """
-    top = _top(bits)
-    if len(data) < 4 * n_rows:
-        raise ValueError(f"{len(data)} bytes do not hold {n_rows} scales")
-    scales = np.frombuffer(data[: 4 * n_rows], "<f4").astype(np.float64)
-    if not (np.isfinite(scales).all() and (scales >= 0).all()):
-        raise ValueError("a scale that is negative, infinite or no number")
-    numbers = unpack_bits(data[4 * n_rows :], n_rows * n_columns, bits).reshape(n_rows, n_columns)
-    if numbers.size and numbers.max() > 2 * top:
-        raise ValueError(f"a code above {2 * top}")
-    return (numbers.astype(np.float64) - top) * (scales[:, np.newaxis] / top)
-
-
-def _top(bits: int) -> int:
-    if isinstance(bits, bool) or not isinstance(bits, int) or not 2 <= bits <= 16:
-        raise InputError(f"bits must be a whole number from 2 to 16, got {bits!r}. Pass for instance 8.")
-    return int((1 << (bits - 1)) - 1)
-
-
-def _upwards(scales: Floats) -> Floats:
-    """Round to float32, never down: a value must stay within its scale."""
-    if not (scales < float(np.finfo(np.float32).max)).all():
-        raise InputError("A row has a value that no float32 holds. Rescale the columns.")
-    narrow = scales.astype(np.float32)
-    return np.where(narrow < scales, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float64)

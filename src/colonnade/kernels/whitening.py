@@ -13,6 +13,8 @@ from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.leverage import basis, transposed_pieces
 from colonnade.kernels.linear import ROUNDING
 
+CHUNK_ROWS = 1024
+
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
@@ -34,7 +36,10 @@ class Whitening:
 
     def of(self, values: Floats) -> Floats:
         """Whiten rows (m, d), giving (m, r)."""
-        return (values - self.mean) @ self.basis
+        whitened = np.empty((len(values), self.basis.shape[1]))
+        for some in _chunks(len(values)):
+            np.matmul(values[some] - self.mean, self.basis, out=whitened[some])
+        return whitened
 
 
 def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
@@ -81,6 +86,20 @@ def _mean(blocks: Blocks, weights: Floats | None) -> tuple[Floats, float, Floats
         magnitude = np.maximum(magnitude, largest) if first else largest
         total, first = total + float(w.sum()), first + len(block)
     return sums / total, total, magnitude
+
+
+def mix(whitened: Floats, mean: Floats, mixing: Floats) -> Floats:
+    """Lead whitened rows (m, r) back to columns: mean + whitened mixing, shape (m, d)."""
+    values = np.empty((len(whitened), len(mean)))
+    for some in _chunks(len(whitened)):
+        np.matmul(whitened[some], mixing, out=values[some])
+        values[some] += mean
+    return values
+
+
+def _chunks(n_rows: int) -> list[slice]:
+    """Cut rows into runs that stay in cache: fresh memory is slower than arithmetic."""
+    return [slice(start, start + CHUNK_ROWS) for start in range(0, n_rows, CHUNK_ROWS)]
 
 
 def pack_mixing(mixing: Floats) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 
 from colonnade.contracts import Roster, Script, Table
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.quantise import decode_scores, encode_scores, round_scores
+from colonnade.kernels.score_codes import decode_scores, encode_scores, round_scores
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState

@@ -19,6 +19,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import correct_rows, worthwhile_share
+from colonnade.kernels.whitening import mix
 from colonnade.protocol import checks
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
@@ -47,8 +48,8 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     >>> bool(abs(compact.model.coef_ - plain.model.coef_).max() < 0.2)
     True
     >>> columns, rounded = plain.ledger.by_phase()["solving"].bytes, compact.ledger.by_phase()["solving"].bytes
-    >>> columns // rounded
-    17
+    >>> columns > 15 * rounded
+    True
     """
 
     step: float = 0.5
@@ -121,7 +122,7 @@ def _restore(joined: Floats, parties: list[Whitened]) -> tuple[Floats, Floats | 
     features, labels, start = [], None, 0
     for party in parties:
         r = party.values.shape[1]
-        values = party.mean + joined[:, start : start + r] @ party.mixing
+        values = mix(joined[:, start : start + r], party.mean, party.mixing)
         start += r
         if party.label is not None:
             values, labels = values[:, :-1], values[:, -1]

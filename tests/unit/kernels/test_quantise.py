@@ -9,18 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from colonnade.errors import InputError
-from colonnade.kernels.quantise import (
-    checked_step,
-    decode_codes,
-    decode_scores,
-    encode_codes,
-    encode_scores,
-    restore_dithered,
-    restore_rounded,
-    round_by_chance,
-    round_scores,
-    round_with_dither,
-)
+from colonnade.kernels.chance_rounding import restore_rounded, round_by_chance
+from colonnade.kernels.quantise import checked_step, decode_codes, encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.score_codes import decode_scores, encode_scores, round_scores
 
 values = hnp.arrays("float64", st.tuples(st.integers(0, 12), st.integers(1, 4)), elements=st.floats(-1e3, 1e3))
 scores = hnp.arrays("float64", st.integers(0, 30), elements=st.just(0.0) | st.floats(1e-100, 1e100))
