@@ -2,7 +2,7 @@
 
 from colonnade import evaluation, sampling, solvers
 from colonnade.contracts import Table
-from colonnade.messages import Message
+from colonnade.messages import MAX_MESSAGE_BYTES, Message
 from colonnade.protocol import framing, hello
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.policy import Policy
@@ -19,9 +19,9 @@ def kinds() -> frozenset[type[Message]]:
     return frozenset(requests | replies | {Refused})
 
 
-def codec() -> Codec:
-    """Build the codec of all kinds."""
-    return Codec(kinds())
+def codec(max_bytes: int = MAX_MESSAGE_BYTES) -> Codec:
+    """Build the codec of all kinds, for messages of so many bytes at most."""
+    return Codec(kinds(), max_bytes)
 
 
 def party_session(table: Table, policy: Policy) -> PartySession:
