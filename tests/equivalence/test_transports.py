@@ -1,10 +1,12 @@
 """Every transport gives the same run, bit for bit."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from network_trial import federation_in_threads
 
 import colonnade as cn
 from colonnade.transports.inprocess import InProcess
@@ -56,6 +58,32 @@ def test_rows_weights_model_and_ledger_are_bit_identical(job: Callable[[cn.Feder
     assert numbers(first) == numbers(second)
     assert first.ledger == second.ledger
     assert federations[0].ledger == federations[1].ledger
+
+
+def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
+    here = cn.Federation(make_parties())
+    with federation_in_threads(tmp_path, make_parties()) as apart:
+        assert apart.roster == here.roster
+        for job in JOBS.values():
+            first, second = job(here), job(apart)
+            assert numbers(first) == numbers(second)
+            assert first.ledger == second.ledger
+        model = here.fit(cn.Regression(), sampler=cn.AllRows()).model
+        assert here.predict(model).tobytes() == apart.predict(model).tobytes()
+        rows = [5, 3, 3, 600]
+        assert here.predict(model, rows=rows, to="party2").tobytes() == apart.predict(model, rows=rows, to="party2").tobytes()
+        assert here.evaluate(model, split=cn.HoldOut(0.3)) == apart.evaluate(model, split=cn.HoldOut(0.3))
+        with pytest.raises(cn.UnsupportedError, match="'party2' is on its own machine"):
+            apart.received("party2")
+    assert not list(tmp_path.rglob("*.journal")), "journals of runs that are done are removed"
+
+
+def test_a_refusal_over_the_network_is_the_same_refusal(tmp_path: Path) -> None:
+    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
+    with federation_in_threads(tmp_path, [*make_parties(), guarded]) as federation:
+        with pytest.raises(cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never"):
+            federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=10))
+        assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10)).coreset) == 10
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS.keys())

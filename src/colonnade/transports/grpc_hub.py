@@ -163,6 +163,8 @@ class Hub:
                 shown = away
             left = min(self._patience(party, started) for party in wanted)
             self._changed.wait(max(0.0, min(left, 60.0)) + 0.001)
+        if shown:
+            self._on_waiting([])
 
     def _patience(self, party: str, started: float) -> float:
         """Tell how many seconds a party still has, or raise that it has none."""

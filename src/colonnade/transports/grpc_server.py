@@ -84,6 +84,8 @@ class GrpcServer:
         requests = {party: self._codec.encode(message) for party, message in outbox.items()}
         phase = next(iter(outbox.values())).phase
         phase_ends, run.status.phase, run.status.round = phase != run.status.phase, phase, run.number + 1
+        if phase_ends:
+            self._log.write("phase", run=run.status.run, phase=phase, round=run.status.round)
         replies = run.recorded(requests)
         if replies is None:
             replies = self._ask(run, requests)

@@ -166,8 +166,13 @@ class PartyDesk:
         if objection := self._allowance.objection_to_rows(rows_told(reply)):
             session.state = before
             return _said("policy", f"{objection}.")
-        if session.state.received is not None and session.state.received is not before.received:
-            self._deliver(session.state.received)
+        received = session.state.received
+        if received is not None and received is not before.received:
+            try:
+                self._deliver(received)
+            except ColonnadeError as error:
+                session.state = before
+                return refused(error)
         encoded = self._codec.encode(reply)
         self._record(ask, run, session, request, encoded)
         self._log.write(
