@@ -68,7 +68,7 @@ class GrpcServer:
         try:
             yield
         except ColonnadeError as error:
-            self._end(run, "failed", f"{type(error).__name__}: {error}"[:MAX_REASON])
+            self._end(run, "failed", str(error)[:MAX_REASON])
             raise
         else:
             self._end(run, "done", "")

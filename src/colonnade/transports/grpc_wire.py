@@ -17,6 +17,8 @@ SERVICE, METHOD = "colonnade.Rounds", "Join"
 # In plaintext, which is for one machine only, there is no certificate to read a name from.
 CLAIMED_NAME = "claimed-name"
 HANDSHAKE_SECONDS = 10
+# A line that takes packets has so many times the keep-alive to answer.
+QUEUE_FACTOR = 6
 
 
 def listening_credentials(tls: Tls) -> Any:
@@ -31,14 +33,17 @@ def dialling_credentials(tls: Tls) -> Any:
 
 
 def options(max_message_bytes: int, keepalive_seconds: float) -> list[tuple[str, int]]:
-    """Set sizes, and how soon a silent cut is noticed: after twice the keep-alive at most.
+    """Set sizes, and how soon a silent cut is noticed.
+
+    Where no packet is acknowledged the kernel gives up after twice the keep-alive. Where packets are taken but nobody
+    answers (a stuck proxy, a stopped process) it takes longer: on a narrow line an answer waits behind large messages.
 
     Parameters
     ----------
     max_message_bytes : int
         No message may be larger; its envelope may add a little.
     keepalive_seconds : float
-        How long a line may be silent before it is asked whether it is alive, and how long it has to answer.
+        How long a line may be silent before it is asked whether it is alive.
 
     Returns
     -------
@@ -51,9 +56,10 @@ def options(max_message_bytes: int, keepalive_seconds: float) -> list[tuple[str,
         ("grpc.max_send_message_length", max_message_bytes + ENVELOPE_BYTES),
         ("grpc.keepalive_time_ms", milliseconds),
         ("grpc.keepalive_timeout_ms", milliseconds),
+        ("grpc.http2.ping_timeout_ms", QUEUE_FACTOR * milliseconds),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", milliseconds // 2),
+        ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 4),
         ("grpc.server_handshake_timeout_ms", 1000 * HANDSHAKE_SECONDS),
         ("grpc.so_reuseport", 0),
         ("grpc.use_local_subchannel_pool", 1),

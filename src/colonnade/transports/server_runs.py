@@ -6,6 +6,7 @@ one by one, as long as the script asks what it asked before.
 
 import hashlib
 import secrets
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -119,6 +120,7 @@ class RunBook:
         self._log = log
         self._unfinished: dict[str, Asked] = {}
         self._written = 0.0
+        self._writing = threading.Lock()
         self.status = read_status(folder.path)
         for path in folder.journals():
             self._find(path)
@@ -164,7 +166,9 @@ class RunBook:
 
     def write_status(self, *, now: bool = False) -> None:
         """Write the status file, if it is time."""
-        if now or time.monotonic() - self._written >= STATUS_SECONDS:
+        if not now and time.monotonic() - self._written < STATUS_SECONDS:
+            return
+        with self._writing:  # streams come and go in threads of their own
             self.status.runs = self.status.runs[-KEPT_OUTCOMES:]
             write_private(self._folder.path / STATUS, msgspec.json.encode(self.status))
             self._written = time.monotonic()
