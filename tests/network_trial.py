@@ -166,9 +166,9 @@ class Trial:
         self.party_files = {name: write_party_file(folder, name, self.port) for name in self.names}
         self._processes: list[subprocess.Popen[str]] = []
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

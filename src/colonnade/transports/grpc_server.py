@@ -83,13 +83,13 @@ class GrpcServer:
             raise LocalProtocolError("A round needs a run. Play scripts through the federation.")
         requests = {party: self._codec.encode(message) for party, message in outbox.items()}
         phase = next(iter(outbox.values())).phase
-        phase_ends, run.status.phase, run.status.round = phase != run.status.phase, phase, run.number + 1
-        if phase_ends:
-            self._log.write("phase", run=run.status.run, phase=phase, round=run.status.round)
+        if phase != run.status.phase:
+            self._log.write("phase", run=run.status.run, phase=phase, round=run.number + 1)
+        run.status.phase, run.status.round = phase, run.number + 1
         replies = run.recorded(requests)
         if replies is None:
             replies = self._ask(run, requests)
-            run.record(requests, replies, phase_ends=phase_ends)
+            run.record(requests, replies)
         for party in outbox:
             _add(run.status.bytes_sent, party, len(requests[party]))
             _add(run.status.bytes_received, party, len(replies[party]))

@@ -1,8 +1,9 @@
 """A journal: an append-only file of checksummed records that survives the death of its process at any byte.
 
 What was written is with the operating system when `append` returns, so killing the process loses nothing; the last
-record may be torn, and is then dropped. `sync` also waits for the disk. Only its owner can read the file: it holds
-whatever was disclosed.
+record may be torn, and is then dropped. It is not forced to the disk: a machine that loses its power may lose the run,
+which then has to be started anew, but never gets a wrong one. Only its owner can read the file: it holds whatever was
+disclosed.
 """
 
 import os
@@ -64,14 +65,9 @@ class Journal:
         replacement = Journal(fresh)
         for record in records:
             replacement.append(record)
-        replacement.sync()
         os.close(self._file)
         fresh.rename(self.path)
         self._file = replacement._file
-
-    def sync(self) -> None:
-        """Wait until the disk has it."""
-        os.fsync(self._file)
 
     def close(self) -> None:
         """Close the file; it stays."""

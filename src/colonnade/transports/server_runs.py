@@ -89,11 +89,9 @@ class ServerRun:
             )
         return entry.replies
 
-    def record(self, requests: Mapping[str, bytes], replies: dict[str, bytes], *, phase_ends: bool) -> None:
+    def record(self, requests: Mapping[str, bytes], replies: dict[str, bytes]) -> None:
         """Write a round's replies to the journal, before anything follows from them."""
         self._journal.append(msgspec.msgpack.encode(_Round(self.number, _digest(requests), replies)))
-        if phase_ends:
-            self._journal.sync()
 
     def remove(self) -> None:
         """Remove the journal."""
