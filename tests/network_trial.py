@@ -1,4 +1,4 @@
-"""Federations over real gRPC streams with mutual TLS on loopback: parties in threads, or as processes of the command."""
+"""Federations over real gRPC streams with mutual TLS on loopback: parties in threads, or processes of the command."""
 
 import json
 import os

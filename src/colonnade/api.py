@@ -2,22 +2,22 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade import door
-from colonnade.contracts import Script, Task
+from colonnade.contracts import Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.ledger import Ledger
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
-from colonnade.run import Run, current_versions
+from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver, Central
@@ -59,7 +59,7 @@ class Federation:
         transport: MakeTransport = InProcess,
         on_round: RoundListener = lambda _phase, _number: None,
     ) -> None:
-        self._enter(Stage.here(door.check_parties(parties), transport, on_round))
+        self._stage = Stage.here(door.check_parties(parties), transport, on_round)
 
     @classmethod
     def connect(
@@ -82,11 +82,18 @@ class Federation:
             Use it in a ``with`` block, or `close` it: parties wait for that.
         """
         federation = cls.__new__(cls)
-        federation._enter(Stage.connected(path, on_round))
+        federation._stage = Stage.connected(path, on_round)
         return federation
 
-    def _enter(self, stage: Stage) -> None:
-        self._stage, self.roster, self.ledger = stage, stage.roster, stage.ledger
+    @property
+    def roster(self) -> Roster:
+        """The parties and their columns."""
+        return self._stage.roster
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every message sent so far."""
+        return self._stage.ledger
 
     def close(self) -> None:
         """Let parties on other machines go. In one process it does nothing."""
@@ -130,7 +137,7 @@ class Federation:
         door.check_job(task, self.roster, split=split)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
-        return self._run("coreset", jobs.draw(task, sampler, split, self.roster, seed), what)
+        return self._stage.learn("coreset", jobs.draw(task, sampler, split, self.roster, seed), what)
 
     def fit(
         self,
@@ -179,7 +186,7 @@ class Federation:
         solver.check(task)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
-        return self._run("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
+        return self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
 
     def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None, to: str | None = None) -> Floats | Rows:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
@@ -280,24 +287,6 @@ class Federation:
         seed = door.seed_number(seed)
         script = jobs.evaluate(model, size, split, self.roster, seed)
         return self._stage.play(script, "evaluate", model=model, rows=size, split=split, seed=seed)
-
-    def _run(self, verb: str, script: Script[jobs.Learned[M]], what: dict[str, Any]) -> Run[M]:
-        position, started = len(self.ledger), perf_counter()
-        learned = self._stage.play(script, verb, **what)
-        return Run(
-            task=what["task"],
-            sampler=what["sampler"],
-            solver=what.get("solver"),
-            split=what["split"],
-            seed=what["seed"],
-            roster=self.roster,
-            coreset=learned.coreset,
-            model=learned.model,
-            facts=dict(learned.facts),
-            ledger=self.ledger.since(position),
-            seconds=perf_counter() - started,
-            versions=current_versions(),
-        )
 
     def __repr__(self) -> str:
         roster = self.roster

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 from pathlib import Path
+from time import perf_counter
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,8 +19,11 @@ from colonnade.ledger import Ledger
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
 from colonnade.protocol.session import Delivery, PartySession
+from colonnade.run import Run, current_versions
+from colonnade.tasks.jobs import Learned
 
 T = TypeVar("T")
+M = TypeVar("M")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 AsRun = Callable[[str, Mapping[str, object]], AbstractContextManager[None]]
 Close = Callable[[BaseException | None], None]
@@ -103,6 +107,25 @@ class Stage:
         """Play a script that does this with these options: together they are the same only for the same requests."""
         with self._as_run(verb, what):
             return self._conductor.play(script)
+
+    def learn(self, verb: str, script: Script[Learned[M]], what: dict[str, Any]) -> Run[M]:
+        """Play a script that learns, and make a run of what came of it."""
+        position, started = len(self.ledger), perf_counter()
+        learned = self.play(script, verb, **what)
+        return Run(
+            task=what["task"],
+            sampler=what["sampler"],
+            solver=what.get("solver"),
+            split=what["split"],
+            seed=what["seed"],
+            roster=self.roster,
+            coreset=learned.coreset,
+            model=learned.model,
+            facts=dict(learned.facts),
+            ledger=self.ledger.since(position),
+            seconds=perf_counter() - started,
+            versions=current_versions(),
+        )
 
     def received(self, party: str) -> Delivery | None:
         """Show what was delivered to a party of this process."""

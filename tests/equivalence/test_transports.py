@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from network_trial import federation_in_threads
 
 import colonnade as cn
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
+from network_trial import federation_in_threads
 
 TRANSPORTS: list[Any] = [InProcess, Loopback]
 
@@ -71,7 +71,10 @@ def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
         model = here.fit(cn.Regression(), sampler=cn.AllRows()).model
         assert here.predict(model).tobytes() == apart.predict(model).tobytes()
         rows = [5, 3, 3, 600]
-        assert here.predict(model, rows=rows, to="party2").tobytes() == apart.predict(model, rows=rows, to="party2").tobytes()
+        assert (
+            here.predict(model, rows=rows, to="party2").tobytes()
+            == apart.predict(model, rows=rows, to="party2").tobytes()
+        )
         assert here.evaluate(model, split=cn.HoldOut(0.3)) == apart.evaluate(model, split=cn.HoldOut(0.3))
         with pytest.raises(cn.UnsupportedError, match="'party2' is on its own machine"):
             apart.received("party2")
@@ -81,7 +84,9 @@ def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
 def test_a_refusal_over_the_network_is_the_same_refusal(tmp_path: Path) -> None:
     guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
     with federation_in_threads(tmp_path, [*make_parties(), guarded]) as federation:
-        with pytest.raises(cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never"):
+        with pytest.raises(
+            cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never"
+        ):
             federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=10))
         assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10)).coreset) == 10
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from network_trial import PartyThread, events, free_port, write_federation_file
 
 import colonnade as cn
 from colonnade.transports.certificates import new_certificates
 from colonnade.transports.grpc_wire import QUEUE_FACTOR
+from network_trial import PartyThread, events, free_port, write_federation_file
 
 
 class Proxy:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from network_trial import BANK, Trial
 
 import colonnade as cn
+from network_trial import BANK, Trial
 
 TASK, SAMPLER, SAGA = cn.Regression(l2=0.1), cn.ImportanceSampling(size=150), cn.Saga(batch=1, tolerance=1e-6)
 TASK_TABLE = {"kind": "regression", "l2": 0.1}
@@ -68,8 +68,8 @@ def clear(folder: Path) -> None:
     for name in ("coreset", "central", "saga"):
         for file in (folder / name).iterdir():
             file.unlink()
-    for file in ("predictions.csv", "bank-predictions.csv"):
-        (folder / file).unlink()
+    for name in ("predictions.csv", "bank-predictions.csv"):
+        (folder / name).unlink()
 
 
 def play_with_kills(folder: Path, n_kills: int, seed: int) -> int:

@@ -93,9 +93,12 @@ def _pack_array(value: object) -> msgspec.msgpack.Ext:
         return msgspec.msgpack.Ext(BITS, np.array(len(value), BIT_COUNT).tobytes() + np.packbits(value).tobytes())
     if not isinstance(value, np.ndarray) or (value.dtype, value.ndim) not in WIRE_TYPES:
         raise NotImplementedError(f"{type(value).__name__} has no wire form")
-    body = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).tobytes()
-    dimensions = np.array(value.shape, dtype=DIMENSIONS).tobytes() if value.ndim == 2 else b""
-    return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, value.ndim], dimensions + body)
+    # Copied as seldom as may be: a message can be large.
+    numbers = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+    if value.ndim == 1:
+        return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, 1], numbers)
+    dimensions = np.array(value.shape, dtype=DIMENSIONS).tobytes()
+    return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, value.ndim], b"".join([dimensions, numbers]))
 
 
 def _unpack_array(code: int, data: memoryview) -> npt.NDArray[Any]:

@@ -4,7 +4,8 @@ Bytes may come from anyone: what decodes has every field of its type and within 
 `RemoteProtocolError`. The message itself stays bytes here.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,8 +18,12 @@ RunId = Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,64}$")]
 Number = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
 Reason = Annotated[str, msgspec.Meta(max_length=2000)]
 Status = Literal["done", "failed"]
-# An envelope is so much heavier than what it holds, at most.
-ENVELOPE_BYTES = 1 << 16
+Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+# Payloads from this size on travel in pieces of it, so that one end copies and the other reads while the line is busy.
+LARGE = 1 << 20
+# No frame is heavier: a piece, or an envelope with a payload that is not large.
+FRAME_BYTES = LARGE + (1 << 16)
+E = TypeVar("E")
 
 
 class Join(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
@@ -29,20 +34,22 @@ class Join(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknow
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """A party's reply to one request."""
+    """A party's reply to one request. Of a large one only the size is here; it follows in pieces."""
 
     run: RunId
     number: Number
     payload: bytes
+    follows: Size = 0
 
 
 class Ask(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """One request. The first of a run says what the run is for."""
+    """One request, large ones like answers. The first of a run says what the run is for."""
 
     run: RunId
     number: Number
     asked: Asked | None
     payload: bytes
+    follows: Size = 0
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
@@ -75,25 +82,62 @@ _from_party: msgspec.msgpack.Decoder[FromParty] = msgspec.msgpack.Decoder(FromPa
 _from_server: msgspec.msgpack.Decoder[FromServer] = msgspec.msgpack.Decoder(FromServer)
 
 
-def seal(envelope: FromParty | FromServer) -> bytes:
+class Sealed(NamedTuple):
+    """An envelope ready to be sent, as often as need be."""
+
+    head: bytes
+    payload: bytes = b""
+
+    def frames(self) -> Iterator[bytes]:
+        """Give its bytes in the order they travel."""
+        yield self.head
+        for start in range(0, len(self.payload), LARGE):
+            yield self.payload[start : start + LARGE]
+
+
+def seal(envelope: FromParty | FromServer) -> Sealed:
     """Turn an envelope into bytes."""
-    return _encoder.encode(envelope)
+    if isinstance(envelope, Ask | Answer) and len(envelope.payload) >= LARGE:
+        size = len(envelope.payload)
+        return Sealed(_encoder.encode(msgspec.structs.replace(envelope, payload=b"", follows=size)), envelope.payload)
+    return Sealed(_encoder.encode(envelope))
 
 
-def open_from_party(data: bytes, party: str) -> FromParty:
-    """Read what a party sent."""
-    try:
-        return _from_party.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _stray(data, party, error) from error
+def from_party(frames: Iterator[bytes], party: str, max_bytes: int) -> Iterator[FromParty]:
+    """Read what a party sends, no payload larger than this."""
+    return _opened(frames, _from_party, party, max_bytes)
 
 
-def open_from_server(data: bytes) -> FromServer:
-    """Read what the server sent."""
-    try:
-        return _from_server.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _stray(data, "the server", error) from error
+def from_server(frames: Iterator[bytes], max_bytes: int) -> Iterator[FromServer]:
+    """Read what the server sends, no payload larger than this."""
+    return _opened(frames, _from_server, "the server", max_bytes)
+
+
+def _opened(frames: Iterator[bytes], decoder: "msgspec.msgpack.Decoder[E]", sender: str, max_bytes: int) -> Iterator[E]:
+    for data in frames:
+        try:
+            envelope = decoder.decode(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise _stray(data, sender, error) from error
+        if isinstance(envelope, Ask | Answer) and envelope.follows:
+            payload = _collected(frames, envelope.follows, sender, max_bytes)
+            envelope = msgspec.structs.replace(envelope, payload=payload, follows=0)
+        yield envelope
+
+
+def _collected(frames: Iterator[bytes], size: int, sender: str, max_bytes: int) -> bytearray:
+    if size > max_bytes:
+        raise RemoteProtocolError(f"{sender} announced {size:,} bytes; the limit is {max_bytes:,}.", party=sender)
+    payload = bytearray()  # grows with what really comes, not with what was announced
+    while len(payload) < size:
+        payload += next(frames, b"") or _cut_off(sender)
+    if len(payload) > size:
+        raise RemoteProtocolError(f"{sender} sent more than the {size:,} bytes it announced.", party=sender)
+    return payload
+
+
+def _cut_off(sender: str) -> bytes:
+    raise RemoteProtocolError(f"{sender} ended, or sent nothing, in the middle of a message.", party=sender)
 
 
 def _stray(data: bytes, sender: str, error: Exception) -> RemoteProtocolError:

@@ -20,9 +20,10 @@ from colonnade.transports.envelopes import (
     Ended,
     Goodbye,
     Join,
+    Sealed,
     Status,
     Welcome,
-    open_from_party,
+    from_party,
     seal,
 )
 from colonnade.transports.events import EventLog
@@ -73,7 +74,7 @@ class Hub:
         self._gone: dict[str, float] = dict.fromkeys(file.parties, time.monotonic())
         self._streams: Counter[str] = Counter()
         self._current: tuple[str, int] | None = None
-        self._pending: dict[str, bytes] = {}
+        self._pending: dict[str, Sealed] = {}
         self._replies: dict[str, bytes] = {}
         self._rejoins: Counter[str] = Counter()
         self._server, self.port = self._listen()
@@ -88,7 +89,7 @@ class Hub:
         with self._changed:
             self._wait(lambda: self.missing, time.monotonic())
 
-    def ask(self, run: str, number: int, asks: Mapping[str, bytes]) -> dict[str, bytes]:
+    def ask(self, run: str, number: int, asks: Mapping[str, Sealed]) -> dict[str, bytes]:
         """Send each party its envelope and wait for all answers.
 
         Parameters
@@ -97,8 +98,8 @@ class Hub:
             The run's id.
         number : int
             The request's number in it.
-        asks : mapping of str to bytes
-            Sealed envelopes.
+        asks : mapping of str to Sealed
+            Envelopes.
 
         Returns
         -------
@@ -134,7 +135,7 @@ class Hub:
         file = self._file
         server = grpc.server(
             DaemonThreads(),
-            options=grpc_wire.options(file.max_message_bytes, file.keepalive_seconds),
+            options=grpc_wire.options(file.keepalive_seconds),
             maximum_concurrent_rpcs=MAX_STREAMS_A_PARTY * len(file.parties) + 8,
         )
         handler = grpc.stream_stream_rpc_method_handler(self._stream)
@@ -215,12 +216,13 @@ class Hub:
 
     def _read(self, party: str, link: Link, incoming: Iterator[bytes]) -> None:
         try:
-            first = open_from_party(next(incoming), party)
+            envelopes = from_party(incoming, party, self._file.max_message_bytes)
+            first = next(envelopes)
             if not isinstance(first, Join) or first.version != ENVELOPE_VERSION:
                 raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
             self._joined(party, link, first)
-            for data in incoming:
-                self._received(party, link, open_from_party(data, party))
+            for envelope in envelopes:
+                self._received(party, link, envelope)
         except RemoteProtocolError as error:
             self._log.write("refused", party=party, reason=str(error))
             link.close((grpc.StatusCode.INVALID_ARGUMENT, str(error)))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
 
+from colonnade.transports.envelopes import Sealed
+
 
 class DaemonThreads(futures.Executor):
     """A thread for each stream that ends with the process: a waiting stream must not keep it alive."""
@@ -32,9 +34,9 @@ class Link:
         self.strays = 0
         self.left = False
         self.refusal: tuple[Any, str] | None = None
-        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._outgoing: queue.SimpleQueue[Sealed | None] = queue.SimpleQueue()
 
-    def send(self, envelope: bytes) -> None:
+    def send(self, envelope: Sealed) -> None:
         """Queue an envelope."""
         self._outgoing.put(envelope)
 
@@ -45,5 +47,11 @@ class Link:
         self._outgoing.put(None)
 
     def outgoing(self) -> Iterator[bytes]:
-        """Wait for envelopes and give them out until the end."""
-        return iter(self._outgoing.get, None)
+        """Wait for envelopes and give out their frames until the end."""
+        return sent_from(self._outgoing)
+
+
+def sent_from(outgoing: "queue.SimpleQueue[Sealed | None]") -> Iterator[bytes]:
+    """Wait for envelopes and give out their frames, until None."""
+    for envelope in iter(outgoing.get, None):
+        yield from envelope.frames()

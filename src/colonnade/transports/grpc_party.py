@@ -11,8 +11,9 @@ import grpc
 from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
 from colonnade.ledger import SERVER
 from colonnade.transports import grpc_wire
-from colonnade.transports.envelopes import ENVELOPE_VERSION, Ask, Ended, Goodbye, Join, open_from_server, seal
+from colonnade.transports.envelopes import ENVELOPE_VERSION, Ask, Ended, Goodbye, Join, Sealed, from_server, seal
 from colonnade.transports.events import EventLog
+from colonnade.transports.grpc_links import sent_from
 from colonnade.transports.network_files import PartyFile
 from colonnade.transports.party_desk import PartyDesk
 
@@ -90,13 +91,13 @@ class GrpcParty:
 
     def _talk(self) -> tuple[Goodbye | None, str]:
         """Hold one conversation: give the server's goodbye, if it said one, and what ended it."""
-        outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        outgoing: queue.SimpleQueue[Sealed | None] = queue.SimpleQueue()
         outgoing.put(seal(Join(ENVELOPE_VERSION, self._desk.open_runs)))
         channel = self._channel()
         try:
             method = channel.stream_stream(f"/{grpc_wire.SERVICE}/{grpc_wire.METHOD}")
             claimed = ((grpc_wire.CLAIMED_NAME, self._file.name),) if self._file.tls is None else None
-            self._call = method(iter(outgoing.get, None), metadata=claimed)
+            self._call = method(sent_from(outgoing), metadata=claimed)
             return self._listen(self._call, outgoing), "it ended the stream"
         except grpc.RpcError as error:
             code, details = error.code(), str(error.details())
@@ -112,14 +113,14 @@ class GrpcParty:
             outgoing.put(None)
             channel.close()
 
-    def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[bytes | None]") -> Goodbye | None:
+    def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[Sealed | None]") -> Goodbye | None:
         goodbye = None
         try:
-            for data in call:
-                envelope = open_from_server(data)
+            for envelope in from_server(call, self._file.max_message_bytes):
                 self._is_up = True
                 if isinstance(envelope, Ask):
                     outgoing.put(seal(self._desk.answer(envelope)))
+                    self._desk.after_sending()
                 elif isinstance(envelope, Ended):
                     self._end(envelope)
                 elif isinstance(envelope, Goodbye):
@@ -141,7 +142,7 @@ class GrpcParty:
 
     def _channel(self) -> Any:
         file = self._file
-        options = grpc_wire.options(file.max_message_bytes, file.keepalive_seconds)
+        options = grpc_wire.options(file.keepalive_seconds)
         if file.tls is None:
             return grpc.insecure_channel(file.server, options)
         options.append(("grpc.ssl_target_name_override", file.server_name))  # type: ignore[arg-type]  # a text option

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 
 from colonnade.errors import InputError
-from colonnade.transports.envelopes import ENVELOPE_BYTES
+from colonnade.transports.envelopes import FRAME_BYTES
 from colonnade.transports.network_files import Tls
 
 SERVICE, METHOD = "colonnade.Rounds", "Join"
@@ -32,7 +32,7 @@ def dialling_credentials(tls: Tls) -> Any:
     return grpc.ssl_channel_credentials(_pem(tls.authority), _pem(tls.key), _pem(tls.certificate))
 
 
-def options(max_message_bytes: int, keepalive_seconds: float) -> list[tuple[str, int]]:
+def options(keepalive_seconds: float) -> list[tuple[str, int]]:
     """Set sizes, and how soon a silent cut is noticed.
 
     Where no packet is acknowledged the kernel gives up after twice the keep-alive. Where packets are taken but nobody
@@ -40,8 +40,6 @@ def options(max_message_bytes: int, keepalive_seconds: float) -> list[tuple[str,
 
     Parameters
     ----------
-    max_message_bytes : int
-        No message may be larger; its envelope may add a little.
     keepalive_seconds : float
         How long a line may be silent before it is asked whether it is alive.
 
@@ -52,8 +50,8 @@ def options(max_message_bytes: int, keepalive_seconds: float) -> list[tuple[str,
     """
     milliseconds = max(1, round(1000 * keepalive_seconds))
     return [
-        ("grpc.max_receive_message_length", max_message_bytes + ENVELOPE_BYTES),
-        ("grpc.max_send_message_length", max_message_bytes + ENVELOPE_BYTES),
+        ("grpc.max_receive_message_length", FRAME_BYTES),
+        ("grpc.max_send_message_length", FRAME_BYTES),
         ("grpc.keepalive_time_ms", milliseconds),
         ("grpc.keepalive_timeout_ms", milliseconds),
         ("grpc.http2.ping_timeout_ms", QUEUE_FACTOR * milliseconds),

@@ -11,11 +11,13 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from colonnade.errors import TransportError
 
+Buffer: TypeAlias = bytes | memoryview
 MAGIC = b"colonnade journal 1\n"
-HEAD = struct.Struct("<QI")  # length of the record, checksum of length and record
+HEAD = struct.Struct("<QQI")  # length of the record, of its first part, and a checksum of all
 PRIVATE = 0o600
 
 
@@ -33,7 +35,7 @@ class Journal:
     >>> from colonnade.transports.journal import Journal
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Journal(pathlib.Path(folder) / "a.journal").append(b"first")
-    ...     [bytes(record) for record in Journal(pathlib.Path(folder) / "a.journal").records()]
+    ...     [bytes(first) for first, _ in Journal(pathlib.Path(folder) / "a.journal").records()]
     [b'first']
     """
 
@@ -45,17 +47,16 @@ class Journal:
         if not whole:
             _write(self._file, MAGIC)
 
-    def append(self, record: bytes) -> None:
-        """Write one record at the end."""
-        head = HEAD.pack(len(record), _checksum(record))
-        if len(record) < 1 << 16:
-            _write(self._file, head + record)
-        else:  # a large one is not copied for the sake of its head
-            _write(self._file, head)
-            _write(self._file, record)
+    def append(self, first: bytes, *rest: bytes) -> None:
+        """Write one record at the end: its first part, and others that are kept apart from it and not copied."""
+        length = len(first) + sum(map(len, rest))
+        head = HEAD.pack(length, len(first), _checksum(length, first, *rest))
+        _write(self._file, head + first)
+        for part in rest:
+            _write(self._file, part)
 
-    def records(self) -> Iterator[bytes]:
-        """Read all records from the first."""
+    def records(self) -> Iterator[tuple[memoryview, memoryview]]:
+        """Read all records from the first: the first part of each, and all others in one."""
         return (record for record, _ in _scan(self.path))
 
     def compact(self, records: Iterable[bytes]) -> None:
@@ -81,7 +82,7 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
-def _scan(path: Path) -> Iterator[tuple[bytes, int]]:
+def _scan(path: Path) -> Iterator[tuple[tuple[memoryview, memoryview], int]]:
     """Yield each whole record and where it ends."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -93,16 +94,16 @@ def _scan(path: Path) -> Iterator[tuple[bytes, int]]:
             head = file.read(HEAD.size)
             if len(head) < HEAD.size:
                 return
-            length, checksum = HEAD.unpack(head)
+            length, first, checksum = HEAD.unpack(head)
             end = start + HEAD.size + length
             if end > size:
                 return
-            record = file.read(length)
-            if checksum != _checksum(record):
+            record = memoryview(file.read(length))
+            if checksum != _checksum(length, record[:first], record[first:]):
                 if end < size:  # not the last one: no torn write does that
                     raise _damaged(path, start)
                 return
-            yield record, end
+            yield (record[:first], record[first:]), end
 
 
 def _whole_bytes(path: Path) -> int:
@@ -117,11 +118,15 @@ def _damaged(path: Path, position: int) -> TransportError:
     )
 
 
-def _checksum(record: bytes) -> int:
-    return zlib.crc32(record, zlib.crc32(len(record).to_bytes(8, "little")))
+def _checksum(length: int, first: Buffer, *rest: Buffer) -> int:
+    checksum = zlib.crc32(length.to_bytes(8, "little"))
+    checksum = zlib.crc32(len(memoryview(first)).to_bytes(8, "little"), checksum)
+    for part in (first, *rest):
+        checksum = zlib.crc32(part, checksum)
+    return checksum
 
 
-def _write(file: int, data: bytes) -> None:
+def _write(file: int, data: Buffer) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]

@@ -4,7 +4,7 @@ Every run has a session of its own. A request that comes again is answered from 
 a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
-import hashlib
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from colonnade.protocol.policy import Policy, rows_told
 from colonnade.protocol.refusal import Cause, Refused, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.transports.allowance import Allowance
-from colonnade.transports.envelopes import Answer, Ask, Ended
+from colonnade.transports.envelopes import LARGE, Answer, Ask, Ended
 from colonnade.transports.events import EventLog
 from colonnade.transports.journal import Journal
 from colonnade.transports.state_folder import StateFolder
@@ -30,15 +30,21 @@ class _Opened(msgspec.Struct, array_like=True, tag=True):
 
 
 class _Answered(msgspec.Struct, array_like=True, tag=True):
-    """A request and its reply, or, once a later one was asked for, the reply's digest."""
+    """A request and its reply; a large reply is only in memory, and is made again after a restart."""
 
     number: int
     request: bytes
     reply: bytes | None
-    digest: bytes | None
 
 
-_decoder = msgspec.msgpack.Decoder(_Opened | _Answered)
+class _Checked(msgspec.Struct, array_like=True, tag=True):
+    """The checksum of a reply that is not kept, or no longer."""
+
+    number: int
+    checksum: int
+
+
+_decoder = msgspec.msgpack.Decoder(_Opened | _Answered | _Checked)
 
 
 @dataclass
@@ -100,6 +106,7 @@ class PartyDesk:
         self._deliver = deliver
         self._lost: dict[str, str] = {}
         self._runs: dict[str, _OpenRun] = {}
+        self._unchecked: _OpenRun | None = None
         for path in folder.journals():
             self._rebuild(path.stem)
 
@@ -122,6 +129,12 @@ class PartyDesk:
         if isinstance(reply, Refused):
             return self._refuse(ask, request, reply)
         return Answer(ask.run, ask.number, reply)
+
+    def after_sending(self) -> None:
+        """Do what an answer need not wait for: note the checksum of one that is too large to keep."""
+        run, self._unchecked = self._unchecked, None
+        if run is not None:
+            run.journal.append(msgspec.msgpack.encode(_Checked(run.number, zlib.crc32(run.reply))))
 
     def end(self, ended: Ended) -> None:
         """Forget a run that is over."""
@@ -197,8 +210,10 @@ class PartyDesk:
             self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.asked))
         elif request.phase != run.phase:
             run.journal.compact(_compacted(run.journal.records(), run.number))
-        run.journal.append(msgspec.msgpack.encode(_Answered(ask.number, ask.payload, reply, None)))
+        is_large = len(reply) >= LARGE
+        run.journal.append(msgspec.msgpack.encode(_Answered(ask.number, ask.payload, None if is_large else reply)))
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
+        self._unchecked = run if is_large else None
 
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
         self._log.write(
@@ -226,42 +241,43 @@ class PartyDesk:
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
         run = None
-        for record in journal.records():
+        for record, _ in journal.records():
             entry = _decoder.decode(record)
-            if isinstance(entry, _Opened):
-                continue
-            request = self._codec.decode(entry.request, party=SERVER)
-            if run is None:
-                run = _OpenRun(journal, self._session.greeted())
-            reply = self._codec.encode(run.session.answer(request))
-            if reply != entry.reply and _digest(reply) != entry.digest:
+            if isinstance(entry, _Answered):
+                run = run or _OpenRun(journal, self._session.greeted())
+                request = self._codec.decode(entry.request, party=SERVER)
+                reply = self._codec.encode(run.session.answer(request))
+                run.number, run.phase, run.request, run.reply = entry.number, request.phase, entry.request, reply
+            if run is not None and not _is_as_before(run.reply, entry):
                 raise RemoteProtocolError(
-                    f"after a restart its reply number {entry.number} would differ: its data or policy changed since."
+                    f"after a restart its reply number {run.number} would differ: its data or policy changed since."
                 )
-            run.number, run.phase, run.request, run.reply = entry.number, request.phase, entry.request, reply
         if run is None:
             journal.remove()  # it died before its first answer
         return run
 
 
-def _compacted(records: Iterator[bytes], last: int) -> Iterator[bytes]:
+def _is_as_before(reply: bytes, entry: _Opened | _Answered | _Checked) -> bool:
+    if isinstance(entry, _Checked):
+        return entry.checksum == zlib.crc32(reply)
+    return not isinstance(entry, _Answered) or entry.reply in (None, reply)
+
+
+def _compacted(records: Iterator[tuple[memoryview, memoryview]], last: int) -> Iterator[bytes]:
     """Keep what rebuilds the state, and only the last reply."""
-    for record in records:
+    for record, _ in records:
         entry = _decoder.decode(record)
         if isinstance(entry, _Answered) and entry.reply is not None and entry.number != last:
-            yield msgspec.msgpack.encode(_Answered(entry.number, entry.request, None, _digest(entry.reply)))
+            yield msgspec.msgpack.encode(_Answered(entry.number, entry.request, None))
+            yield msgspec.msgpack.encode(_Checked(entry.number, zlib.crc32(entry.reply)))
         else:
-            yield record
+            yield bytes(record)
 
 
 def _words(asked: Asked | None) -> dict[str, str | None]:
     if asked is None:
         return {}
     return {"verb": asked.verb, "task": asked.task, "sampler": asked.sampler, "solver": asked.solver}
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def _said(cause: Cause, reason: str) -> Refused:

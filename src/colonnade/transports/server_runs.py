@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -58,9 +59,11 @@ class _Opened(msgspec.Struct, array_like=True, tag=True):
 
 
 class _Round(msgspec.Struct, array_like=True, tag=True):
+    """A round; each party's reply follows in this order."""
+
     number: int
     digest: bytes
-    replies: dict[str, bytes]
+    lengths: dict[str, int]
 
 
 _decoder = msgspec.msgpack.Decoder(_Opened | _Round)
@@ -69,7 +72,7 @@ _decoder = msgspec.msgpack.Decoder(_Opened | _Round)
 class ServerRun:
     """A run under way, at the server."""
 
-    def __init__(self, status: RunStatus, journal: Journal, rounds: Iterator[bytes]) -> None:
+    def __init__(self, status: RunStatus, journal: Journal, rounds: Iterator[tuple[memoryview, memoryview]]) -> None:
         self.status = status
         self.number = 0
         self._journal = journal
@@ -81,17 +84,19 @@ class ServerRun:
         record = next(self._rounds, None)
         if record is None:
             return None
-        entry = _decoder.decode(record)
+        entry = _decoder.decode(record[0])
         if not isinstance(entry, _Round) or entry.number != self.number or entry.digest != _digest(requests):
             raise LocalProtocolError(
                 f"Run {self.status.run} cannot be resumed: its round {self.number} asks something else than before. "
                 "Start it anew with the version of Colonnade that it was begun with, or without its journal."
             )
-        return entry.replies
+        ends = zip(entry.lengths.items(), accumulate(entry.lengths.values()), strict=True)
+        return {party: bytes(record[1][end - length : end]) for (party, length), end in ends}
 
     def record(self, requests: Mapping[str, bytes], replies: dict[str, bytes]) -> None:
         """Write a round's replies to the journal, before anything follows from them."""
-        self._journal.append(msgspec.msgpack.encode(_Round(self.number, _digest(requests), replies)))
+        lengths = {party: len(reply) for party, reply in replies.items()}
+        self._journal.append(msgspec.msgpack.encode(_Round(self.number, _digest(requests), lengths)), *replies.values())
 
     def remove(self) -> None:
         """Remove the journal."""
@@ -196,7 +201,7 @@ class RunBook:
         try:
             journal = Journal(path)
             first = next(journal.records(), None)
-            opened = None if first is None else _decoder.decode(first)
+            opened = None if first is None else _decoder.decode(first[0])
             journal.close()
         except (ColonnadeError, msgspec.MsgspecError) as error:
             self._log.write("run lost", run=path.stem, reason=str(error))

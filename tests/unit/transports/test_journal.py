@@ -12,7 +12,7 @@ from colonnade.transports.journal import HEAD, MAGIC, Journal
 def contents(path: Path) -> list[bytes]:
     journal = Journal(path)
     try:
-        return list(journal.records())
+        return [bytes(first) + bytes(rest) for first, rest in journal.records()]
     finally:
         journal.close()
 
@@ -47,6 +47,13 @@ def test_torn_at_any_byte_the_whole_records_remain(
     assert contents(path) == [*kept, b"next"], "what is appended after a torn record is not lost"
 
 
+def test_parts_of_a_record_are_told_apart(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "a.journal")
+    journal.append(b"head", b"one", b"", b"two")
+    assert [(bytes(first), bytes(rest)) for first, rest in journal.records()] == [(b"head", b"onetwo")]
+    journal.close()
+
+
 def test_a_last_record_of_which_only_the_length_arrived_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "a.journal"
     written(path, [b"first", b"second"])
@@ -72,7 +79,7 @@ def test_compaction_replaces_all_and_appending_goes_on(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "a.journal")
     for number in range(10):
         journal.append(b"%d" % number)
-    journal.compact(record for record in journal.records() if int(record) % 2)
+    journal.compact(bytes(record) for record, _ in journal.records() if int(record) % 2)
     journal.append(b"11")
     journal.close()
     assert contents(tmp_path / "a.journal") == [b"1", b"3", b"5", b"7", b"9", b"11"]
