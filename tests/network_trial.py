@@ -191,4 +191,6 @@ class Trial:
         for process in self._processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
-            process.communicate()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()

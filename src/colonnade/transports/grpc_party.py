@@ -44,7 +44,7 @@ class GrpcParty:
         self._say = say
         self._stopping = threading.Event()
         self._call: Any = None
-        self._heard, self._is_up = time.monotonic(), False
+        self._heard, self._is_up, self._was_replaced = time.monotonic(), False, False
 
     def stop(self) -> None:
         """Make `serve` return soon; for another thread, or a signal."""
@@ -75,7 +75,7 @@ class GrpcParty:
                     return goodbye
             if self._stopping.is_set():
                 return None
-            pause = FIRST_PAUSE if self._heard > heard else min(2 * pause, LONGEST_PAUSE)
+            pause = FIRST_PAUSE if self._heard > heard and not self._was_replaced else min(2 * pause, LONGEST_PAUSE)
             if time.monotonic() - self._heard > self._file.wait_seconds:
                 self._give_up(trouble, once=once)
             self._stopping.wait(pause)
@@ -102,6 +102,9 @@ class GrpcParty:
         except grpc.RpcError as error:
             code, details = error.code(), str(error.details())
             self._log.write("line broke", code=code.name, details=details)
+            self._was_replaced = code is grpc.StatusCode.ABORTED
+            if self._was_replaced:
+                self._say("Another process with this party's certificate has joined. Stop one of them.")
             if code in FINAL:
                 raise TransportError(
                     f"The server at {self._file.server} does not let {self._file.name!r} in: {details}. "

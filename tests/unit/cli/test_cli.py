@@ -225,7 +225,9 @@ def test_doctor_and_version() -> None:
     assert json.loads(run("version", "--json").stdout).keys() == {"colonnade", "numpy", "python"}
 
 
-@pytest.mark.parametrize("name", ["demo", "fit", "coreset", "evaluate", "predict", "doctor", "version"])
+@pytest.mark.parametrize(
+    "name", ["demo", "fit", "coreset", "evaluate", "predict", "server", "party", "status", "doctor", "version"]
+)
 def test_help_teaches(name: str) -> None:
     done = run(name, "--help")
     assert done.returncode == 0
