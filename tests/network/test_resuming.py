@@ -153,7 +153,8 @@ def test_large_messages_survive_a_restart_of_the_party(town: Town) -> None:
     rng = np.random.default_rng(1)
     wide = [cn.Party("bank", rng.normal(size=(40_000, 5))), cn.Party("shop", rng.normal(size=(40_000, 3)))]
     parties = [PartyThread(town.folder, party, town.port) for party in wide]
-    answer, broken = parties[0].desk.answer, []
+    answer = parties[0].desk.answer
+    broken: list[int] = []
 
     def answer_and_break(ask: Ask) -> Any:
         found = answer(ask)

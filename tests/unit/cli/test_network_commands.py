@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import colonnade as cn
-from network_trial import COMMAND, Trial, events, write_federation_file, write_party_file
+from colonnade.cli.network_jobs import read_jobs
+from colonnade.transports.network_files import read_federation_file, read_party_file
+from network_trial import BANK, COMMAND, Trial, events, write_federation_file, write_party_file
 
 FIT: dict[str, object] = {
     "do": "fit",
@@ -29,7 +31,7 @@ def status(trial: Trial) -> dict[str, Any]:
 
 
 def test_three_parties_and_a_server(tmp_path: Path) -> None:
-    jobs = [
+    jobs: list[dict[str, object]] = [
         FIT,
         {"do": "evaluate", "model": "run", "out": "evaluation.json"},
         {"do": "predict", "model": "run", "rows": [7, 3], "to": "shop", "out": "some.csv"},
@@ -162,3 +164,18 @@ def test_certs_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
         assert done.returncode == 3, name
     assert not (tmp_path / "other").exists()
     assert "--json" in run("certs", "new", "--help").stdout
+
+
+def test_the_examples_can_be_read() -> None:
+    folder = BANK.parent / "network"
+    file = read_federation_file(folder / "federation.toml")
+    assert [type(job).__name__ for job in read_jobs(file.job, folder / "federation.toml")] == [
+        "FitJob",
+        "EvaluateJob",
+        "PredictJob",
+    ]
+    for name in file.parties:
+        party = read_party_file(folder / f"{name}.toml")
+        assert party.name == name
+        assert party.server == file.listen
+        assert Path(party.data.file).exists()
