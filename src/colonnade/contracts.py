@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -24,17 +24,21 @@ Inbox: TypeAlias = Mapping[str, Message]
 Script: TypeAlias = Generator[Outbox, Inbox, T]
 
 
+# Words of the other end, which are written to logs.
+Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
+
+
 class Asked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a run is for, in words for the parties' owners, and a digest of all that decides its result but the data.
 
     Two runs with one fingerprint send the same requests as long as they get the same replies.
     """
 
-    verb: str
-    task: str | None
-    sampler: str | None
-    solver: str | None
-    fingerprint: str
+    verb: Word
+    task: Word | None
+    sampler: Word | None
+    solver: Word | None
+    fingerprint: Word
 
 
 class Transport(Protocol):

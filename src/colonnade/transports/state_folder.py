@@ -1,10 +1,9 @@
 """The folder in which a server or a party keeps what outlives its process: its owner's, and one process's at a time."""
 
-import fcntl
 import os
 from pathlib import Path
 
-from colonnade.errors import InputError
+from colonnade.errors import InputError, UnsupportedError
 from colonnade.transports.journal import PRIVATE
 
 
@@ -18,6 +17,10 @@ class StateFolder:
     """
 
     def __init__(self, path: Path) -> None:
+        try:
+            import fcntl  # not on Windows, where the rest of the command still works
+        except ImportError as error:
+            raise UnsupportedError(f"State folders need POSIX file locks: {error}. Use Linux or macOS.") from error
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
