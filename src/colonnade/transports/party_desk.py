@@ -53,6 +53,7 @@ class _OpenRun:
     session: PartySession
     number: int = 0
     phase: str = ""
+    phase_ended: bool = False
     request: bytes = b""
     reply: bytes = b""
 
@@ -106,7 +107,7 @@ class PartyDesk:
         self._deliver = deliver
         self._lost: dict[str, str] = {}
         self._runs: dict[str, _OpenRun] = {}
-        self._unchecked: _OpenRun | None = None
+        self._untidy: _OpenRun | None = None
         for path in folder.journals():
             self._rebuild(path.stem)
 
@@ -131,9 +132,13 @@ class PartyDesk:
         return Answer(ask.run, ask.number, reply)
 
     def after_sending(self) -> None:
-        """Do what an answer need not wait for: note the checksum of one that is too large to keep."""
-        run, self._unchecked = self._unchecked, None
-        if run is not None:
+        """Do what an answer need not wait for: compact the journal after a phase, note a large reply's checksum."""
+        run, self._untidy = self._untidy, None
+        if run is None:
+            return
+        if run.phase_ended:
+            run.journal.compact(_compacted(run.journal.records(), run.number))
+        if len(run.reply) >= LARGE:
             run.journal.append(msgspec.msgpack.encode(_Checked(run.number, zlib.crc32(run.reply))))
 
     def end(self, ended: Ended) -> None:
@@ -208,12 +213,11 @@ class PartyDesk:
             run.journal.append(msgspec.msgpack.encode(_Opened(ask.asked)))
             self._runs[ask.run] = run
             self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.asked))
-        elif request.phase != run.phase:
-            run.journal.compact(_compacted(run.journal.records(), run.number))
         is_large = len(reply) >= LARGE
         run.journal.append(msgspec.msgpack.encode(_Answered(ask.number, ask.payload, None if is_large else reply)))
+        run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
-        self._unchecked = run if is_large else None
+        self._untidy = run if is_large or run.phase_ended else None
 
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
         self._log.write(

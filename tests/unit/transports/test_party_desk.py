@@ -69,6 +69,7 @@ class Office:
 
     def ask(self, number: int, message: Message, run: str = "fit-1", asked: Asked | None = ASKED) -> Message:
         answer = self.desk.answer(Ask(run, number, asked if number == 1 else None, CODEC.encode(message)))
+        self.desk.after_sending()
         assert (answer.run, answer.number) == (run, number)
         return CODEC.decode(answer.payload)
 
