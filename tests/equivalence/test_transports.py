@@ -81,6 +81,26 @@ def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.journal")), "journals of runs that are done are removed"
 
 
+def test_rounds_that_ask_only_some_are_the_same_over_the_network(tmp_path: Path) -> None:
+    """A split and weights that one party holds are asked of it alone; the others' numbers go on without a gap."""
+    rng = np.random.default_rng(0)
+    X, marked, weights = rng.normal(size=(300, 4)), rng.random(300) < 0.3, rng.gamma(2.0, size=300)
+
+    def parties() -> list[cn.Party]:
+        middle = cn.Party("middle", X[:, 2:], split=marked, weight=weights)
+        return [cn.Party("first", X[:, :2], label=X @ [1.0, 2.0, 3.0, 4.0]), middle, cn.Party("last", X[:, 1:2])]
+
+    here, split = cn.Federation(parties()), cn.SplitBy("middle")
+    with federation_in_threads(tmp_path, parties()) as apart:
+        task, sampler = cn.Regression(l2=0.1, standardize=True), cn.ImportanceSampling(size=60)
+        first, second = (f.fit(task, sampler=sampler, split=split, seed=2) for f in (here, apart))
+        assert numbers(first) == numbers(second)
+        assert first.ledger == second.ledger
+        some = [f.predict(first.model, rows=[1, 2], to="last").tobytes() for f in (here, apart)]
+        assert some[0] == some[1]
+        assert here.evaluate(first.model, split=split) == apart.evaluate(first.model, split=split)
+
+
 def test_a_refusal_over_the_network_is_the_same_refusal(tmp_path: Path) -> None:
     guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
     with federation_in_threads(tmp_path, [*make_parties(), guarded]) as federation:

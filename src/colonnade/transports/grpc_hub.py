@@ -17,6 +17,7 @@ from colonnade.transports import grpc_wire
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Answer,
+    Ask,
     Ended,
     Goodbye,
     Join,
@@ -73,7 +74,7 @@ class Hub:
         self._links: dict[str, Link] = {}
         self._gone: dict[str, float] = dict.fromkeys(file.parties, time.monotonic())
         self._streams: Counter[str] = Counter()
-        self._current: tuple[str, int] | None = None
+        self._expected: dict[str, tuple[str, int]] = {}
         self._pending: dict[str, Sealed] = {}
         self._replies: dict[str, bytes] = {}
         self._rejoins: Counter[str] = Counter()
@@ -89,33 +90,31 @@ class Hub:
         with self._changed:
             self._wait(lambda: self.missing, time.monotonic())
 
-    def ask(self, run: str, number: int, asks: Mapping[str, Sealed]) -> dict[str, bytes]:
-        """Send each party its envelope and wait for all answers.
+    def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
+        """Send each party its request and wait for all answers.
 
         Parameters
         ----------
-        run : str
-            The run's id.
-        number : int
-            The request's number in it.
-        asks : mapping of str to Sealed
-            Envelopes.
+        asks : mapping of str to Ask
+            One a party.
 
         Returns
         -------
         dict of str to bytes
             Each party's payload.
         """
+        sealed = {party: seal(ask) for party, ask in asks.items()}
         with self._changed:
-            self._current, self._pending, self._replies = (run, number), dict(asks), {}
+            self._expected = {party: (ask.run, ask.number) for party, ask in asks.items()}
+            self._pending, self._replies = sealed, {}
             self._rejoins.clear()
-            for party, envelope in asks.items():
+            for party, envelope in sealed.items():
                 if party in self._links:
                     self._links[party].send(envelope)
             try:
                 self._wait(lambda: list(self._pending), time.monotonic())
             finally:
-                self._current, self._pending = None, {}
+                self._expected, self._pending = {}, {}
             return {party: self._replies[party] for party in asks}
 
     def tell_all(self, envelope: Ended | Goodbye) -> None:
@@ -251,8 +250,8 @@ class Hub:
 
     def _received(self, party: str, link: Link, envelope: Join | Answer) -> None:
         with self._changed:
-            expected = isinstance(envelope, Answer) and (envelope.run, envelope.number) == self._current
-            if expected and isinstance(envelope, Answer) and party in self._pending and self._links.get(party) is link:
+            is_current = party in self._pending and self._links.get(party) is link
+            if isinstance(envelope, Answer) and is_current and self._expected[party] == (envelope.run, envelope.number):
                 self._replies[party] = envelope.payload
                 del self._pending[party]
                 if not self._pending:

@@ -8,7 +8,7 @@ from pathlib import Path
 from colonnade.catalogue import codec
 from colonnade.contracts import Asked, Inbox, Outbox
 from colonnade.errors import ColonnadeError, LocalProtocolError
-from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status, seal
+from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
 from colonnade.transports.events import EventLog
 from colonnade.transports.grpc_hub import Hub, Waiting
 from colonnade.transports.network_files import FederationFile
@@ -107,10 +107,12 @@ class GrpcServer:
         self._folder.release()
 
     def _ask(self, run: ServerRun, requests: dict[str, bytes]) -> dict[str, bytes]:
-        name, number = run.status.run, run.number
-        asked = self._book.asked(name) if number == 1 else None
-        sealed = {party: seal(Ask(name, number, asked, request)) for party, request in requests.items()}
-        return self._hub.ask(name, number, sealed)
+        name, asked = run.status.run, self._book.asked(run.status.run)
+        asks = {}
+        for party, request in requests.items():
+            number = run.numbers[party]
+            asks[party] = Ask(name, number, asked if number == 1 else None, request)
+        return self._hub.ask(asks)
 
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)

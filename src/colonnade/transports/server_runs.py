@@ -8,6 +8,7 @@ import hashlib
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -75,12 +76,14 @@ class ServerRun:
     def __init__(self, status: RunStatus, journal: Journal, rounds: Iterator[tuple[memoryview, memoryview]]) -> None:
         self.status = status
         self.number = 0
+        self.numbers: Counter[str] = Counter()  # of requests, by party: not every round asks everybody
         self._journal = journal
         self._rounds = rounds
 
     def recorded(self, requests: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """Count one round, and give its replies if the journal has them."""
         self.number += 1
+        self.numbers.update(requests.keys())
         record = next(self._rounds, None)
         if record is None:
             return None
@@ -141,6 +144,7 @@ class RunBook:
         next(rounds)
         status = next((run for run in self.status.runs if run.run == name), None) or self._listed(name, asked)
         status.status, status.error = "running", None
+        status.bytes_sent, status.bytes_received = {}, {}  # replayed rounds are counted again
         self._log.write("run resumed", run=name, verb=asked.verb)
         return ServerRun(status, journal, rounds)
 
