@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+import msgspec
 import numpy as np
 
 from colonnade.coreset import Coreset
@@ -21,6 +22,23 @@ Inbox: TypeAlias = Mapping[str, Message]
 # The server's side of a phase: yields a request for each party, is sent each party's reply, returns its result.
 # It does no I/O and reads nothing but its arguments and inboxes, so replaying the inboxes replays the run.
 Script: TypeAlias = Generator[Outbox, Inbox, T]
+
+
+# Words of the other end, which are written to logs.
+Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
+
+
+class Asked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a run is for, in words for the parties' owners, and a digest of all that decides its result but the data.
+
+    Two runs with one fingerprint send the same requests as long as they get the same replies.
+    """
+
+    verb: Word
+    task: Word | None
+    sampler: Word | None
+    solver: Word | None
+    fingerprint: Word
 
 
 class Transport(Protocol):

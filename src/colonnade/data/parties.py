@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.catalogue import check_policy
 from colonnade.data.sources import has_names
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
@@ -57,6 +58,7 @@ class Party:
             raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
         if policy is not None and not isinstance(policy, Policy):
             raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
+        check_policy(policy or Policy())
         self.name = name
         self.table = read_table(name, data, label=label, key=key, weight=weight, split=split)
         self.policy = policy or Policy()

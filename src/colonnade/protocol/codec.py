@@ -101,9 +101,12 @@ def _pack_array(value: object) -> msgspec.msgpack.Ext:
         return msgspec.msgpack.Ext(ASCENDING, encode_row_ids(value))
     if value.dtype == np.int64 and value.min() >= 0 and value.max() <= MAX_ROW_ID:
         return msgspec.msgpack.Ext(SMALL_INTS, _small_ints(value))
-    body = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).tobytes()
-    dimensions = np.array(value.shape, dtype=DIMENSIONS).tobytes() if value.ndim == 2 else b""
-    return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, value.ndim], dimensions + body)
+    # Copied as seldom as may be: a message can be large.
+    numbers = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+    if value.ndim == 1:
+        return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, 1], numbers)
+    dimensions = np.array(value.shape, dtype=DIMENSIONS).tobytes()
+    return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, value.ndim], b"".join([dimensions, numbers]))
 
 
 def _unpack_array(code: int, data: memoryview) -> npt.NDArray[Any]:

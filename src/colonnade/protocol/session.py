@@ -5,6 +5,7 @@ struct; what can be computed again from the data (scores) is only cached.
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -128,6 +129,8 @@ class Handler:
     keeps_view : frozenset of str, or None
         The steps at which the view of the table still holds; None is always. What opens a job keeps a view only if it
         was asked for just before.
+    solver : str or None
+        The solver it belongs to, if to one: an owner may answer some and not others.
     """
 
     request: type[Message]
@@ -135,6 +138,7 @@ class Handler:
     after: frozenset[str] | None
     then: str
     keeps_view: frozenset[str] | None = None
+    solver: str | None = None
 
     def is_legal(self, step: str) -> bool:
         """Tell whether the request may come at this step."""
@@ -179,6 +183,8 @@ class PartySession:
         if not handler.is_legal(self.state.step):
             why = f"a {request.kind} is not legal at step {self.state.step!r}. Follow the order of the phases."
             return Refused("order", why)
+        if objection := self._policy.objection(request, handler.solver):
+            return Refused("policy", f"{objection}.")
         try:
             state = self._entered(handler)
             state, reply = handler.answer(state, request, self._data.seen(state.view))
@@ -188,6 +194,12 @@ class PartySession:
             return Refused("policy", f"{reason}.")
         self.state = replace(state, step=handler.then)
         return reply
+
+    def greeted(self) -> "PartySession":
+        """Open another session on the same data, as after a hello: each run between machines has its own."""
+        other = copy(self)
+        other.state = PartyState(step=GREETED)
+        return other
 
     def _entered(self, handler: Handler) -> PartyState:
         """Forget a view that belongs to an earlier job."""

@@ -91,4 +91,4 @@ def _answer_columns(state: PartyState, request: AskColumns, data: PartyData) -> 
     return state, Columns(sendable_floats(values[:, :n_features]), labels)
 
 
-HANDLERS = (Handler(AskColumns, _answer_columns, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (Handler(AskColumns, _answer_columns, after=frozenset({SELECTED}), then=SELECTED, solver="central"),)
