@@ -220,7 +220,8 @@ def test_a_party_that_talks_nonsense_is_cut_off_and_may_come_back(tmp_path: Path
         code, _, _ = meeting.dial(tls(tmp_path, "shop"), speak())
         held.set()
         assert code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNKNOWN)
-        assert soon(lambda: meeting.logged("refused") or meeting.logged("stream broke"))
+        # A frame too large for gRPC itself may end the stream before the hub hears of it: then the party has left.
+        assert soon(lambda: any(map(meeting.logged, ("refused", "stream broke", "left"))))
         meeting.check_unharmed()  # the real shop was replaced for a moment, dialled again, and answers
 
 
