@@ -67,7 +67,8 @@ class Federation:
         on_round: RoundListener = lambda _phase, _number: None,
     ) -> None:
         parties = door.check_parties(parties)
-        self._sessions = {party.name: party_session(party.table, party.policy) for party in parties}
+        who = door.identities(parties)
+        self._sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
         self.ledger = Ledger()
         self._conductor = Conductor(transport(self._sessions), codec(), self.ledger, on_round)
         self.roster: Roster = self._conductor.play(hello(self._sessions))
@@ -102,7 +103,7 @@ class Federation:
         41
         """
         door.check_kind("sampler", sampler, AnySampler)
-        door.check_job(task, self.roster, split=split)
+        door.check_job(task, self.roster, sampler=sampler, split=split)
         seed = door.seed_number(seed)
         return self._run(task, sampler, None, split, seed, jobs.draw(task, sampler, split, self.roster, seed))
 

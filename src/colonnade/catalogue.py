@@ -1,7 +1,7 @@
 """The closed list of phases: what may travel, and what a party can answer."""
 
 from colonnade import diagnostics, evaluation, sampling, solvers
-from colonnade.contracts import Table
+from colonnade.contracts import Identity, Table
 from colonnade.messages import Message
 from colonnade.protocol import framing, hello
 from colonnade.protocol.codec import Codec
@@ -31,7 +31,7 @@ def codec() -> Codec:
     return Codec(kinds())
 
 
-def party_session(table: Table, policy: Policy) -> PartySession:
+def party_session(table: Table, policy: Policy, identity: Identity | None = None) -> PartySession:
     """Open a session that answers every request its owner allows.
 
     Parameters
@@ -40,10 +40,12 @@ def party_session(table: Table, policy: Policy) -> PartySession:
         The party's data.
     policy : Policy
         The owner's.
+    identity : Identity, optional
+        For secure sums.
 
     Returns
     -------
     PartySession
         At its first step.
     """
-    return PartySession(table, HANDLERS, policy)
+    return PartySession(table, HANDLERS, policy, identity)

@@ -1,7 +1,7 @@
 """The contracts: the only things that are pluggable, and the types that pass between them."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -68,15 +68,61 @@ class Table(Protocol):
         """Copy the given rows (they may repeat), C-contiguous, columns as in `blocks`."""
 
 
+@dataclass(frozen=True)
+class ScoreBounds:
+    """What a party's scores cannot exceed, whatever its data: known to all before anything is sent.
+
+    From below every rule gives a row at least its part of the weight of all rows, 1 / n where all count 1.
+
+    Parameters
+    ----------
+    score : float
+        The score of one row.
+    total : float
+        The sum of all rows' scores.
+    """
+
+    score: float
+    total: float
+
+
 class ScoreRule(Protocol):
     """How a party scores its own rows: a small struct that travels, and a function of the data alone."""
 
     def scores(self, table: Table) -> Floats:
         """Compute g^(j), non-negative, one for each row."""
 
+    def bounds(self, card: "PartyCard", n_counted: int) -> ScoreBounds:
+        """Bound the scores of a party with these columns, where so many rows count."""
+
+
+class Identity(Protocol):
+    """Who a party is to the other parties, and where its secrets come from."""
+
+    @property
+    def name(self) -> str:
+        """The party's name."""
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Whom its owner lets it take part with, itself included, in the order of their names."""
+
+    def fresh(self, count: int) -> bytes:
+        """Draw so many secret bytes, never from a run's seed."""
+
+    def sign(self, statement: bytes) -> bytes:
+        """Sign a statement as this party."""
+
+    def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
+        """Tell whether one of these parties signed this statement."""
+
 
 class View(Protocol):
     """How a party looks at its table for a time: a struct that travels, and a function of the data alone."""
+
+    @property
+    def scaling(self) -> "Scaling":
+        """In which units columns enter."""
 
     def of(self, table: Table) -> Table:
         """Show the table so: the same rows and columns, in other units, or with other weights."""
@@ -165,11 +211,15 @@ class Frame:
     scale: Floats | None = None
 
 
+# What a party was asked and answered, in order.
+Exchanged: TypeAlias = Mapping[str, Sequence[Message]]
+
+
 class SumMechanism(Protocol):
     """Round 3 of Algorithm 1: the sum over parties of their scores on the drawn rows."""
 
-    def __call__(self, roster: Roster, rows: Rows) -> Script[Floats]:
-        """Sum the scores of `rows` over the parties, in the clear or otherwise."""
+    def __call__(self, roster: Roster, rows: Rows, exchanged: Exchanged) -> Script[Floats]:
+        """Sum the scores of `rows` over the parties, in the clear or otherwise, after what was exchanged."""
 
 
 class Sampler(Protocol):

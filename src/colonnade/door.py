@@ -1,5 +1,6 @@
 """The door: what a federation requires of its callers, checked once, before anything is sent."""
 
+import os
 import reprlib
 import warnings
 from collections.abc import Iterable
@@ -8,14 +9,15 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Roster, Task
+from colonnade.contracts import Identity, Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, AssumptionWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
+from colonnade.privacy.identities import identities_here
 from colonnade.protocol.splits import AnySplit
-from colonnade.sampling import AnySampler
+from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
 
@@ -28,6 +30,8 @@ def check_job(
     check_kind("coreset", coreset, Coreset | None)
     check_kind("split", split, AnySplit | None)
     task.check(roster)
+    if isinstance(sampler, ImportanceSampling):
+        sampler.check(roster)
     if isinstance(coreset, Coreset) and coreset.n_rows != roster.n_rows:
         raise AlignmentError(
             f"The coreset was made of {coreset.n_rows} rows; these parties hold {roster.n_rows}. "
@@ -94,6 +98,12 @@ def check_parties(parties: Iterable[Party]) -> list[Party]:
     if duplicates := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Two parties are called {duplicates[0]!r}. Give each its own name.")
     return parties
+
+
+def identities(parties: Iterable[Party]) -> dict[str, Identity | None]:
+    """Give each party of this process its owner's identity; where no owner gave any, new ones that trust each other."""
+    given = {party.name: party.identity for party in parties}
+    return given if any(given.values()) else dict(identities_here(given, os.urandom))
 
 
 def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:

@@ -28,6 +28,7 @@ class Reveals(StrEnum):
     TOTALS = "totals"
     ROW_IDS = "row ids"
     SCORES = "scores"
+    SCORE_SUMS = "sums of scores"
     FEATURES = "features"
     LABELS = "labels"
     PREDICTIONS = "predictions"

@@ -13,6 +13,7 @@ from colonnade.evaluation.clustering import AskPartialDistances, PartialDistance
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
@@ -20,6 +21,14 @@ from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.secure_summing import (
+    Agreement,
+    AskAgreement,
+    AskMaskedScores,
+    AskPublicKey,
+    MaskedScores,
+    PublicKey,
+)
 from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
@@ -48,6 +57,15 @@ EXAMPLES: dict[str, Message] = {
     "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40])),
     "ask scores": AskScores(sendable_rows([])),
     "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),
+    "ask public key": AskPublicKey(),
+    "public key": PublicKey(bytes(32), bytes(range(32)), bytes(32), bytes(64)),
+    "ask masked scores": AskMaskedScores(
+        sendable_rows([3, 3]), 6, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))
+    ),
+    "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
+    "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),
+    "ask agreement": AskAgreement((Seal(bytes(32), bytes(64)),)),
+    "agreement": Agreement(bytes(32)),
     "use shared draw": UseSharedDraw(10, seed=5),
     "use all rows": UseAllRows(),
     "use rows": UseRows(sendable_rows([1])),

@@ -33,7 +33,7 @@ from colonnade.kernels.measured_error import random_sets
 from colonnade.ledger import SERVER, Ledger
 from colonnade.protocol.framing import use_frame
 from colonnade.sampling import AnySampler
-from colonnade.sampling.importance import importance_sampling
+from colonnade.sampling.importance import ImportanceSampling, importance_sampling
 from colonnade.sampling.shared import use_rows
 from colonnade.sampling.summing import sum_in_the_clear
 from colonnade.tasks import KMeans, KMeansModel, Regression, jobs
@@ -213,7 +213,7 @@ def _reference(
     """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
     frame = yield from use_frame(roster, None, "train", task.scaling)
     reference = yield from importance_sampling(
-        roster, task.score_rule(), size, rng, sum_in_the_clear, uniform_share=EVEN_SHARE
+        roster, task.score_rule(), ImportanceSampling(size, EVEN_SHARE), rng, sum_in_the_clear
     )
     total, n = _total(reference), roster.n_rows
     # Backwards from w = G / (m ((1 - s) g + s G / n)).

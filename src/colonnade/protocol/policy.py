@@ -12,8 +12,8 @@ class Policy:
     Parameters
     ----------
     never : iterable of str
-        What no reply may reveal: any of ``totals, row ids, scores, features, labels, predictions,
-        moments, row weights, model``.
+        What no reply may reveal: any of ``totals, row ids, scores, sums of scores, features, labels,
+        predictions, moments, row weights, model``.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script
+from colonnade.contracts import Exchanged, Roster, Script
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_floats
@@ -34,7 +34,7 @@ class AskScores(Message, frozen=True):
     rows: Annotated[Rows, Reveals.ROW_IDS]
 
 
-def sum_in_the_clear(roster: Roster, rows: Rows) -> Script[Floats]:
+def sum_in_the_clear(roster: Roster, rows: Rows, exchanged: Exchanged) -> Script[Floats]:  # noqa: ARG001
     """Sum the scores of some rows over the parties.
 
     Parameters
@@ -43,6 +43,8 @@ def sum_in_the_clear(roster: Roster, rows: Rows) -> Script[Floats]:
         The parties.
     rows : ndarray of int64, shape (m,)
         S.
+    exchanged : mapping of str to sequence of Message
+        Not used: nothing is signed.
 
     Returns
     -------
