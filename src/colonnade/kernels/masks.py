@@ -61,8 +61,8 @@ def narrowest_ring(smallest: float, largest: float, n_terms: int) -> Ring | None
     """
     # Each term is rounded by half a step at most.
     exponent = math.ceil(-math.log2(2 * TOLERANCE * smallest / n_terms))
-    bits = math.ceil(math.log2(n_terms * largest)) + exponent + 1
-    width = max(1, -(-bits // 8))
+    most = math.ceil(math.ldexp(n_terms * largest * (1 + TOLERANCE), exponent)) + n_terms
+    width = -(-most.bit_length() // 8)
     return Ring(width, exponent) if width <= WORD_BYTES else None
 
 

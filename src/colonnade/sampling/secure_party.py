@@ -56,8 +56,8 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
     identity, frame = _identity(data), _frame(state, data)
     checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
-    ring = _ring(state, request, data)
     check_keys(identity, request.keys, frame)
+    ring = _ring(state, request, data)
     transcript = transcript_of_scores(identity.parties, request, frame)
     secret = _opened(state).secret
     ours = request.keys[identity.parties.index(identity.name)]
