@@ -330,10 +330,10 @@ def test_a_missing_party_aborts_and_the_next_run_is_sound() -> None:
 
 
 def test_a_party_that_masks_something_else_is_noticed() -> None:
-    """It can lie about its scores, but not beyond what scores can be."""
+    """It can lie about its scores, but a sum that scores cannot have is an error."""
     federation = make_federation()
     scores = np.zeros(N)
-    scores[:2] = 50.0, -48.0  # so that the total is in bounds
+    scores[:2] = 7.0, -5.0  # so that the total is in bounds
     federation._sessions["party2"]._data._scores[cn.Regression().score_rule()] = scores
     with pytest.raises(cn.RemoteProtocolError, match="outside the range that scores have"):
         federation.coreset(cn.Regression(), SECURE)
