@@ -152,6 +152,7 @@ class Federation:
         door.check_kind("solver", solver, AnySolver)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
         solver.check(task)
+        door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
         script = jobs.learn(task, source, solver, split, self.roster, seed)
         return self._run(task, sampler, solver, split, seed, script)

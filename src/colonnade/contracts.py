@@ -10,7 +10,7 @@ import numpy as np
 
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.messages import Message
+from colonnade.messages import Message, Reveals
 
 T = TypeVar("T")
 M_co = TypeVar("M_co", covariant=True)
@@ -318,6 +318,9 @@ class Solution(Generic[T]):
 
 class Solver(Protocol):
     """Learns on a coreset whose rows the parties know."""
+
+    # What of single rows it shows to the server, or to other parties.
+    shows: ClassVar[tuple[Reveals, ...]]
 
     def check(self, task: Task[object]) -> None:
         """Raise `UnsupportedError` where this solver cannot do the task."""

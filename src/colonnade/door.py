@@ -12,12 +12,13 @@ import numpy.typing as npt
 from colonnade.contracts import Identity, Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.errors import AlignmentError, AssumptionWarning, InputError, UnsupportedError
+from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
 from colonnade.privacy.identities import identities_here
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.solvers import AnySolver
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
 
@@ -39,6 +40,21 @@ def check_job(
         )
     if isinstance(coreset, Coreset):
         _warn_of_other_task(task, coreset)
+
+
+def warn_of_disclosure(sampler: object, solver: AnySolver) -> None:
+    """Warn where scores are kept from the server and the solver then shows it the rows they are scores of.
+
+    In one process nothing is disclosed, and `Central` always shows rows: a warning in each fit would be read once and
+    never again. Here the caller has asked for secrecy, and does not get it.
+    """
+    if isinstance(sampler, ImportanceSampling) and sampler.scores == "secure" and solver.shows:
+        warnings.warn(
+            f"Scores are summed in secret, but {type(solver).__name__} shows {' and '.join(solver.shows)} of the same "
+            "rows. Stop at the coreset, federation.coreset(...), or see run.disclosure for what was shown to whom.",
+            DisclosureWarning,
+            stacklevel=3,
+        )
 
 
 def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | Coreset:

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from colonnade.cli import coreset, demo, diagnose, doctor, evaluate, fit, predict, version
+from colonnade.cli import coreset, demo, diagnose, doctor, evaluate, fit, predict, report, version
 from colonnade.cli.console import say
 from colonnade.errors import ColonnadeError, InputError, PolicyRefusedError, ProtocolError, TransportError
 
@@ -25,6 +25,7 @@ COMMANDS = {
     "evaluate": evaluate,
     "predict": predict,
     "diagnose": diagnose,
+    "report": report,
     "doctor": doctor,
     "version": version,
 }

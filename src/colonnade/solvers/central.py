@@ -48,6 +48,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     ([1.0, 2.0], 3.0)
     """
 
+    shows: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES, Reveals.LABELS)
+
     def check(self, task: Task[object]) -> None:
         """Take any task: they all fit rows in one place."""
 
