@@ -1,10 +1,11 @@
 """The closed list of phases: what may travel, and what a party can answer."""
 
 from colonnade import diagnostics, evaluation, sampling, solvers
-from colonnade.contracts import Identity, Table
+from colonnade.contracts import Table
 from colonnade.messages import Message
 from colonnade.protocol import framing, hello
 from colonnade.protocol.codec import Codec
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession

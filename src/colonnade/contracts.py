@@ -70,17 +70,7 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class ScoreBounds:
-    """What a party's scores cannot exceed, whatever its data: known to all before anything is sent.
-
-    From below every rule gives a row at least its part of the weight of all rows, 1 / n where all count 1.
-
-    Parameters
-    ----------
-    score : float
-        The score of one row.
-    total : float
-        The sum of all rows' scores.
-    """
+    """What one score and the total cannot exceed, whatever the data. No score is below the row's part of the weight."""
 
     score: float
     total: float
@@ -94,27 +84,6 @@ class ScoreRule(Protocol):
 
     def bounds(self, card: "PartyCard", n_counted: int) -> ScoreBounds:
         """Bound the scores of a party with these columns, where so many rows count."""
-
-
-class Identity(Protocol):
-    """Who a party is to the other parties, and where its secrets come from."""
-
-    @property
-    def name(self) -> str:
-        """The party's name."""
-
-    @property
-    def parties(self) -> tuple[str, ...]:
-        """Whom its owner lets it take part with, itself included, in the order of their names."""
-
-    def fresh(self, count: int) -> bytes:
-        """Draw so many secret bytes, never from a run's seed."""
-
-    def sign(self, statement: bytes) -> bytes:
-        """Sign a statement as this party."""
-
-    def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
-        """Tell whether one of these parties signed this statement."""
 
 
 class View(Protocol):

@@ -9,13 +9,14 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Identity, Roster, Task
+from colonnade.contracts import Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
 from colonnade.privacy.identities import identities_here
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.solvers import AnySolver

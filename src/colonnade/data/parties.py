@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Identity
 from colonnade.data.sources import has_names
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.options import whole_number
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 
 

@@ -1,7 +1,7 @@
 """Who a party is to the others: a key it signs with, and the others' keys, pinned by its owner.
 
 The server relays keys and could put its own in their place; a signature under a pinned key is what it cannot make.
-Certificates of a network can take the place of pins: whatever is a `colonnade.contracts.Identity` will do.
+Certificates of a network can take the place of pins: whatever is a `colonnade.protocol.identity.Identity` will do.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

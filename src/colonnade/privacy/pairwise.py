@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Identity
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Ring, Words, masked, to_words
 from colonnade.ledger import SERVER
 from colonnade.privacy.primitives import KEY_BYTES, agreed_secret, digest, mask_words, public_key
+from colonnade.protocol.identity import Identity
 
 # In every signed or derived text, so that none of another protocol, or of another version, can take its place.
 _PROTOCOL = b"colonnade secure sum 1"

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from colonnade.contracts import Identity, ScoreRule, Table, View
+from colonnade.contracts import ScoreRule, Table, View
 from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused, refused
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from colonnade.contracts import Identity, PartyCard
+from colonnade.contracts import PartyCard
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.masks import WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
@@ -18,6 +18,7 @@ from colonnade.privacy.pairwise import (
 )
 from colonnade.privacy.primitives import KEY_BYTES, check_available, digest
 from colonnade.protocol import checks
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.sampling.secure_summing import (
     Agreement,
