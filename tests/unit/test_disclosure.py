@@ -59,7 +59,7 @@ def test_an_empty_ledger_discloses_nothing() -> None:
 def test_a_table_a_lawyer_can_read() -> None:
     text = str(federation().coreset(cn.Regression(), cn.ImportanceSampling(20)).disclosure)
     table = text.splitlines()[2:]
-    assert table[0].split() == "who learned about whom what numbers, at most told in".split()
+    assert table[0].split() == ["who", "learned", "about", "whom", "what", "numbers,", "at", "most", "told", "in"]
     assert any(line.startswith("bank, shop, telephone  the other parties") and "row ids" in line for line in table), (
         "which rows all drew"
     )
