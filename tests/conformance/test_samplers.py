@@ -12,11 +12,9 @@ from colonnade.transports.loopback import Loopback
 SIZE = 90
 SAMPLERS = [kind(SIZE) if "size" in kind.__struct_fields__ else kind() for kind in get_args(AnySampler)]
 SAMPLERS.append(cn.ImportanceSampling(SIZE, uniform_share=0.3))
-SAMPLERS.append(cn.ImportanceSampling(SIZE, scores="secure"))
 TASKS = [cn.Regression(), cn.KMeans(n_clusters=3)]
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::colonnade.DisclosureWarning"),  # secret scores, and a solver that shows rows
     pytest.mark.parametrize("sampler", SAMPLERS, ids=str),
     pytest.mark.parametrize("task", TASKS, ids=lambda task: type(task).__name__),
 ]
