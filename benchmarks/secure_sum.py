@@ -19,7 +19,7 @@ from statistics import median
 import numpy as np
 
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Roster, SumMechanism
+from colonnade.contracts import Drawn, Roster, SumMechanism
 from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
@@ -76,11 +76,12 @@ def open_sessions(n_parties: int, scores: Floats) -> dict[str, PartySession]:
     return sessions
 
 
-def at_round_three(sessions: Mapping[str, PartySession]) -> dict[str, list[Message]]:
+def at_round_three(sessions: Mapping[str, PartySession], rows: Rows) -> Drawn:
     """Put parties where they are after they have drawn rows: drawing from a million takes longer than the sum."""
-    for session in sessions.values():
-        session.state = replace(session.state, step=DRAWN, rule=RULE, exchanged=())
-    return {name: [] for name in sessions}
+    own = dict(zip(sessions, (sendable_rows(rows[k :: len(sessions)]) for k in range(len(sessions))), strict=True))
+    for name, session in sessions.items():
+        session.state = replace(session.state, step=DRAWN, rule=RULE, rows=own[name], exchanged=())
+    return Drawn(rows, own, {name: [] for name in sessions})
 
 
 def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats: int) -> Measured:
@@ -92,9 +93,9 @@ def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats:
     sum_scores: SumMechanism = SecureSum(RULE, None) if mechanism == "secure" else sum_in_the_clear
     seconds, at_parties, weight = [], [], 0
     for _ in range(repeats + 1):
-        exchanged, position = at_round_three(sessions), len(ledger)
+        drawn, position = at_round_three(sessions, rows), len(ledger)
         transport.at_parties, started = 0.0, time.process_time()
-        total = conductor.play(sum_scores(roster, rows, exchanged))
+        total = conductor.play(sum_scores(roster, drawn))
         seconds.append(time.process_time() - started)
         at_parties.append(transport.at_parties)
         weight = ledger.since(position).bytes

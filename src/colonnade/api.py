@@ -1,16 +1,15 @@
 """The public face: the federation. Validates once, then assembles the layers below."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from time import perf_counter
+from collections.abc import Iterable
+from os import PathLike
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade import door
-from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Roster, Script, Task, Transport
+from colonnade.contracts import Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics.over_parties import diagnose, with_cost
@@ -20,14 +19,14 @@ from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
-from colonnade.protocol.conductor import Conductor, RoundListener
-from colonnade.protocol.hello import hello
-from colonnade.protocol.session import Delivery, PartySession
+from colonnade.protocol.conductor import RoundListener
+from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
-from colonnade.run import Run, current_versions
+from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver, Central
+from colonnade.stage import MakeTransport, Stage
 from colonnade.tasks import AnyModel, AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
@@ -36,7 +35,7 @@ T = TypeVar("T")
 
 
 class Federation:
-    """Parties that learn together, all in this process.
+    """Parties that learn together, all in this process; `connect` makes one of parties on other machines.
 
     Parameters
     ----------
@@ -63,16 +62,55 @@ class Federation:
         self,
         parties: Iterable[Party],
         *,
-        transport: Callable[[Mapping[str, PartySession]], Transport] = InProcess,
+        transport: MakeTransport = InProcess,
         on_round: RoundListener = lambda _phase, _number: None,
     ) -> None:
         parties = door.check_parties(parties)
-        who = door.identities(parties)
-        self._sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
-        self.ledger = Ledger()
-        self._conductor = Conductor(transport(self._sessions), codec(), self.ledger, on_round)
-        self.roster: Roster = self._conductor.play(hello(self._sessions))
-        self._settled = len(self.ledger)
+        self._stage = Stage.here(parties, door.identities(parties), transport, on_round)
+
+    @classmethod
+    def connect(
+        cls, path: str | PathLike[str], *, on_round: RoundListener = lambda _phase, _number: None
+    ) -> "Federation":
+        """Be the server: listen, wait until all parties have dialled in, and let them learn together.
+
+        A run that was cut off is resumed where it is asked for again with the same options and seed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            federation.toml.
+        on_round : callable
+            Told the phase and the number of each round before it starts.
+
+        Returns
+        -------
+        Federation
+            Use it in a ``with`` block, or `close` it: parties wait for that.
+        """
+        federation = cls.__new__(cls)
+        federation._stage = Stage.connected(path, on_round)
+        return federation
+
+    @property
+    def roster(self) -> Roster:
+        """The parties and their columns."""
+        return self._stage.roster
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every message sent so far."""
+        return self._stage.ledger
+
+    def close(self) -> None:
+        """Let parties on other machines go. In one process it does nothing."""
+        self._stage.close(None)
+
+    def __enter__(self) -> "Federation":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._stage.close(error)
 
     def coreset(
         self, task: Task[object], sampler: AnySampler, *, split: AnySplit | None = None, seed: int = 0
@@ -105,7 +143,8 @@ class Federation:
         door.check_kind("sampler", sampler, AnySampler)
         door.check_job(task, self.roster, sampler=sampler, split=split)
         seed = door.seed_number(seed)
-        return self._run(task, sampler, None, split, seed, jobs.draw(task, sampler, split, self.roster, seed))
+        what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
+        return self._stage.learn("coreset", jobs.draw(task, sampler, split, self.roster, seed), what)
 
     def fit(
         self,
@@ -154,8 +193,8 @@ class Federation:
         solver.check(task)
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
-        script = jobs.learn(task, source, solver, split, self.roster, seed)
-        return self._run(task, sampler, solver, split, seed, script)
+        what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
+        return self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
 
     def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None, to: str | None = None) -> Floats | Rows:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
@@ -186,12 +225,12 @@ class Federation:
         door.check_model(model, self.roster)
         if to is not None:
             door.check_party(to, self.roster)
-        if rows is None:
-            return self._play(jobs.predict(model, None, to, self.roster))
-        wanted = door.row_ids(rows, self.roster.n_rows)
-        order = np.argsort(wanted, kind="stable")
-        ascending = self._play(jobs.predict(model, wanted[order], to, self.roster))
-        return ascending[np.argsort(order, kind="stable")]
+        wanted = None if rows is None else door.row_ids(rows, self.roster.n_rows)
+        order = None if wanted is None else np.argsort(wanted, kind="stable")
+        ascending = None if wanted is None else wanted[order]
+        script = jobs.predict(model, ascending, to, self.roster)
+        predictions = self._stage.play(script, "predict", model=model, rows=ascending, to=to)
+        return predictions if order is None else predictions[np.argsort(order, kind="stable")]
 
     def received(self, party: str) -> Delivery | None:
         """Show the predictions that were last delivered to a party of this process.
@@ -217,7 +256,7 @@ class Federation:
         [0, 4]
         """
         door.check_party(party, self.roster)
-        return self._sessions[party].state.received
+        return self._stage.received(party)
 
     def evaluate(
         self, model: AnyModel, *, rows: int | None = None, split: AnySplit | None = None, seed: int = 0
@@ -253,7 +292,9 @@ class Federation:
         door.check_can_evaluate(model, self.roster)
         size = None if rows is None else sample_size(rows)
         door.check_kind("split", split, AnySplit | None)
-        return self._play(jobs.evaluate(model, size, split, self.roster, door.seed_number(seed)))
+        seed = door.seed_number(seed)
+        script = jobs.evaluate(model, size, split, self.roster, seed)
+        return self._stage.play(script, "evaluate", model=model, rows=size, split=split, seed=seed)
 
     def diagnose(
         self,
@@ -305,51 +346,14 @@ class Federation:
             door.check_model(model, self.roster)
         size = None if rows is None else sample_size(rows)
         pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
-        position, source = len(self.ledger), coreset if sampler is None else sampler
-        script = diagnose(task, self.roster, source, model, size, pairs, door.seed_number(seed))
-        found = with_cost(self._conductor.play(script), self.ledger.since(position))
+        seed, source = door.seed_number(seed), coreset if sampler is None else sampler
+        script = diagnose(task, self.roster, source, model, size, pairs, seed)
+        what = {"task": task, "source": source, "model": model, "rows": size, "pairs": pairs, "seed": seed}
+        position = len(self.ledger)
+        found = with_cost(self._stage.play(script, "diagnose", **what), self.ledger.since(position))
         for concern in found.concerns:
             warnings.warn(concern, AssumptionWarning, stacklevel=2)
         return found
-
-    def _run(
-        self,
-        task: Task[object],
-        sampler: AnySampler | None,
-        solver: AnySolver | None,
-        split: AnySplit | None,
-        seed: int,
-        script: Script[jobs.Learned[M]],
-    ) -> Run[M]:
-        self._start_afresh()
-        position, started = len(self.ledger), perf_counter()
-        learned = self._play(script)
-        return Run(
-            task=task,
-            sampler=sampler,
-            solver=solver,
-            split=split,
-            seed=seed,
-            roster=self.roster,
-            coreset=learned.coreset,
-            model=learned.model,
-            facts=dict(learned.facts),
-            ledger=self.ledger.since(position),
-            seconds=perf_counter() - started,
-            versions=current_versions(),
-        )
-
-    def _play(self, script: Script[T]) -> T:
-        self._start_afresh()
-        result = self._conductor.play(script)
-        self._settled = len(self.ledger)
-        return result
-
-    def _start_afresh(self) -> None:
-        """Take parties out of a job that stopped half-way: there is more on the ledger than what jobs ended with."""
-        if len(self.ledger) > self._settled:
-            self._conductor.play(jobs.let_go(self.roster))
-            self._settled = len(self.ledger)
 
     def __repr__(self) -> str:
         roster = self.roster

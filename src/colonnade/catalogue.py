@@ -1,14 +1,19 @@
 """The closed list of phases: what may travel, and what a party can answer."""
 
+from typing import get_args
+
 from colonnade import diagnostics, evaluation, sampling, solvers
 from colonnade.contracts import Table
-from colonnade.messages import Message
+from colonnade.errors import InputError
+from colonnade.messages import MAX_MESSAGE_BYTES, Message
 from colonnade.protocol import framing, hello
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
+from colonnade.solvers import AnySolver
+from colonnade.tasks import AnyTask
 
 HANDLERS = (
     *hello.HANDLERS,
@@ -27,9 +32,17 @@ def kinds() -> frozenset[type[Message]]:
     return frozenset(requests | replies | {Refused})
 
 
-def codec() -> Codec:
-    """Build the codec of all kinds."""
-    return Codec(kinds())
+def codec(max_bytes: int = MAX_MESSAGE_BYTES) -> Codec:
+    """Build the codec of all kinds, for messages of so many bytes at most."""
+    return Codec(kinds(), max_bytes)
+
+
+def check_policy(policy: Policy) -> None:
+    """Require that a policy names solvers and tasks that exist: a slip would refuse all of them."""
+    for what, named, known in (("solver", policy.solvers, AnySolver), ("task", policy.tasks, AnyTask)):
+        tags = [str(kind.__struct_config__.tag) for kind in get_args(known)]
+        if unknown := sorted((named or frozenset()) - set(tags)):
+            raise InputError(f"A policy cannot name the {what} {unknown[0]!r}. Choose among: {', '.join(tags)}.")
 
 
 def party_session(table: Table, policy: Policy, identity: Identity | None = None) -> PartySession:

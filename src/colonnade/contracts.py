@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from colonnade.coreset import Coreset
+from colonnade.coreset import Coreset, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.messages import Message, Reveals
 
@@ -180,15 +180,20 @@ class Frame:
     scale: Floats | None = None
 
 
-# What a party was asked and answered, in order.
-Exchanged: TypeAlias = Mapping[str, Sequence[Message]]
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """S, ascending; S^(j), the part of it that each party drew; what each was asked and answered for it, in order."""
+
+    rows: Rows
+    by_party: Mapping[str, Rows]
+    exchanged: Mapping[str, Sequence[Message]]
 
 
 class SumMechanism(Protocol):
     """Round 3 of Algorithm 1: the sum over parties of their scores on the drawn rows."""
 
-    def __call__(self, roster: Roster, rows: Rows, exchanged: Exchanged) -> Script[Floats]:
-        """Sum the scores of `rows` over the parties, in the clear or otherwise, after what was exchanged."""
+    def __call__(self, roster: Roster, drawn: Drawn) -> Script[Floats]:
+        """Sum the scores of the drawn rows over the parties, in the clear or otherwise."""
 
 
 class Sampler(Protocol):
@@ -198,31 +203,6 @@ class Sampler(Protocol):
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
         """Draw rows and weights; the parties know the rows' own weights."""
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """Rows in one place: what a central solver works on.
-
-    Parameters
-    ----------
-    features : ndarray of float64, shape (size, n_features)
-        In the roster's column order.
-    labels : ndarray of float64, shape (size,), or None
-        Present where the task needs them.
-    weights : ndarray of float64, shape (size,)
-        The coreset's.
-    total_weight : float
-        The weight of all rows, the n that multiplies a penalty.
-    rows : ndarray of int64, shape (size,)
-        The coreset's row ids: copies of one row have the same.
-    """
-
-    features: Floats
-    labels: Floats | None
-    weights: Floats
-    total_weight: float
-    rows: Rows
 
 
 class Task(Protocol[M_co]):

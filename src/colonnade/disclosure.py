@@ -12,13 +12,13 @@ from colonnade.messages import Reveals
 OTHERS = "the other parties"
 # The worst first. The only place where kinds of disclosure are put into words.
 MEANINGS = {
-    Reveals.FEATURES: "values of its columns for single rows: raw, averaged, or in a basis that it keeps",
+    Reveals.FEATURES: "values of its columns for single rows: raw, rounded, averaged, or in a basis that it keeps",
     Reveals.LABELS: "labels of single rows: raw, or less what a model predicts",
     Reveals.ROW_WEIGHTS: "the weight of every row",
     Reveals.PREDICTIONS: "what a model says of single rows, or the part of it that its columns make",
     Reveals.SCORES: "how unusual single rows are in its columns, or how far apart they are",
     Reveals.MODEL: "the part of the model that belongs to its columns",
-    Reveals.MOMENTS: "the mean and the standard deviation of each of its columns",
+    Reveals.MOMENTS: "means and spreads of its columns, and how they vary together",
     Reveals.SCORE_SUMS: "how unusual single rows are to all parties together; no party's own part of it",
     Reveals.ROW_IDS: "which rows were drawn or set aside: unusual ones are drawn more often",
     Reveals.TOTALS: "one number about all its rows, such as how many independent columns it has",

@@ -3,13 +3,19 @@
 A message says what is wrong, where (party, column, shape), the value seen, and ends with what to do.
 """
 
+from typing import ClassVar
+
 
 class ColonnadeError(Exception):
-    """Base of everything Colonnade raises on purpose."""
+    """Base of everything Colonnade raises on purpose. The command exits with `exit_code`."""
+
+    exit_code: ClassVar[int] = 1
 
 
 class InputError(ColonnadeError, ValueError):
     """The caller's data or options cannot be used."""
+
+    exit_code = 3
 
 
 class AlignmentError(InputError):
@@ -22,6 +28,8 @@ class UnsupportedError(InputError):
 
 class ProtocolError(ColonnadeError):
     """The rules of the exchange were broken."""
+
+    exit_code = 4
 
 
 class LocalProtocolError(ProtocolError):
@@ -58,6 +66,8 @@ class PolicyRefusedError(ColonnadeError):
         Who refused.
     """
 
+    exit_code = 6
+
     def __init__(self, message: str, *, party: str) -> None:
         super().__init__(message)
         self.party = party
@@ -65,6 +75,8 @@ class PolicyRefusedError(ColonnadeError):
 
 class TransportError(ColonnadeError):
     """The messages could not be carried."""
+
+    exit_code = 5
 
 
 class PartyUnreachableError(TransportError):

@@ -42,6 +42,8 @@ class Ledger:
     ----------
     entries : iterable of Entry
         What is on it already.
+    run_by : str or None
+        The party that is also the server, and so is shown all that the server is.
 
     Examples
     --------
@@ -52,8 +54,9 @@ class Ledger:
     True
     """
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[Entry] = (), *, run_by: str | None = None) -> None:
         self._entries = list(entries)
+        self.run_by = run_by
 
     def record(self, entry: Entry) -> None:
         """Append one message."""
@@ -61,7 +64,7 @@ class Ledger:
 
     def since(self, position: int) -> "Ledger":
         """Copy what was recorded from `position` on."""
-        return Ledger(self._entries[position:])
+        return Ledger(self._entries[position:], run_by=self.run_by)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -93,10 +96,14 @@ class Ledger:
         return self._sums(lambda entry: entry.party)
 
     def disclosures(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        """Map (sender, receiver) to all that the receiver was shown, in the order it came."""
+        """Map (sender, receiver) to all that the receiver was shown, in the order it came.
+
+        A server that a party runs is written ``server (party)``.
+        """
         shown: dict[tuple[str, str], dict[str, None]] = {}
         for entry in self:
-            shown.setdefault((entry.sender, entry.receiver), {}).update(dict.fromkeys(entry.reveals))
+            ends = self._end(entry.sender), self._end(entry.receiver)
+            shown.setdefault(ends, {}).update(dict.fromkeys(entry.reveals))
         return {pair: tuple(kinds) for pair, kinds in shown.items() if kinds}
 
     def to_json(self) -> str:
@@ -104,9 +111,9 @@ class Ledger:
         return msgspec.json.encode(self._entries).decode()
 
     @classmethod
-    def from_json(cls, text: str) -> "Ledger":
+    def from_json(cls, text: str, *, run_by: str | None = None) -> "Ledger":
         """Read what `to_json` wrote."""
-        return cls(msgspec.json.decode(text, type=list[Entry]))
+        return cls(msgspec.json.decode(text, type=list[Entry]), run_by=run_by)
 
     def __str__(self) -> str:
         """Lay out one line a round and direction, then the total."""
@@ -114,6 +121,9 @@ class Ledger:
         lines = [_line(group) for group in self._rounds()]
         total = ("total", "", "", "", "", f"{self.units:,}", f"{self.bytes:,}", "")
         return aligned([header, *lines, total], numbers={5, 6})
+
+    def _end(self, name: str) -> str:
+        return f"{SERVER} ({self.run_by})" if name == SERVER and self.run_by is not None else name
 
     def _rounds(self) -> list[list[Entry]]:
         groups: dict[tuple[int, str, bool], list[Entry]] = {}

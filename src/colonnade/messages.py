@@ -3,6 +3,7 @@
 The kinds themselves live with their phase (one phase, one file); this module holds what they share.
 """
 
+from collections.abc import Container
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
@@ -45,11 +46,12 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     """Base of every kind of message.
 
     A kind annotates each field with exactly one `Reveals`, names its `phase`, and, if it is a request,
-    the kind that answers it in `reply`.
+    the kind that answers it in `reply`. One that is made of fresh secrets, and so differs each time, is `fresh`.
     """
 
     phase: ClassVar[str]
     reply: ClassVar[type["Message"] | None] = None
+    fresh: ClassVar[bool] = False
 
     @property
     def kind(self) -> str:
@@ -64,6 +66,11 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """Name what the fields that are present disclose, each once, in the order of the fields."""
         present = (reveals for _, reveals, value in self._fields() if value is not None)
         return tuple(dict.fromkeys(r for r in present if r is not Reveals.NOTHING))
+
+    def rows_of(self, kinds: Container[Reveals]) -> int:
+        """Count the rows of the longest array that reveals one of these."""
+        arrays = (value for _, reveals, value in self._fields() if reveals in kinds and isinstance(value, np.ndarray))
+        return max((len(array) for array in arrays), default=0)
 
     def _fields(self) -> list[tuple[str, Reveals, Any]]:
         return [(name, reveals, getattr(self, name)) for name, reveals in disclosures(type(self)).items()]

@@ -149,6 +149,7 @@ class _Record(msgspec.Struct):
     facts: dict[str, float]
     seconds: float
     versions: dict[str, str]
+    run_by: str | None = None
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -170,6 +171,7 @@ def _record(run: Run[Any]) -> _Record:
         run.facts,
         run.seconds,
         run.versions,
+        run.ledger.run_by,
     )
 
 
@@ -206,7 +208,7 @@ def _read(folder: Folder) -> Run[Any]:
         coreset,
         read_model(folder) if record.has_model else None,
         record.facts,
-        Ledger.from_json((folder / LEDGER).read_text(encoding="utf-8")),
+        Ledger.from_json((folder / LEDGER).read_text(encoding="utf-8"), run_by=record.run_by),
         record.seconds,
         record.versions,
     )

@@ -1,6 +1,7 @@
 """Every transport gives the same run, bit for bit."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import colonnade as cn
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
+from network_trial import federation_in_threads
 
 TRANSPORTS: list[Any] = [InProcess, Loopback]
 
@@ -101,6 +103,57 @@ def test_rows_weights_model_and_ledger_are_bit_identical(job: Callable[[cn.Feder
     assert numbers(first) == numbers(second)
     assert first.ledger == second.ledger
     assert federations[0].ledger == federations[1].ledger
+
+
+def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
+    here = cn.Federation(make_parties())
+    with federation_in_threads(tmp_path, make_parties()) as apart:
+        assert apart.roster == here.roster
+        for job in JOBS.values():
+            first, second = job(here), job(apart)
+            assert numbers(first) == numbers(second)
+            assert first.ledger == second.ledger
+        model = here.fit(cn.Regression(), sampler=cn.AllRows()).model
+        assert here.predict(model).tobytes() == apart.predict(model).tobytes()
+        rows = [5, 3, 3, 600]
+        assert (
+            here.predict(model, rows=rows, to="party2").tobytes()
+            == apart.predict(model, rows=rows, to="party2").tobytes()
+        )
+        assert here.evaluate(model, split=cn.HoldOut(0.3)) == apart.evaluate(model, split=cn.HoldOut(0.3))
+        with pytest.raises(cn.UnsupportedError, match="'party2' is on its own machine"):
+            apart.received("party2")
+    assert not list(tmp_path.rglob("*.journal")), "journals of runs that are done are removed"
+
+
+def test_rounds_that_ask_only_some_are_the_same_over_the_network(tmp_path: Path) -> None:
+    """A split and weights that one party holds are asked of it alone; the others' numbers go on without a gap."""
+    rng = np.random.default_rng(0)
+    X, marked, weights = rng.normal(size=(300, 4)), rng.random(300) < 0.3, rng.gamma(2.0, size=300)
+
+    def parties() -> list[cn.Party]:
+        middle = cn.Party("middle", X[:, 2:], split=marked, weight=weights)
+        return [cn.Party("first", X[:, :2], label=X @ [1.0, 2.0, 3.0, 4.0]), middle, cn.Party("last", X[:, 1:2])]
+
+    here, split = cn.Federation(parties()), cn.SplitBy("middle")
+    with federation_in_threads(tmp_path, parties()) as apart:
+        task, sampler = cn.Regression(l2=0.1, standardize=True), cn.ImportanceSampling(size=60)
+        first, second = (f.fit(task, sampler=sampler, split=split, seed=2) for f in (here, apart))
+        assert numbers(first) == numbers(second)
+        assert first.ledger == second.ledger
+        some = [f.predict(first.model, rows=[1, 2], to="last").tobytes() for f in (here, apart)]
+        assert some[0] == some[1]
+        assert here.evaluate(first.model, split=split) == apart.evaluate(first.model, split=split)
+
+
+def test_a_refusal_over_the_network_is_the_same_refusal(tmp_path: Path) -> None:
+    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
+    with federation_in_threads(tmp_path, [*make_parties(), guarded]) as federation:
+        with pytest.raises(
+            cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never"
+        ):
+            federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=10))
+        assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10)).coreset) == 10
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS.keys())

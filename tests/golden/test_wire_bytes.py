@@ -12,6 +12,10 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.column_codes import encode_columns
+from colonnade.kernels.quantise import encode_codes
+from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
@@ -21,6 +25,7 @@ from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
 from colonnade.sampling.secure_summing import (
     Agreement,
     AskAgreement,
@@ -43,8 +48,20 @@ from colonnade.solvers.saga import (
     SagaStep,
     SquaredNorms,
 )
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 
 GOLDEN = Path(__file__).with_name(f"wire_v{WIRE_VERSION}.txt")
+
+
+def scaled() -> tuple[Floats, bytes]:
+    """Make a column of each form: one value, two, rarely another, any."""
+    i = np.arange(8.0)
+    columns = np.column_stack([i * 0 + 7, i % 2, np.where(i == 3, 2.5, 1.0) + (i == 5), i**1.5])
+    levels, code = encode_columns(columns, np.zeros(4), 0.125, np.random.default_rng(0))
+    return sendable_floats(levels), code
+
+
 EXAMPLES: dict[str, Message] = {
     "hello": Hello(1),
     "card": Card(1, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False),
@@ -52,10 +69,12 @@ EXAMPLES: dict[str, Message] = {
     "refused": Refused("policy", "no."),
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
+    "ask total, rounded": AskTotal(RoundedScores(LeverageScores(fit_intercept=True))),
     "total": Total(31.5),
-    "draw rows": DrawRows(400, seed=2**63 - 1),
+    "draw rows": DrawRows(400, seed=2**63 - 1, stratified=True),
     "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40])),
-    "ask scores": AskScores(sendable_rows([])),
+    "ask scores": AskScores(sendable_rows([]), 2),
+    "ask scores, others": AskScores(sendable_rows([3, 3, 900]), 0),
     "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),
     "ask public key": AskPublicKey(),
     "public key": PublicKey(bytes(32), bytes(range(32)), bytes(32), bytes(64)),
@@ -66,16 +85,31 @@ EXAMPLES: dict[str, Message] = {
     "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),
     "ask agreement": AskAgreement((Seal(bytes(32), bytes(64)),)),
     "agreement": Agreement(bytes(32)),
+    "ask score codes": AskScoreCodes(sendable_rows([5, 8]), 1),
+    "score codes": ScoreCodes(3, encode_scores(np.array([0.5, 0.0, 2.0]))),
     "use shared draw": UseSharedDraw(10, seed=5),
     "use all rows": UseAllRows(),
     "use rows": UseRows(sendable_rows([1])),
+    "use rows, all the same": UseRows(sendable_rows([5] * 9)),
     "ready": Ready(),
     "ask columns": AskColumns(with_label=True),
     "columns": Columns(sendable_floats(np.arange(6.0).reshape(3, 2)), sendable_floats([1.0, 2.0, 3.0])),
     "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
+    "ask whitened columns": AskWhitenedColumns(0.5, seed=5),
+    "whitened columns": WhitenedColumns(
+        3,
+        sendable_floats([1.0]),
+        sendable_floats([2.0, -1.0, 0.5]),
+        4.0,
+        encode_codes(np.array([[0, -1, 3], [9, 2, 0]])),
+    ),
+    "whitened columns without label": WhitenedColumns(2, sendable_floats([]), sendable_floats([]), None, b""),
+    "ask scaled columns": AskScaledColumns(0.25, seed=2**63 - 1),
+    "scaled columns": ScaledColumns(8, 4, 0.125, *scaled()),
     "ask local clusters": AskLocalClusters(10, seed=2**63 - 1, weights=sendable_floats([0.5, 1.0])),
     "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),
     "local clusters": LocalClusters(sendable_floats([[1.0, 2.0], [0.5, 0.0]]), sendable_rows([0, 1, 1])),
+    "local clusters, packed": LocalClusters(sendable_floats([[1.0], [0.5], [2.0]]), sendable_rows([2, 0, 1, 1, 2])),
     "ask partial predictions": AskPartialPredictions(sendable_floats([0.5, -1.0]), less_label=True, by_weight=False),
     "partial predictions": PartialPredictions(sendable_floats([2.5]), None),
     "partial predictions less label": PartialPredictions(sendable_floats([2.5]), 9.0),

@@ -1,7 +1,7 @@
 """Algorithm 1 draws as the paper says. Seeds are fixed; each test states how often it would fail by chance.
 
-A party draws one row in each of its strata, so that counts are more even than the multinomial these tests compare with:
-their false alarms are rarer than stated. What stratification must leave as it is has a test of its own.
+Draws are independent ones here, Algorithm 1 to the letter; stratified draws are more even than these laws, and have
+tests of their own.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def test_the_rounds_draw_with_the_law_of_offline_sampling(task: cn.Regression | 
     """Chi-square over all rows at 200,000 draws; false alarm 1e-4 a case."""
     parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)
     g = summed_scores(parties, task)
-    run = cn.Federation(parties).coreset(task, cn.ImportanceSampling(size=200_000), seed=11)
+    run = cn.Federation(parties).coreset(task, cn.ImportanceSampling(size=200_000, draws="independent"), seed=11)
     assert chi_square_p(run.coreset.rows, g / g.sum()) > FALSE_ALARM
 
 
@@ -52,7 +52,7 @@ def test_even_draws_mix_in_with_their_share(uniform_share: float) -> None:
     parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)
     g = summed_scores(parties, cn.Regression())
     law = (1 - uniform_share) * g / g.sum() + uniform_share / 300
-    sampler = cn.ImportanceSampling(size=200_000, uniform_share=uniform_share)
+    sampler = cn.ImportanceSampling(200_000, uniform_share=uniform_share, draws="independent")
     coreset = cn.Federation(parties).coreset(cn.Regression(), sampler, seed=21).coreset
     assert chi_square_p(coreset.rows, law) > FALSE_ALARM
     np.testing.assert_allclose(coreset.weights, 1 / (200_000 * law[coreset.rows]), rtol=1e-12)
@@ -62,7 +62,7 @@ def test_the_number_of_even_draws_is_binomial_from_run_to_run() -> None:
     """4,000 runs of 25 rows with s = 0.4: the pooled law, chi-square; false alarm 1e-4."""
     parties, _, _ = heavy_tailed(100, (2, 2), seed=2)
     g = summed_scores(parties, cn.Regression())
-    federation, sampler = cn.Federation(parties), cn.ImportanceSampling(size=25, uniform_share=0.4)
+    federation, sampler = cn.Federation(parties), cn.ImportanceSampling(25, uniform_share=0.4, draws="independent")
     rows = [federation.coreset(cn.Regression(), sampler, seed=seed).coreset.rows for seed in range(4_000)]
     assert chi_square_p(np.concatenate(rows), 0.6 * g / g.sum() + 0.4 / 100) > FALSE_ALARM
 
@@ -71,7 +71,11 @@ def test_the_rounds_and_offline_sampling_are_one_law() -> None:
     """Two samples of one law: chi-square of homogeneity against offline draws; false alarm 1e-4."""
     parties, _, _ = heavy_tailed(300, (3, 2, 2), seed=1)
     g = summed_scores(parties, cn.Regression())
-    ours = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=100_000), seed=5).coreset.rows
+    ours = (
+        cn.Federation(parties)
+        .coreset(cn.Regression(), cn.ImportanceSampling(size=100_000, draws="independent"), seed=5)
+        .coreset.rows
+    )
     offline = np.random.default_rng(6).choice(300, size=100_000, p=g / g.sum())
     table = np.stack([np.bincount(ours, minlength=300), np.bincount(offline, minlength=300)])
     assert stats.chi2_contingency(table).pvalue > FALSE_ALARM
@@ -83,7 +87,7 @@ def test_many_small_runs_draw_with_the_same_law() -> None:
     g = summed_scores(parties, cn.Regression())
     federation = cn.Federation(parties)
     rows = [
-        federation.coreset(cn.Regression(), cn.ImportanceSampling(size=25), seed=seed).coreset.rows
+        federation.coreset(cn.Regression(), cn.ImportanceSampling(size=25, draws="independent"), seed=seed).coreset.rows
         for seed in range(4_000)
     ]
     assert chi_square_p(np.concatenate(rows), g / g.sum()) > FALSE_ALARM
@@ -101,7 +105,11 @@ def test_with_one_party_it_is_classical_importance_sampling() -> None:
     parties, X, y = heavy_tailed(200, (4,), seed=7)
     Q, _ = np.linalg.qr(np.column_stack([X, y, np.ones(200)]))
     g = np.square(Q).sum(axis=1) + 1 / 200
-    coreset = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=100_000), seed=8).coreset
+    coreset = (
+        cn.Federation(parties)
+        .coreset(cn.Regression(), cn.ImportanceSampling(size=100_000, draws="independent"), seed=8)
+        .coreset
+    )
     assert chi_square_p(coreset.rows, g / g.sum()) > FALSE_ALARM
     np.testing.assert_allclose(coreset.weights, g.sum() / (100_000 * g[coreset.rows]), rtol=1e-8)
 
@@ -109,7 +117,11 @@ def test_with_one_party_it_is_classical_importance_sampling() -> None:
 MIXED = cn.ImportanceSampling(size=40, uniform_share=0.3)
 
 
-@pytest.mark.parametrize("sampler", [cn.ImportanceSampling(size=40), MIXED, cn.UniformSampling(size=40)], ids=str)
+@pytest.mark.parametrize(
+    "sampler",
+    [cn.ImportanceSampling(40), cn.ImportanceSampling(40, draws="independent"), MIXED, cn.UniformSampling(40)],
+    ids=str,
+)
 def test_the_weighted_cost_of_a_fixed_model_is_unbiased(sampler: cn.ImportanceSampling | cn.UniformSampling) -> None:
     """Mean over 3,000 coresets within 3.9 standard errors of the cost on all rows; false alarm 1e-4."""
     parties, X, y = heavy_tailed(500, (3, 3), seed=9)
@@ -133,7 +145,9 @@ def test_the_weighted_clustering_cost_of_fixed_centres_is_unbiased() -> None:
     federation = cn.Federation(parties)
     estimates = []
     for seed in range(3_000):
-        coreset = federation.coreset(cn.KMeans(n_clusters=5), cn.ImportanceSampling(size=40), seed=seed).coreset
+        coreset = federation.coreset(
+            cn.KMeans(n_clusters=5), cn.ImportanceSampling(size=40, draws="independent"), seed=seed
+        ).coreset
         estimates.append(coreset.weights @ losses[coreset.rows])
     assert abs(np.mean(estimates) - losses.sum()) < 3.9 * np.std(estimates) / np.sqrt(len(estimates))
 
@@ -143,7 +157,9 @@ def test_weights_sum_to_n_on_kc_house(kc_house: tuple[Floats, Floats], seed: int
     """Within 5 % at m = 5000. The sum's relative std is below 1 %, so a false alarm is beyond five sigma."""
     X, y = kc_house
     federation = cn.Federation(cn.split_columns(X, y, [9, 9]))
-    coreset = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5000), seed=seed).coreset
+    coreset = federation.coreset(
+        cn.Regression(), cn.ImportanceSampling(size=5000, draws="independent"), seed=seed
+    ).coreset
     assert coreset.weights.sum() == pytest.approx(len(X), rel=0.05)
     assert np.std(coreset.weights) / np.sqrt(5000) * 5000 / len(X) < 0.01
 
@@ -180,7 +196,11 @@ def test_rows_with_weights_are_drawn_by_weighted_scores(task: cn.Regression | cn
     counted = np.zeros(200)
     counted[train.rows] = train.weights
     g = weighted_scores(parties, task, counted)
-    coreset = cn.Federation(parties).coreset(task, cn.ImportanceSampling(size=400_000), split=split, seed=11).coreset
+    coreset = (
+        cn.Federation(parties)
+        .coreset(task, cn.ImportanceSampling(size=400_000, draws="independent"), split=split, seed=11)
+        .coreset
+    )
     kept = np.flatnonzero(g / g.sum() > 6 / 400_000)
     assert g[kept].sum() > (1 - 1e-3) * g.sum(), "rows left out of the test are next to never drawn"
     drawn = np.searchsorted(kept, coreset.rows[np.isin(coreset.rows, kept)])
@@ -201,7 +221,11 @@ def test_uniform_draws_are_by_weight() -> None:
     assert chi_square_p(np.searchsorted(kept, rows), copies[kept] / copies.sum()) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("sampler", [cn.ImportanceSampling(size=60), cn.UniformSampling(size=60)], ids=str)
+@pytest.mark.parametrize(
+    "sampler",
+    [cn.ImportanceSampling(60), cn.ImportanceSampling(60, draws="independent"), cn.UniformSampling(60)],
+    ids=str,
+)
 @pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=5)], ids=str)
 def test_the_cost_of_rows_with_weights_is_unbiased(
     task: cn.Regression | cn.KMeans, sampler: cn.UniformSampling
@@ -226,7 +250,9 @@ def test_a_sampled_evaluation_of_rows_with_weights_is_unbiased_and_its_interval_
     """
     parties, X, y, weights = weighing(400, (3, 3), seed=13)
     federation, split = cn.Federation(parties), cn.HoldOut(0.5, seed=1)
-    model = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=60), split=split).model
+    model = federation.fit(
+        cn.Regression(), sampler=cn.ImportanceSampling(size=60, draws="independent"), split=split
+    ).model
     held_out = np.setdiff1d(
         np.flatnonzero(weights), federation.coreset(cn.Regression(), cn.AllRows(), split=split).coreset.rows
     )

@@ -38,9 +38,9 @@ def test_a_field_that_says_two_things_is_a_type_error() -> None:
 
 def test_units_count_numbers_and_not_seeds() -> None:
     assert Total(3.5).units() == 1
-    assert DrawRows(10, seed=99).units() == 1
+    assert DrawRows(10, seed=99, stratified=True).units() == 1
     assert DrawnRows(sendable_rows([1, 1, 2])).units() == 3
-    assert AskScores(sendable_rows([])).units() == 0
+    assert AskScores(sendable_rows([4]), 7).units() == 8, "all of S, as in the paper"
     assert Columns(sendable_floats(np.ones((4, 3))), sendable_floats(np.ones(4))).units() == 16
 
 

@@ -4,11 +4,24 @@ import sys
 
 import typer
 
-from colonnade.cli import coreset, demo, diagnose, doctor, evaluate, fit, predict, report, version
+from colonnade.cli import (
+    certs,
+    coreset,
+    demo,
+    diagnose,
+    doctor,
+    evaluate,
+    fit,
+    party,
+    predict,
+    report,
+    reproduce,
+    server,
+    status,
+    version,
+)
 from colonnade.cli.console import say
-from colonnade.errors import ColonnadeError, InputError, PolicyRefusedError, ProtocolError, TransportError
-
-EXIT_CODES = {InputError: 3, ProtocolError: 4, TransportError: 5, PolicyRefusedError: 6}
+from colonnade.errors import ColonnadeError
 
 app = typer.Typer(
     name="colonnade",
@@ -26,11 +39,16 @@ COMMANDS = {
     "predict": predict,
     "diagnose": diagnose,
     "report": report,
+    "reproduce": reproduce,
+    "server": server,
+    "party": party,
+    "status": status,
     "doctor": doctor,
     "version": version,
 }
 for name, module in COMMANDS.items():
     app.command(name)(module.command)
+app.add_typer(certs.app, name="certs")
 
 
 def main() -> None:
@@ -39,7 +57,7 @@ def main() -> None:
         app()
     except ColonnadeError as error:
         say(f"error: {type(error).__name__}\n{error}")
-        sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
+        sys.exit(error.exit_code)
     except OSError as error:
         say(f"error: {error}")
         sys.exit(1)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.catalogue import check_policy
 from colonnade.data.sources import has_names
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
@@ -64,6 +65,7 @@ class Party:
             raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
         if identity is not None and identity.name != name:
             raise InputError(f"Party {name!r} was given the identity of {identity.name!r}. Give it its own.")
+        check_policy(policy or Policy())
         self.name = name
         self.table = read_table(name, data, label=label, key=key, weight=weight, split=split)
         self.policy = policy or Policy()

@@ -17,15 +17,15 @@ REMEDY = (
     " or let one party hold {columns}. Then measure epsilon again: what is not promised may still hold."
 )
 CENTRE = (
-    "First let each party centre its columns: next to an intercept a column far from zero looks like the constant, and "
-    "centred it gives the same model. "
+    "First pass standardize=True, or let each party centre its columns: next to an intercept a column far from zero "
+    "looks like the constant, and centred it gives the same model. "
 )
 # A tau that grows by more than this power of the number of pairs has not settled: over all n²/2 pairs of a few thousand
 # rows it would be ten times the value or more.
 GROWS = 0.25
 
 
-def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *, fit_intercept: bool) -> str | None:
+def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *, uncentred: bool) -> str | None:
     """Say why Theorem 4.2 promises nothing at this size, or None.
 
     Parameters
@@ -36,7 +36,7 @@ def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *,
         Measured.
     size : int
         The coreset's, or the number of rows.
-    fit_intercept : bool
+    uncentred : bool
         Whether columns far from zero can be part of the trouble.
 
     Returns
@@ -44,7 +44,7 @@ def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *,
     str or None
         What is wrong and what to do.
     """
-    remedy = CENTRE * fit_intercept + REMEDY.format(columns="the columns that overlap")
+    remedy = CENTRE * uncentred + REMEDY.format(columns="the columns that overlap")
     if gamma.label_dependent:
         return (
             "The columns of all parties together predict the label exactly in the rows looked at. The least cost is "

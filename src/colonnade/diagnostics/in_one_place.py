@@ -118,7 +118,7 @@ def _regression(
         epsilon = view.epsilon(core, len(coreset), rng, None)
         robustness = _regression_robustness(view, core, joined, coreset, within, rng)
     size = len(scores) if coreset is None else len(coreset)
-    concern = regression_concern(gamma, sensitivity, size, fit_intercept=task.fit_intercept)
+    concern = regression_concern(gamma, sensitivity, size, uncentred=task.fit_intercept and not task.standardize)
     return Diagnosis(
         *_facts(task, tables),
         sensitivity,

@@ -32,10 +32,8 @@ from colonnade.kernels.bases import gram, sensitivities, spectrum
 from colonnade.kernels.measured_error import random_sets
 from colonnade.ledger import SERVER, Ledger
 from colonnade.protocol.framing import use_frame
-from colonnade.sampling import AnySampler
-from colonnade.sampling.importance import ImportanceSampling, importance_sampling
+from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.shared import use_rows
-from colonnade.sampling.summing import sum_in_the_clear
 from colonnade.tasks import KMeans, KMeansModel, Regression, jobs
 
 Source = AnySampler | Coreset | None
@@ -136,7 +134,7 @@ def _diagnose_regression(
         core = gram(drawn.values, coreset.weights)
         epsilon = view.epsilon(core, len(coreset), rng, floor)
     n_needed = roster.n_rows if coreset is None else len(coreset)
-    concern = regression_concern(gamma, sensitivity, n_needed, fit_intercept=task.fit_intercept)
+    concern = regression_concern(gamma, sensitivity, n_needed, uncentred=task.fit_intercept and not task.standardize)
     return Diagnosis(
         *_facts(task, roster, size),
         sensitivity,
@@ -212,9 +210,8 @@ def _reference(
 ) -> Script[tuple[Coreset, Floats, Frame]]:
     """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
     frame = yield from use_frame(roster, None, "train", task.scaling)
-    reference = yield from importance_sampling(
-        roster, task.score_rule(), ImportanceSampling(size, EVEN_SHARE), rng, sum_in_the_clear
-    )
+    sampler = ImportanceSampling(size, uniform_share=EVEN_SHARE)
+    reference = yield from sampler.sample(roster, task.score_rule(), rng)
     total, n = _total(reference), roster.n_rows
     # Backwards from w = G / (m ((1 - s) g + s G / n)).
     return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), frame

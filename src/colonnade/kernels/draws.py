@@ -5,13 +5,13 @@ import numpy as np
 from colonnade.kernels.arrays import Flags, Floats, Rows
 
 
-def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator) -> Rows:
-    """Draw rows with replacement, row i count g_i / G times on average: one from each of `count` equal parts of G.
+def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator, *, stratified: bool) -> Rows:
+    """Draw rows with replacement, row i count g_i / G times on average.
 
-    Rows are laid end to end in the order of their scores, each as long as its score; the line is cut into `count`
-    equal parts and one point is drawn in each. Algorithm 1 draws every point from the whole line. Both give any row the
-    same expected number, so weights and unbiasedness are the same; the draws stay independent; and the variance of any
-    weighted sum is never larger, because its part between the strata is gone (proportional stratification).
+    Independent draws are Algorithm 1 to the letter. Stratified ones lay the rows end to end in the order of their
+    scores, each as long as its score, cut that line into `count` equal parts and draw one point in each. Both give any
+    row the same expected number, so weights and unbiasedness are the same, and the draws stay independent of each
+    other; the variance of any weighted sum is never larger, because what varied between the strata no longer does.
 
     Parameters
     ----------
@@ -21,18 +21,31 @@ def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator) -> Rows
         a_j, how many to draw.
     rng : numpy.random.Generator
         The only source of randomness.
+    stratified : bool
+        Which of the two.
 
     Returns
     -------
     ndarray of int64, shape (count,)
         Row ids, ascending; a row drawn twice is there twice. A row of score zero is never drawn.
     """
+    if not stratified:
+        return _draw_independently(scores, count, rng)
     order = np.argsort(scores, kind="stable")
     upper_ends = np.cumsum(scores[order])
     points = (np.arange(count) + rng.random(count)) / max(count, 1) * upper_ends[-1]
     # The last point can round to G itself, which lies in the last row.
     positions = np.minimum(np.searchsorted(upper_ends, points, side="right"), len(order) - 1)
     return np.sort(order[positions])
+
+
+def _draw_independently(scores: Floats, count: int, rng: np.random.Generator) -> Rows:
+    upper_ends = np.cumsum(scores)
+    points = rng.random(count) * upper_ends[-1]
+    points.sort()
+    # u <= 1 - 2^-53, so u G rounds to less than G and every point falls below the last end.
+    rows: Rows = np.searchsorted(upper_ends, points, side="right")
+    return rows
 
 
 def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: Floats | None = None) -> Rows:
@@ -56,11 +69,7 @@ def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: Floa
     """
     if weights is None:
         return np.sort(rng.integers(n_rows, size=count, dtype=np.int64))
-    upper_ends = np.cumsum(weights)
-    points = np.sort(rng.random(count)) * upper_ends[-1]
-    # u <= 1 - 2^-53, so u times the sum rounds to less than the sum and every point falls below the last end.
-    rows: Rows = np.searchsorted(upper_ends, points, side="right")
-    return rows
+    return _draw_independently(weights, count, rng)
 
 
 def hold_out(n_rows: int, fraction: float, rng: np.random.Generator) -> Flags:

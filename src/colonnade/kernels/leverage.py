@@ -6,7 +6,7 @@ matrix and once for the norms. Where the columns are nearly dependent, rounding 
 and the basis is corrected in one more pass over the rows (shifted Cholesky QR, with eigenvectors for factor).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 import numpy as np
@@ -73,7 +73,7 @@ def leverage(blocks: Blocks, *, constant: bool = False, weights: Floats | None =
         with columns scaled to unit norm, and singular values below about 1e-11 of the largest as zero.
     """
     W = basis(blocks, constant=constant, weights=weights)
-    return np.concatenate([_column_norms(W.T @ piece) for piece in _pieces(blocks(), constant, weights)])
+    return np.concatenate([_column_norms(W.T @ piece) for piece in transposed_pieces(blocks(), constant, weights)])
 
 
 def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
@@ -83,20 +83,16 @@ def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = No
     -------
     Floats
         W, shape (d + constant, rank): u_i = sqrt(w_i) [x_i, 1] W are the rows of a U with orthonormal columns that
-        spans the columns of X.
+        spans the columns of X. U need not be the factor of a particular decomposition: leverage is the same for all.
     """
-    return _orthonormalising(lambda: _pieces(blocks(), constant, weights))
 
+    def pieces() -> Iterator[Floats]:
+        return transposed_pieces(blocks(), constant, weights)
 
-def _orthonormalising(pieces: Callable[[], Iterator[Floats]]) -> Floats:
-    """W, shape (d, rank), such that U = X W has orthonormal columns and spans the columns of X.
-
-    U need not be the factor of a particular decomposition: leverage is the same for every basis.
-    """
     gram = _gram(pieces())
     squares = np.diag(gram)
     scale = np.sqrt(np.where(squares > _UNDERFLOW, squares, 1.0))[:, np.newaxis]
-    eigenvalues, V = _eigen(gram / scale / scale.T)
+    eigenvalues, V = eigen(gram / scale / scale.T)
     if np.all(eigenvalues > _GOOD_ENOUGH * eigenvalues[-1:]):
         return V / np.sqrt(eigenvalues) / scale
 
@@ -104,12 +100,12 @@ def _orthonormalising(pieces: Callable[[], Iterator[Floats]]) -> Floats:
     # tame length, until the second Gram matrix shows it accurately.
     shift = _EPS * len(eigenvalues)
     W = V / np.sqrt(np.maximum(eigenvalues, 0.0) + shift) / scale
-    eigenvalues, V = _eigen(_gram(W.T @ piece for piece in pieces()))
+    eigenvalues, V = eigen(_gram(W.T @ piece for piece in pieces()))
     present = eigenvalues > _PRESENT
     return W @ (V[:, present] / np.sqrt(eigenvalues[present]))
 
 
-def _pieces(blocks: Iterable[Floats], constant: bool, weights: Floats | None) -> Iterator[Floats]:
+def transposed_pieces(blocks: Iterable[Floats], constant: bool, weights: Floats | None) -> Iterator[Floats]:
     """Cut blocks into cache-sized pieces, transposed to (columns, rows), weights and constant applied.
 
     A piece is valid until the next one is asked for: those that cannot be views share one buffer.
@@ -144,7 +140,7 @@ def _gram(pieces: Iterable[Floats]) -> Floats:
     return reduce(np.add, (piece @ piece.T for piece in pieces))
 
 
-def _eigen(S: Floats) -> tuple[Floats, Floats]:
+def eigen(S: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix S (d, d)."""
     if S.size == 0:
         return np.empty(0), S

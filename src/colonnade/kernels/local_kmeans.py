@@ -59,7 +59,7 @@ def local_kmeans(
     rows = np.sort(rng.choice(candidates, LOCAL_ROWS, replace=False, shuffle=False))
     first = _cluster(take(rows), row_weights[rows], n_clusters, FIRST_STARTS, rng)
     scores = clustering_scores(blocks, first, weights)
-    rows = draw_by_scores(scores, LOCAL_ROWS, rng)
+    rows = draw_by_scores(scores, LOCAL_ROWS, rng, stratified=False)
     return _cluster(take(rows), row_weights[rows] / scores[rows], n_clusters, LOCAL_STARTS, rng)
 
 

@@ -1,10 +1,11 @@
 """Messages to bytes and back: MessagePack over a closed set of kinds.
 
 Bytes may come from anyone. Decoding gives a message of a known kind or `RemoteProtocolError`; nothing is allocated
-beyond a few tens of bytes for each byte received, and nothing in them names code to run.
+beyond a few hundred bytes for each byte received, and nothing in them names code to run.
 
 Arrays travel as MessagePack extensions, little-endian: a vector is its numbers alone, a matrix is preceded by its
-two dimensions, and marks are bits, preceded by their number.
+two dimensions, and marks are bits, preceded by their number. Whole numbers take fewer bytes where they can: ascending
+ones (row ids) travel as the Rice code of their gaps, others (labels) with as many bits each as the largest needs.
 """
 
 from collections.abc import Iterable
@@ -17,9 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.errors import InputError, RemoteProtocolError
-from colonnade.messages import MAX_MESSAGE_BYTES, Message
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.bits import pack_bits, read_varints, unpack_bits, varint
+from colonnade.kernels.row_ids import MAX_ROW_ID, decode_row_ids, encode_row_ids, is_ascending
+from colonnade.messages import MAX_MESSAGE_BYTES, MAX_NUMBERS, Message
 
-FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX, BITS = 1, 2, 3, 4
+FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX, BITS, ASCENDING, SMALL_INTS = 1, 2, 3, 4, 5, 6
 DIMENSIONS = np.dtype("<u4")
 BIT_COUNT = np.dtype("<u8")
 WIRE_TYPES = {
@@ -97,9 +101,16 @@ def _pack_array(value: object) -> msgspec.msgpack.Ext:
         return msgspec.msgpack.Ext(BITS, np.array(len(value), BIT_COUNT).tobytes() + np.packbits(value).tobytes())
     if not isinstance(value, np.ndarray) or (value.dtype, value.ndim) not in WIRE_TYPES:
         raise NotImplementedError(f"{type(value).__name__} has no wire form")
-    body = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).tobytes()
-    dimensions = np.array(value.shape, dtype=DIMENSIONS).tobytes() if value.ndim == 2 else b""
-    return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, value.ndim], dimensions + body)
+    if value.dtype == np.int64 and is_ascending(value):
+        return msgspec.msgpack.Ext(ASCENDING, encode_row_ids(value))
+    if value.dtype == np.int64 and value.min() >= 0 and value.max() <= MAX_ROW_ID:
+        return msgspec.msgpack.Ext(SMALL_INTS, _small_ints(value))
+    # Copied as seldom as may be: a message can be large.
+    numbers = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+    if value.ndim == 1:
+        return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, 1], numbers)
+    dimensions = np.array(value.shape, dtype=DIMENSIONS).tobytes()
+    return msgspec.msgpack.Ext(WIRE_TYPES[value.dtype, value.ndim], b"".join([dimensions, numbers]))
 
 
 def _unpack_array(code: int, data: memoryview) -> npt.NDArray[Any]:
@@ -115,7 +126,23 @@ def _unpack_array(code: int, data: memoryview) -> npt.NDArray[Any]:
         return matrix.reshape(n_rows, n_columns)
     if code == BITS:
         return _bits(data)
+    if code == ASCENDING:
+        return _frozen(decode_row_ids(data, MAX_NUMBERS))
+    if code == SMALL_INTS:
+        return _frozen(_read_small_ints(data))
     raise ValueError(f"unknown array code {code}")
+
+
+def _small_ints(numbers: Rows) -> bytes:
+    width = int(numbers.max()).bit_length()
+    return varint(len(numbers)) + bytes([width]) + pack_bits(numbers.astype(np.uint64), width)
+
+
+def _read_small_ints(data: memoryview) -> Rows:
+    (count, width), packed = read_varints(data, 2)
+    if width == 0 or count > MAX_NUMBERS:  # numbers of no bits are ascending, and could be any number of them
+        raise ValueError(f"{count} numbers of {width} bits")
+    return unpack_bits(packed, count, width).astype(np.int64)
 
 
 def _bits(data: memoryview) -> npt.NDArray[Any]:
@@ -126,15 +153,17 @@ def _bits(data: memoryview) -> npt.NDArray[Any]:
     marks = np.unpackbits(packed, count=count).astype(np.bool_)
     if np.packbits(marks).tobytes() != packed.tobytes():
         raise ValueError("there are marks after the last row")  # one form for one meaning
-    marks.flags.writeable = False
-    return marks
+    return _frozen(marks)
 
 
 def _numbers(data: memoryview, dtype: type[np.generic]) -> npt.NDArray[Any]:
     # A copy: extension bytes start anywhere, and BLAS wants aligned memory.
-    numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype)
-    numbers.flags.writeable = False
-    return numbers
+    return _frozen(np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype))
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array
 
 
 def _check_array(declared: Any, value: object) -> npt.NDArray[Any]:

@@ -1,40 +1,109 @@
-"""The owner's policy: what a party answers at all."""
+"""The owner's policy: what a party answers at all. Amounts a day or a minute are counted where there is a clock."""
 
 from collections.abc import Iterable
 
 from colonnade.errors import InputError
 from colonnade.messages import UNCOUNTED, Message, Reveals
+from colonnade.options import whole_number
+from colonnade.protocol.asked import Asked
+
+PHASES = ("framing", "sampling", "summing", "solving", "predicting")
+# What a row's values can be read from, or guessed.
+OF_ROWS = frozenset({Reveals.SCORES, Reveals.FEATURES, Reveals.LABELS, Reveals.PREDICTIONS, Reveals.ROW_WEIGHTS})
 
 
 class Policy:
-    """Refuses replies that would reveal what the owner keeps.
+    """Refuses requests that the owner does not answer, and replies that would reveal what the owner keeps.
 
     Parameters
     ----------
     never : iterable of str
-        What no reply may reveal: any of ``totals, row ids, scores, sums of scores, features, labels,
-        predictions, moments, row weights, model``.
+        What no reply may reveal: any of ``totals, row ids, scores, sums of scores, features, labels, predictions,
+        moments, row weights, model``.
+    phases : iterable of str, optional
+        The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting``; all if left
+        out.
+    solvers : iterable of str, optional
+        The only solvers it takes part in, such as ``saga``; all if left out.
+    tasks : iterable of str, optional
+        The only tasks it takes part in, such as ``regression``; all if left out. What a run is for is the server's
+        word: it is asked where server and parties are apart.
+    rows_a_request : int, optional
+        No reply may tell scores, features, labels, predictions or weights of more rows than this.
 
     Examples
     --------
     >>> import colonnade as cn
-    >>> cn.Policy(never=["features", "labels"])
-    Policy(never=['features', 'labels'])
+    >>> cn.Policy(never=["features", "labels"], solvers=["saga"])
+    Policy(never=['features', 'labels'], solvers=['saga'])
     """
 
-    def __init__(self, never: Iterable[str] = ()) -> None:
-        names = [never] if isinstance(never, str) else list(never)
+    def __init__(
+        self,
+        never: Iterable[str] = (),
+        *,
+        phases: Iterable[str] | None = None,
+        solvers: Iterable[str] | None = None,
+        tasks: Iterable[str] | None = None,
+        rows_a_request: int | None = None,
+    ) -> None:
         choices = [str(kind) for kind in Reveals if kind not in UNCOUNTED]
-        if unknown := [name for name in names if name not in choices]:
-            raise InputError(f"A policy cannot name {unknown[0]!r}. Choose among: {', '.join(choices)}.")
-        self.never = frozenset(Reveals(name) for name in names)
+        self.never = frozenset(Reveals(name) for name in _known(never, choices))
+        self.phases = None if phases is None else frozenset(_known(phases, PHASES))
+        self.solvers = None if solvers is None else frozenset(_listed(solvers))
+        self.tasks = None if tasks is None else frozenset(_listed(tasks))
+        self.rows_a_request = (
+            None
+            if rows_a_request is None
+            else whole_number("rows_a_request", rows_a_request, least=0, example="Pass for instance 5000.")
+        )
+
+    def objection_to_run(self, asked: Asked) -> str | None:
+        """Say why the party takes no part in a run that is for this, or None."""
+        if self.tasks is not None and asked.task is not None and asked.task not in self.tasks:
+            return f"its owner's policy answers the tasks {_words(self.tasks)}, not {asked.task!r}"
+        return None
+
+    def objection(self, request: Message, solver: str | None) -> str | None:
+        """Say why `request`, which belongs to this solver or to none, is not answered, or None."""
+        if self.phases is not None and request.phase in PHASES and request.phase not in self.phases:
+            return f"its owner's policy answers in the phases {_words(self.phases)}, not in {request.phase!r}"
+        if self.solvers is not None and solver is not None and solver not in self.solvers:
+            return f"its owner's policy answers the solvers {_words(self.solvers)}, not {solver!r}"
+        return None
 
     def refusal(self, reply: Message) -> str | None:
         """Say why `reply` may not leave, or None."""
-        kept = [str(kind) for kind in reply.reveals() if kind in self.never]
-        if not kept:
-            return None
-        return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
+        if kept := [str(kind) for kind in reply.reveals() if kind in self.never]:
+            return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
+        if self.rows_a_request is not None and rows_told(reply) > self.rows_a_request:
+            return (
+                f"its owner's policy tells of {self.rows_a_request:,} rows a request at most, and this {reply.kind} "
+                f"would of {rows_told(reply):,}"
+            )
+        return None
 
     def __repr__(self) -> str:
-        return f"Policy(never={sorted(map(str, self.never))})"
+        given = ((name, value) for name, value in vars(self).items() if value is not None)
+        shown = (f"{name}={value if isinstance(value, int) else sorted(map(str, value))}" for name, value in given)
+        return f"Policy({', '.join(shown)})"
+
+
+def rows_told(reply: Message) -> int:
+    """Count the rows of which a reply tells something that depends on their values, each as often as it is told."""
+    return reply.rows_of(OF_ROWS)
+
+
+def _known(names: Iterable[str], choices: Iterable[str]) -> list[str]:
+    listed = _listed(names)
+    if unknown := [name for name in listed if name not in choices]:
+        raise InputError(f"A policy cannot name {unknown[0]!r}. Choose among: {', '.join(choices)}.")
+    return listed
+
+
+def _listed(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _words(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -5,8 +5,9 @@ struct; what can be computed again from the data (scores) is only cached.
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
 from colonnade.errors import ColonnadeError, LocalProtocolError
@@ -15,6 +16,8 @@ from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused, refused
+
+T = TypeVar("T")
 
 # The steps every phase shares; a phase names further ones of its own.
 NEW, GREETED, FRAMED, SELECTED = "new", "greeted", "framed", "selected"
@@ -51,7 +54,7 @@ class PartyState:
     rule : ScoreRule or None
         How this run scores rows.
     rows : ndarray of int64, shape (size,), or None
-        The coreset's rows, once they are known.
+        The coreset's rows, once they are known; before that, the party's own draw.
     exchanged : tuple of Message
         What was asked and answered since rows were scored: a secure sum is bound to it.
     secret : object or None
@@ -90,6 +93,7 @@ class PartyData:
     identity: Identity | None = None
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
+    _kept: dict[Callable[[Table], Any], Any] = field(default_factory=dict, repr=False)
 
     def seen(self, view: View | None) -> "PartyData":
         """Look at the table in another way."""
@@ -98,6 +102,13 @@ class PartyData:
         if not self._views or not self._views[0][0].equals(view):
             self._views[:] = [(view, PartyData(view.of(self.table), self.identity))]
         return self._views[0][1]
+
+    def once(self, compute: Callable[[Table], T]) -> T:
+        """Compute something of the table that no request changes, once; `compute` is one of the module's functions."""
+        if compute not in self._kept:
+            self._kept[compute] = compute(self.table)
+        kept: T = self._kept[compute]
+        return kept
 
     def scores(self, rule: ScoreRule | None) -> Floats:
         """Compute the scores of all rows, once a rule."""
@@ -127,6 +138,8 @@ class Handler:
     keeps_view : frozenset of str, or None
         The steps at which the view of the table still holds; None is always. What opens a job keeps a view only if it
         was asked for just before.
+    solver : str or None
+        The solver it belongs to, if to one: an owner may answer some and not others.
     """
 
     request: type[Message]
@@ -134,6 +147,7 @@ class Handler:
     after: frozenset[str] | None
     then: str
     keeps_view: frozenset[str] | None = None
+    solver: str | None = None
 
     def is_legal(self, step: str) -> bool:
         """Tell whether the request may come at this step."""
@@ -182,6 +196,8 @@ class PartySession:
         if not handler.is_legal(self.state.step):
             why = f"a {request.kind} is not legal at step {self.state.step!r}. Follow the order of the phases."
             return Refused("order", why)
+        if objection := self._policy.objection(request, handler.solver):
+            return Refused("policy", f"{objection}.")
         try:
             state = self._entered(handler)
             state, reply = handler.answer(state, request, self._data.seen(state.view))
@@ -191,6 +207,12 @@ class PartySession:
             return Refused("policy", f"{reason}.")
         self.state = replace(state, step=handler.then)
         return reply
+
+    def greeted(self) -> "PartySession":
+        """Open another session on the same data, as after a hello: each run between machines has its own."""
+        other = copy(self)
+        other.state = PartyState(step=GREETED)
+        return other
 
     def _entered(self, handler: Handler) -> PartyState:
         """Forget a view, and secrets, that belong to an earlier job."""

@@ -1,5 +1,6 @@
 """Algorithm 1: importance sampling in three rounds. Its messages, the server's script, the party's handlers."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
@@ -8,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Exchanged, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Drawn, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
@@ -18,6 +19,7 @@ from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol import checks
 from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
+from colonnade.sampling.rounded import RoundedScores, sum_rounded
 from colonnade.sampling.rules import AnyRule
 from colonnade.sampling.secure_summing import SecureSum
 from colonnade.sampling.shared import MAX_SIZE, sample_size, weight_of_all
@@ -55,13 +57,14 @@ class DrawnRows(Message, frozen=True):
 
 
 class DrawRows(Message, frozen=True):
-    """a_j, how many rows this party draws (line 4), and from which seed."""
+    """a_j, how many rows this party draws (line 4), from which seed, and whether one in each stratum of its scores."""
 
     phase: ClassVar[str] = "sampling"
     reply: ClassVar[type[Message]] = DrawnRows
 
     count: Annotated[int, Reveals.TOTALS]
     seed: Annotated[int, Reveals.NOTHING]
+    stratified: Annotated[bool, Reveals.NOTHING]
 
 
 class ImportanceSampling(
@@ -82,6 +85,12 @@ class ImportanceSampling(
         s, the share of draws that fall evenly on all rows instead: the probability is (1 - s) g_i / G + s / n and the
         weight 1 over m times that. No weight exceeds n / (m s) then, whatever the scores overlook. From 0 to 1; at 1
         `UniformSampling` does the same without scores.
+    draws : {"stratified", "independent"}
+        How a party draws its rows. Independently is Algorithm 1 to the letter. Stratified, it draws one row in each of
+        as many parts of equal score: every row is expected as often and weighs the same, and coresets vary less.
+    round_scores : bool
+        Whether parties round all their scores, each by less than a thousandth, before they draw by them: a score then
+        takes about 11 bits instead of 64, and weights are still right on average.
     scores : "plain" or "secure", optional
         How scores of drawn rows are added. "plain": each party tells the server its own. "secure": the server learns
         only their sums; the same rows are drawn, and weights agree to one part in a million. In one process it is
@@ -109,6 +118,8 @@ class ImportanceSampling(
 
     size: int
     uniform_share: float = NO_SHARE
+    draws: Literal["stratified", "independent"] = "stratified"
+    round_scores: bool = False
     scores: Literal["plain", "secure"] | None = None
     allow_two_parties: bool = False
 
@@ -117,9 +128,17 @@ class ImportanceSampling(
         checked = share("uniform_share", self.uniform_share, example="Pass for instance uniform_share=0.1.")
         # Where it is zero, the default itself: what is printed then leaves it out.
         force_setattr(self, "uniform_share", checked or NO_SHARE)
+        if self.draws not in ("stratified", "independent"):
+            raise InputError(f'draws must be "stratified" or "independent", got {self.draws!r}. Pass one of the two.')
+        force_setattr(self, "round_scores", flag("round_scores", self.round_scores))
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
+        if self.round_scores and self.scores == "secure":
+            raise InputError(
+                'round_scores=True and scores="secure" do not go together: under a mask a rounded score takes as many '
+                "bytes as any other. Leave out one of the two."
+            )
 
     def check(self, roster: Roster) -> None:
         """Require enough parties for the scores of one to be hidden among those of others."""
@@ -141,9 +160,19 @@ class ImportanceSampling(
     ) -> Script[Coreset]:
         """Play Algorithm 1 with the scores summed as asked."""
         self.check(roster)
+        if self.round_scores:
+            return self._rounded(roster, rule, rng, row_weights)
         secure = self.scores == "secure"
         sum_scores: SumMechanism = SecureSum(rule, row_weights) if secure else sum_in_the_clear
         return importance_sampling(roster, rule, self, rng, sum_scores, row_weights)
+
+    def _rounded(
+        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None
+    ) -> Script[Coreset]:
+        rounded = RoundedScores(rule)  # type: ignore[arg-type]  # rules are closed
+        coreset = yield from importance_sampling(roster, rounded, self, rng, sum_rounded, row_weights)
+        # It serves whatever the rule itself serves.
+        return dataclasses.replace(coreset, rule=type(rule).__name__)
 
 
 def importance_sampling(
@@ -163,7 +192,7 @@ def importance_sampling(
     rule : ScoreRule
         How each scores its rows.
     sampler : ImportanceSampling
-        m and s.
+        m, s, and how rows are drawn.
     rng : numpy.random.Generator
         Draws the quotas, each party's seed, and the rows that are drawn evenly.
     sum_scores : SumMechanism
@@ -177,31 +206,32 @@ def importance_sampling(
         Rows drawn with probability q_i = (1 - s) g_i / G + s w_i / W and weighted by w_i / (m q_i); where all rows
         count 1, w_i / W is 1 / n.
     """
-    n, size, uniform_share = roster.n_rows, sampler.size, sampler.uniform_share
+    n, size, even_share = roster.n_rows, sampler.size, sampler.uniform_share
     asked: Outbox = {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
     told = yield asked
     totals = _read_totals(checks.replies(told, Total), roster, rule, row_weights)
     total = float(totals.sum())
 
     # The server draws the even rows itself: they need no party, and go out with the others in round 3.
-    n_even = int(rng.binomial(size, uniform_share))
+    n_even = int(rng.binomial(size, even_share))
     quotas = rng.multinomial(size - n_even, totals / total)
     seeds = rng.integers(2**63, size=len(quotas))
     orders: Outbox = {
-        party: DrawRows(int(quota), int(seed)) for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
+        party: DrawRows(int(quota), int(seed), sampler.draws == "stratified")
+        for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
     }
-    drawn = yield orders
-    by_party = _read_rows(checks.replies(drawn, DrawnRows), quotas, n)
-    rows = sendable_rows(np.sort(np.concatenate([*by_party, draw_evenly(n, n_even, rng, row_weights)])))
+    answers = yield orders
+    by_party = _read_rows(checks.replies(answers, DrawnRows), quotas, n)
+    rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), draw_evenly(n, n_even, rng, row_weights)])))
 
-    scores = yield from sum_scores(roster, rows, _exchanged(asked, told, orders, drawn))
+    scores = yield from sum_scores(roster, Drawn(rows, by_party, _exchanged(asked, told, orders, answers)))
     counts = 1.0 if row_weights is None else row_weights[rows]
     all_weight = weight_of_all(roster, row_weights)
-    weights = total * counts / (size * ((1 - uniform_share) * scores + uniform_share * total * counts / all_weight))
+    weights = total * counts / (size * ((1 - even_share) * scores + even_share * total * counts / all_weight))
     return Coreset(rows, weights, n, all_weight, str(sampler), type(rule).__name__, total)
 
 
-def _exchanged(*boxes: Outbox | Inbox) -> Exchanged:
+def _exchanged(*boxes: Outbox | Inbox) -> dict[str, list[Message]]:
     return {party: [box[party] for box in boxes] for party in boxes[0]}
 
 
@@ -220,11 +250,11 @@ def _read_totals(
     return np.array([reply.total for reply in replies.values()])
 
 
-def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> list[Rows]:
+def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> dict[str, Rows]:
     for (party, reply), quota in zip(replies.items(), quotas, strict=True):
         checks.shape(party, reply, reply.rows, (int(quota),))
         checks.row_ids(party, reply, reply.rows, n_rows)
-    return [reply.rows for reply in replies.values()]
+    return {party: reply.rows for party, reply in replies.items()}
 
 
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
@@ -235,9 +265,10 @@ def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tupl
 def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
-    rows = draw_by_scores(data.scores(state.rule), request.count, np.random.default_rng(request.seed))
-    reply = DrawnRows(sendable_rows(rows))
-    return replace(state, exchanged=(*state.exchanged, request, reply)), reply
+    rng = np.random.default_rng(request.seed)
+    drawn = draw_by_scores(data.scores(state.rule), request.count, rng, stratified=request.stratified)
+    reply = DrawnRows(sendable_rows(drawn))
+    return replace(state, rows=reply.rows, exchanged=(*state.exchanged, request, reply)), reply
 
 
 HANDLERS = (

@@ -2,5 +2,6 @@
 
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rounded import RoundedScores
 
-AnyRule = LeverageScores | ClusteringScores
+AnyRule = LeverageScores | ClusteringScores | RoundedScores

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Exchanged, Roster, ScoreRule, Script
+from colonnade.contracts import Drawn, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
@@ -31,6 +31,7 @@ class PublicKey(Message, frozen=True):
     """A fresh key, signed; with digests of what was exchanged before, and of which rows count in which units."""
 
     phase: ClassVar[str] = "summing"
+    fresh: ClassVar[bool] = True
 
     key: Annotated[bytes, Reveals.NOTHING]
     exchanged: Annotated[bytes, Reveals.NOTHING]
@@ -52,6 +53,7 @@ class MaskedScores(Message, frozen=True):
     """
 
     phase: ClassVar[str] = "summing"
+    fresh: ClassVar[bool] = True
 
     masked: Annotated[bytes | None, Reveals.SCORE_SUMS]
     width: Annotated[int, Reveals.NOTHING]
@@ -107,34 +109,32 @@ class SecureSum:
         self._rule = rule
         self._row_weights = row_weights
 
-    def __call__(self, roster: Roster, rows: Rows, exchanged: Exchanged) -> Script[Floats]:
-        """Sum the scores of some rows over the parties.
+    def __call__(self, roster: Roster, drawn: Drawn) -> Script[Floats]:
+        """Sum the scores of the drawn rows over the parties.
 
         Parameters
         ----------
         roster : Roster
             The parties.
-        rows : ndarray of int64, shape (m,)
-            S.
-        exchanged : mapping of str to sequence of Message
-            What the parties were asked and answered before; each must remember the same.
+        drawn : Drawn
+            S, and what the parties were asked and answered before; each must remember the same.
 
         Returns
         -------
         ndarray of float64, shape (m,)
             g_i for each i in S, within a millionth of the smallest score.
         """
-        smallest, largest = self._bounds(roster, rows)
+        smallest, largest = self._bounds(roster, drawn.rows)
         ring = narrowest_ring(smallest, largest, len(roster.cards))
         if ring is None:
             raise UnsupportedError(
                 f"The weights of drawn rows differ so much (the lightest is {smallest:.3g} of all) that a secure sum "
                 'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
-        said = {party: digest_of(messages) for party, messages in exchanged.items()}
+        said = {party: digest_of(messages) for party, messages in drawn.exchanged.items()}
         lost = ""
         for _ in range(MAX_ATTEMPTS):
-            result = yield from _attempt(roster, rows, ring, said)
+            result = yield from _attempt(roster, drawn.rows, ring, said)
             if not isinstance(result, str):
                 return _checked(to_numbers(result, ring), smallest, largest, roster)
             lost = result

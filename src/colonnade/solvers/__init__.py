@@ -1,11 +1,18 @@
 """Solvers: how a model is learned on a coreset. One idea a file; the registry is at the end of this one."""
 
-from colonnade.solvers import central, distdim, saga_party
+from colonnade.solvers import central, distdim, saga_party, scaled_columns, whitened_columns
 from colonnade.solvers.central import Central
+from colonnade.solvers.compact import CompactCentral
 from colonnade.solvers.distdim import DistDim
 from colonnade.solvers.saga import Saga
 
-AnySolver = Central | DistDim | Saga
-HANDLERS = (*central.HANDLERS, *distdim.HANDLERS, *saga_party.HANDLERS)
+AnySolver = Central | CompactCentral | DistDim | Saga
+HANDLERS = (
+    *central.HANDLERS,
+    *whitened_columns.HANDLERS,
+    *scaled_columns.HANDLERS,
+    *distdim.HANDLERS,
+    *saga_party.HANDLERS,
+)
 
-__all__ = ["HANDLERS", "AnySolver", "Central", "DistDim", "Saga"]
+__all__ = ["HANDLERS", "AnySolver", "Central", "CompactCentral", "DistDim", "Saga"]

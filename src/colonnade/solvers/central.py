@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import PartyCard, Roster, Script, Solution, Task, WeightedRows
-from colonnade.coreset import Coreset
+from colonnade.contracts import PartyCard, Roster, Script, Solution, Task
+from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
@@ -93,4 +93,4 @@ def _answer_columns(state: PartyState, request: AskColumns, data: PartyData) -> 
     return state, Columns(sendable_floats(values[:, :n_features]), labels)
 
 
-HANDLERS = (Handler(AskColumns, _answer_columns, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (Handler(AskColumns, _answer_columns, after=frozenset({SELECTED}), then=SELECTED, solver="central"),)

@@ -163,4 +163,4 @@ def _check_request(request: AskLocalClusters, size: int, n_features: int) -> Non
             raise checks.wrong(SERVER, request, "weights that are all zero")
 
 
-HANDLERS = (Handler(AskLocalClusters, _answer_clusters, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (Handler(AskLocalClusters, _answer_clusters, after=frozenset({SELECTED}), then=SELECTED, solver="distdim"),)

@@ -203,8 +203,8 @@ def _answer_coefficients(state: PartyState, _: AskCoefficients, data: PartyData)
 
 
 HANDLERS = (
-    Handler(OpenSaga, _answer_open, after=frozenset({SELECTED}), then=OPENED),
-    Handler(SagaStep, _answer_step, after=frozenset({OPENED, STEPPING, PAUSED}), then=STEPPING),
-    Handler(AskProgress, _answer_progress, after=frozenset({STEPPING}), then=PAUSED),
-    Handler(AskCoefficients, _answer_coefficients, after=frozenset({PAUSED}), then=SELECTED),
+    Handler(OpenSaga, _answer_open, after=frozenset({SELECTED}), then=OPENED, solver="saga"),
+    Handler(SagaStep, _answer_step, after=frozenset({OPENED, STEPPING, PAUSED}), then=STEPPING, solver="saga"),
+    Handler(AskProgress, _answer_progress, after=frozenset({STEPPING}), then=PAUSED, solver="saga"),
+    Handler(AskCoefficients, _answer_coefficients, after=frozenset({PAUSED}), then=SELECTED, solver="saga"),
 )

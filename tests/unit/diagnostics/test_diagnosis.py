@@ -204,7 +204,7 @@ def test_columns_far_from_zero_look_like_the_constant_until_they_are_centred() -
     assert found[0] is not None
     assert found[1] is not None
     assert found[0].effective < 0.01 < 0.2 < found[1].effective
-    with pytest.warns(cn.AssumptionWarning, match="First let each party centre its columns"):
+    with pytest.warns(cn.AssumptionWarning, match="First pass standardize=True"):
         cn.diagnose(cn.split_columns(X, y, [3, 2, 1]), cn.Regression())
 
 

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,9 +8,11 @@ from colonnade.kernels.draws import draw_by_scores, draw_evenly
 SCORES = st.lists(st.just(0.0) | st.floats(1e-300, 1e6), min_size=1, max_size=50).filter(lambda scores: sum(scores) > 0)
 
 
-@given(SCORES, st.integers(0, 200), st.integers(0, 2**32))
-def test_rows_ascend_and_rows_of_score_zero_are_never_drawn(scores: list[float], count: int, seed: int) -> None:
-    rows = draw_by_scores(np.array(scores), count, np.random.default_rng(seed))
+@given(SCORES, st.integers(0, 200), st.integers(0, 2**32), st.booleans())
+def test_rows_ascend_and_rows_of_score_zero_are_never_drawn(
+    scores: list[float], count: int, seed: int, stratified: bool
+) -> None:
+    rows = draw_by_scores(np.array(scores), count, np.random.default_rng(seed), stratified=stratified)
     assert rows.dtype == np.int64
     assert rows.shape == (count,)
     assert (np.diff(rows) >= 0).all()
@@ -23,9 +26,9 @@ class AlmostOne(np.random.Generator):
         return np.array([np.nextafter(1.0, 0.0)])
 
 
-@given(SCORES)
-def test_the_largest_draw_falls_to_a_positive_score(scores: list[float]) -> None:
-    rows = draw_by_scores(np.array([*scores, 0.0]), 1, AlmostOne(np.random.PCG64(0)))
+@given(SCORES, st.booleans())
+def test_the_largest_draw_falls_to_a_positive_score(scores: list[float], stratified: bool) -> None:
+    rows = draw_by_scores(np.array([*scores, 0.0]), 1, AlmostOne(np.random.PCG64(0)), stratified=stratified)
     assert scores[rows[0]] > 0
 
 
@@ -35,13 +38,14 @@ def test_the_largest_draw_by_weight_falls_to_a_positive_weight(weights: list[flo
     assert weights[rows[0]] > 0
 
 
-def test_every_row_is_expected_as_often_as_its_score_says_and_never_more_unevenly() -> None:
+@pytest.mark.parametrize("stratified", [True, False])
+def test_every_row_is_expected_as_often_as_its_score_says_and_never_more_unevenly(stratified: bool) -> None:
     """Means of 20,000 draws of 7 rows, against a normal law at 5 standard errors: false alarm 1e-5 over 12 rows."""
     scores = np.random.default_rng(0).lognormal(sigma=1.5, size=12)
     expected = 7 * scores / scores.sum()
-    counts = np.array(
-        [np.bincount(draw_by_scores(scores, 7, np.random.default_rng(seed)), minlength=12) for seed in range(20_000)]
-    )
+    generators = map(np.random.default_rng, range(20_000))
+    draws = [draw_by_scores(scores, 7, rng, stratified=stratified) for rng in generators]
+    counts = np.array([np.bincount(rows, minlength=12) for rows in draws])
     multinomial = expected * (1 - expected / 7)
     assert (np.abs(counts.mean(axis=0) - expected) < 5 * np.sqrt(multinomial / len(counts))).all()
     assert (counts.var(axis=0) <= 1.05 * multinomial).all()
@@ -49,7 +53,7 @@ def test_every_row_is_expected_as_often_as_its_score_says_and_never_more_unevenl
 
 def test_each_stratum_of_equal_scores_has_one_draw() -> None:
     scores = np.random.default_rng(1).random(1000)
-    rows = draw_by_scores(scores, 20, np.random.default_rng(2))
+    rows = draw_by_scores(scores, 20, np.random.default_rng(2), stratified=True)
     ends = np.cumsum(np.sort(scores))
     ranks = np.argsort(np.argsort(scores))[rows]
     strata = ends[ranks] / ends[-1] * 20

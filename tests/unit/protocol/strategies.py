@@ -1,5 +1,6 @@
 """Hypothesis strategies for every kind of message; a new kind without one fails a test."""
 
+import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -18,6 +19,7 @@ from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
 from colonnade.sampling.secure_summing import (
     Agreement,
     AskAgreement,
@@ -40,13 +42,19 @@ from colonnade.solvers.saga import (
     SagaStep,
     SquaredNorms,
 )
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 
 counts = st.integers(0, 2**40)
 seeds = st.integers(0, 2**63 - 1)
-rows = hnp.arrays("int64", st.integers(0, 20)).map(sendable_rows)
+any_ints = hnp.arrays("int64", st.integers(0, 20))
+row_ids = hnp.arrays("int64", st.integers(0, 20), elements=st.integers(0, 2**40)).map(np.sort)
+labels = hnp.arrays("int64", st.integers(0, 20), elements=st.integers(0, 9))
+rows = (any_ints | row_ids | labels).map(sendable_rows)
 floats = hnp.arrays("float64", st.integers(0, 20)).map(sendable_floats)
 matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))).map(sendable_floats)
-rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
+plain_rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
+rules = plain_rules | st.builds(RoundedScores, plain_rules)
 names = st.text(max_size=8)
 bools = st.booleans()
 flags = hnp.arrays("bool", st.integers(0, 20)).map(sendable_flags)
@@ -68,9 +76,9 @@ MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
     Refused: st.builds(Refused, st.sampled_from(["input", "policy", "order", "version", "request"]), names),
     AskTotal: st.builds(AskTotal, rules),
     Total: st.builds(Total, st.floats()),
-    DrawRows: st.builds(DrawRows, counts, seeds),
+    DrawRows: st.builds(DrawRows, counts, seeds, bools),
     DrawnRows: st.builds(DrawnRows, rows),
-    AskScores: st.builds(AskScores, rows),
+    AskScores: st.builds(AskScores, rows, counts),
     Scores: st.builds(Scores, floats),
     UseSharedDraw: st.builds(UseSharedDraw, counts, seeds),
     UseAllRows: st.builds(UseAllRows),
@@ -134,5 +142,13 @@ MESSAGES |= {
     PairDistances: st.builds(PairDistances, floats),
     AskRowDistances: st.builds(AskRowDistances, rows),
     RowDistances: st.builds(RowDistances, matrices),
+}
+MESSAGES |= {
+    AskScoreCodes: st.builds(AskScoreCodes, rows, counts),
+    ScoreCodes: st.builds(ScoreCodes, counts, st.binary()),
+    AskWhitenedColumns: st.builds(AskWhitenedColumns, st.floats(), seeds),
+    WhitenedColumns: st.builds(WhitenedColumns, counts, floats, floats, st.none() | st.floats(), st.binary()),
+    AskScaledColumns: st.builds(AskScaledColumns, st.floats(), seeds),
+    ScaledColumns: st.builds(ScaledColumns, counts, counts, st.floats(), floats, st.binary()),
 }
 any_message = st.one_of(*MESSAGES.values())

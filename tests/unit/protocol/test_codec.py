@@ -1,4 +1,5 @@
 import tracemalloc
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol.codec import Codec
 from colonnade.sampling.importance import DrawnRows, Total
+from colonnade.sampling.summing import Scores
 from colonnade.solvers.central import Columns
 
 CODEC = codec()
@@ -83,6 +85,10 @@ def test_any_messagepack_value_gives_a_message_or_a_remote_protocol_error(value:
 
 
 HUGE_CLAIMS = [
+    b"\x92\xa9DrawnRows\xc7\x07\x05\xff\xff\xff\x7f\x00\x00\x80",  # 2^28 rows in one byte of gaps
+    b"\x92\xa9DrawnRows\xc7\x0c\x05\x02\x00\x3e\xff\xff\xff\xff\xff\xff\xff\xff\x80",  # a gap of 2^63
+    b"\x92\xa9DrawnRows\xc7\x06\x06\xff\xff\xff\x7f\x01\x80",  # 2^28 numbers in one byte
+    b"\x92\xa9DrawnRows\xc7\x05\x06\xff\xff\xff\x7f\x00",  # 2^28 numbers of no bits
     b"\x92\xa9DrawnRows\xdd\x7f\xff\xff\xff",
     b"\x92\xa9DrawnRows\xdf\x7f\xff\xff\xff",
     b"\x92\xa9DrawnRows\xc9\x7f\xff\xff\xff\x02",
@@ -103,10 +109,29 @@ def test_a_small_message_never_allocates_much(data: bytes) -> None:
     assert peak < 100_000
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.arange(100_000),
+        np.full(100_000, 7),
+        np.arange(0, 2**40, 2**24),
+        np.arange(100_000) % 2,
+        np.arange(9**5) % 999,
+    ],
+)
+def test_decoding_allocates_in_proportion_to_the_bytes(rows: Any) -> None:
+    data = CODEC.encode(DrawnRows(sendable_rows(rows)))
+    tracemalloc.start()
+    CODEC.decode(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 260 * len(data) + 10_000
+
+
 def test_both_directions_have_a_size_cap() -> None:
     small = Codec(kinds(), max_bytes=100)
-    message = DrawnRows(sendable_rows(np.arange(1000)))
-    with pytest.raises(InputError, match=r"8,015 bytes; the limit is 100\. Ask for fewer rows"):
+    message = Scores(sendable_floats(np.arange(1000)))
+    with pytest.raises(InputError, match=r"8,012 bytes; the limit is 100\. Ask for fewer rows"):
         small.encode(message)
     with pytest.raises(RemoteProtocolError, match="the limit is 100"):
         small.decode(CODEC.encode(message))

@@ -76,7 +76,7 @@ def test_every_party_holds_out_the_same_rows(fraction: float, seed: int) -> None
     split = cn.HoldOut(fraction, seed=seed)
     kept = shared.coreset(cn.Regression(), cn.AllRows(), split=split).coreset.rows
     assert len(kept) == N - round(fraction * N)
-    states = [shared._sessions[name].state.rows for name in ("a", "b")]
+    states = [shared._stage._sessions[name].state.rows for name in ("a", "b")]
     for rows in states:
         assert rows is not None
         np.testing.assert_array_equal(rows, kept)
@@ -258,7 +258,7 @@ def test_so_it_does_after_a_job_that_stopped_half_way(job: Any, model: cn.Linear
     used = federation()
     with pytest.raises(cn.InputError, match="held out"):
         used.fit(cn.Regression(standardize=True), coreset=used.coreset(TASK, SIZE).coreset, split=SPLIT)
-    assert used._sessions["airline"].state.view is not None
+    assert used._stage._sessions["airline"].state.view is not None
     np.testing.assert_array_equal(job(used, model), job(federation(), model))
 
 

@@ -49,10 +49,10 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     total = session.answer(AskTotal(RULE))
     assert isinstance(total, Total)
     assert total.total == pytest.approx(5.0), "rank of two columns, y and the constant, plus one"
-    drawn = session.answer(DrawRows(5, seed=1))
+    drawn = session.answer(DrawRows(5, seed=1, stratified=True))
     assert isinstance(drawn, DrawnRows)
     assert len(drawn.rows) == 5
-    scores = session.answer(AskScores(drawn.rows))
+    scores = session.answer(AskScores(sendable_rows([]), 5))
     assert isinstance(scores, Scores)
     columns = session.answer(AskColumns(with_label=True))
     assert isinstance(columns, Columns)
@@ -64,8 +64,8 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     "request_",
     [
         AskTotal(RULE),
-        DrawRows(1, 0),
-        AskScores(sendable_rows([0])),
+        DrawRows(1, 0, stratified=False),
+        AskScores(sendable_rows([0]), 0),
         UseAllRows(),
         AskColumns(with_label=True),
         AskSplit(),
@@ -82,10 +82,20 @@ def test_nothing_is_answered_before_the_hello(request_: Message) -> None:
 def test_out_of_order() -> None:
     session = open_session()
     session.answer(Hello(WIRE_VERSION))
-    for request in (DrawRows(1, 0), AskScores(sendable_rows([0])), AskColumns(with_label=False)):
+    for request in (DrawRows(1, 0, stratified=False), AskScores(sendable_rows([0]), 0), AskColumns(with_label=False)):
         assert refusal(session, request).reason == (
             f"a {request.kind} is not legal at step 'greeted'. Follow the order of the phases."
         )
+
+
+def test_the_server_must_know_how_many_rows_the_party_drew() -> None:
+    session = open_session()
+    for request in (Hello(WIRE_VERSION), AskTotal(RULE), DrawRows(5, seed=1, stratified=True)):
+        session.answer(request)
+    assert "4 rows of the party's own, which drew 5" in refusal(session, AskScores(sendable_rows([0]), 4)).reason
+    scores = session.answer(AskScores(sendable_rows([0, 11]), 5))
+    assert isinstance(scores, Scores)
+    assert len(scores.scores) == 7
 
 
 def test_a_reply_is_not_a_request() -> None:
@@ -119,7 +129,7 @@ def test_a_negative_seed_is_refused_not_a_crash() -> None:
     session.answer(Hello(WIRE_VERSION))
     assert refusal(session, UseSharedDraw(2, seed=-5)).cause == "request"
     session.answer(AskTotal(RULE))
-    assert refusal(session, DrawRows(2, seed=-5)).cause == "request"
+    assert refusal(session, DrawRows(2, seed=-5, stratified=True)).cause == "request"
 
 
 def test_more_clusters_than_rows_is_the_callers_error() -> None:
@@ -180,6 +190,7 @@ class LegalOrder(RuleBasedStateMachine):
         self.step = NEW
         self.size: int | None = None
         self.framed = False
+        self.drawn = 0
 
     def ask(self, request: Message, *, legal: bool, reply: type[Message], then: str) -> Message:
         answer = self.session.answer(request)
@@ -232,13 +243,15 @@ class LegalOrder(RuleBasedStateMachine):
 
     @rule(count=st.integers(0, 5))
     def draw(self, count: int) -> None:
-        self.ask(DrawRows(count, seed=0), legal=self.step == "scored", reply=DrawnRows, then="drawn")
+        legal = self.step == "scored"
+        self.ask(DrawRows(count, seed=0, stratified=True), legal=legal, reply=DrawnRows, then="drawn")
+        self.drawn = count if legal else self.drawn
 
     @rule(size=st.integers(0, 5))
     def scores(self, size: int) -> None:
         legal = self.step == "drawn"
-        self.ask(AskScores(sendable_rows(range(size))), legal=legal, reply=Scores, then="selected")
-        self.size = size if legal else self.size
+        self.ask(AskScores(sendable_rows(range(size)), self.drawn), legal=legal, reply=Scores, then="selected")
+        self.size = size + self.drawn if legal else self.size
 
     @rule(size=st.integers(0, 5))
     def share(self, size: int) -> None:

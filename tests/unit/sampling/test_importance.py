@@ -4,17 +4,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import colonnade as cn
-from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
+from colonnade.contracts import Drawn, Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.kernels.score_codes import round_scores
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.summing import AskScores, Scores
+from colonnade.sampling.rounded import RoundedScores
+from colonnade.sampling.summing import AskScores, Scores, others
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x", "y"), None) for name in ("airline", "weather")))
@@ -35,7 +39,7 @@ class Play:
             honest = sendable_rows(np.arange(request.count) % N if request.count < N else np.zeros(request.count))
             return DrawnRows(honest if self.rows is None or party == "airline" else sendable_rows(self.rows))
         if isinstance(request, AskScores):
-            honest_scores = sendable_floats(np.full(len(request.rows), 0.25))
+            honest_scores = sendable_floats(np.full(request.units(), 0.25))
             cheats = self.scores is not None and party == "weather"
             return Scores(sendable_floats(self.scores) if cheats else honest_scores)
         return Total(self.totals[i])
@@ -144,10 +148,20 @@ def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, me
 def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
     from colonnade.sampling.summing import sum_in_the_clear
 
-    script = sum_in_the_clear(ROSTER, sendable_rows([1, 2]), {})
+    own = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
+    script = sum_in_the_clear(ROSTER, Drawn(sendable_rows([1, 2]), own, {}))
     next(script)
     with pytest.raises(RemoteProtocolError, match="a score of zero, as every other party, for a row that was drawn"):
         script.send({name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names})
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4))
+def test_a_party_is_told_the_rows_that_others_drew(draws: list[list[int]]) -> None:
+    every = np.sort(np.array([row for drawn in draws for row in drawn], dtype=np.int64))
+    for own in draws:
+        told = others(every, np.sort(np.array(own, dtype=np.int64)))
+        assert sorted([*told.tolist(), *own]) == every.tolist()
+        assert AskScores(told, len(own)).units() == len(every), "the paper's count"
 
 
 @pytest.mark.parametrize("size", [0, -3, True, 2.5, 2**40])
@@ -164,14 +178,15 @@ def test_a_uniform_share_is_between_0_and_1(share: Any) -> None:
 
 
 def test_without_even_draws_every_bit_is_as_before_the_option_existed() -> None:
-    """Rows, weights and bytes as recorded before it came."""
+    """Rows, weights and units as recorded before it came."""
     rng = np.random.default_rng(0)
     parties = cn.split_columns(rng.standard_t(3, size=(500, 6)), rng.normal(size=500), [2, 2, 2])
-    run = cn.Federation(parties).coreset(cn.Regression(), ImportanceSampling(100, uniform_share=0.0), seed=4)
-    assert run.coreset.rows[:12].tolist() == [3, 4, 5, 18, 22, 34, 58, 59, 63, 63, 83, 89]
-    assert run.coreset.weights[:2] == pytest.approx([5.7111046114263955, 7.413652464505637], rel=1e-12)
-    assert run.ledger.bytes == 5914
-    assert run.coreset.sampler == str(run.sampler) == "ImportanceSampling(size=100)"
+    sampler = ImportanceSampling(100, uniform_share=0.0, draws="independent")
+    run = cn.Federation(parties).coreset(cn.Regression(), sampler, seed=4)
+    assert run.coreset.rows[:12].tolist() == [1, 2, 9, 16, 19, 26, 30, 31, 46, 49, 57, 62]
+    assert run.coreset.weights[:2] == pytest.approx([7.403456178780866, 5.051769018872855], rel=1e-12)
+    assert run.ledger.units == 706
+    assert run.coreset.sampler == str(run.sampler) == "ImportanceSampling(size=100, draws='independent')"
 
 
 def test_even_rows_are_the_servers_and_go_out_with_the_others() -> None:
@@ -183,3 +198,25 @@ def test_even_rows_are_the_servers_and_go_out_with_the_others() -> None:
     assert units["AskScores"] == units["Scores"] == 300
     assert run.coreset.weights.max() <= 500 / (100 * 0.3)
     assert run.coreset.sampler == "ImportanceSampling(size=100, uniform_share=0.3)"
+
+
+def test_a_coreset_of_rounded_scores_serves_its_task() -> None:
+    rng = np.random.default_rng(0)
+    federation = cn.Federation(cn.split_columns(rng.normal(size=(300, 4)), rng.normal(size=300), [2, 2]))
+    run = federation.coreset(cn.Regression(), ImportanceSampling(50, round_scores=True))
+    assert run.coreset.rule == "LeverageScores"
+    federation.fit(cn.Regression(), coreset=run.coreset)  # a warning would be an error
+
+
+@pytest.mark.parametrize("rule", [LeverageScores(fit_intercept=True), ClusteringScores(3)])
+def test_rounded_scores_have_bounds_and_a_larger_total_is_caught(
+    rule: LeverageScores | ClusteringScores,
+) -> None:
+    card, rounded = ROSTER.cards[0], RoundedScores(rule)
+    exact, bounds = rule.bounds(card, N), rounded.bounds(card, N)
+    assert round_scores(np.array([exact.score]))[0] <= bounds.score
+    assert exact.total * 1.0009 < bounds.total < exact.total * 1.001
+    script = ImportanceSampling(10, round_scores=True).sample(ROSTER, rule, np.random.default_rng(0))
+    next(script)
+    with pytest.raises(RemoteProtocolError, match=r"airline.*add up to"):
+        script.send({name: Total(bounds.total * 1.001) for name in ROSTER.names})

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from colonnade.sampling.summing import Scores
 from colonnade.transports.loopback import Loopback
 
 N, WIDTHS, SIZE = 300, (2, 3, 1), 12
+MECHANISMS: tuple[Literal["plain", "secure"], ...] = ("plain", "secure")
 NAMES = ("party1", "party2", "party3")
 SECURE = cn.ImportanceSampling(SIZE, scores="secure")
 
@@ -74,15 +75,15 @@ class Wire:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("task", [cn.Regression(), cn.Regression(standardize=True), cn.KMeans(n_clusters=4)])
-@pytest.mark.parametrize("share", [0.0, 0.4])
-def test_same_rows_as_plain_and_weights_to_a_millionth(task: Any, share: float, weighted: bool) -> None:
+@pytest.mark.parametrize(("share", "draws"), [(0.0, "stratified"), (0.4, "stratified"), (0.0, "independent")])
+def test_same_rows_as_plain_and_weights_to_a_millionth(task: Any, share: float, draws: Any, weighted: bool) -> None:
     X, y = make_data()
     weight = np.random.default_rng(1).uniform(0.01, 3, size=N) if weighted else None
     federation = cn.Federation(cn.split_columns(X, y, WIDTHS, weight=weight))
     split = cn.HoldOut(0.2) if weighted else None
     plain, secure = (
-        federation.coreset(task, cn.ImportanceSampling(200, share, scores), split=split, seed=5)
-        for scores in ("plain", "secure")
+        federation.coreset(task, cn.ImportanceSampling(200, share, draws, scores=scores), split=split, seed=5)
+        for scores in MECHANISMS
     )
     np.testing.assert_array_equal(plain.coreset.rows, secure.coreset.rows)
     np.testing.assert_allclose(secure.coreset.weights, plain.coreset.weights, rtol=1e-6)
@@ -115,7 +116,7 @@ def test_no_plain_score_reaches_the_server() -> None:
     replies = [codec().decode(data) for data in received]
     masked = [reply for reply in replies if isinstance(reply, MaskedScores)]
     request_exponent = exponent_of(federation)
-    for session in federation._sessions.values():
+    for session in federation._stage._sessions.values():
         scores = session._data.scores(rule)[run.coreset.rows]
         steps = np.rint(np.ldexp(scores, request_exponent)).astype(np.uint64)
         for score, step in zip(scores, steps, strict=True):
@@ -255,7 +256,7 @@ def test_a_server_that_leaves_parties_out_or_invents_some_is_caught() -> None:
 def test_an_old_key_of_the_party_itself_only_starts_the_sum_again() -> None:
     """The server repeats a key that the party did sign, but holds no longer: it masks nothing with it."""
     federation = make_federation()
-    session = federation._sessions["party2"]
+    session = federation._stage._sessions["party2"]
     asked: list[AskMaskedScores] = []
 
     def keep(sender: str, receiver: str, data: bytes) -> bytes:
@@ -266,8 +267,8 @@ def test_an_old_key_of_the_party_itself_only_starts_the_sum_again() -> None:
                 assert isinstance(session.answer(AskPublicKey()), PublicKey)
         return data
 
-    wire = Wire(keep)(federation._sessions)
-    federation._conductor._transport = wire
+    wire = Wire(keep)(federation._stage._sessions)
+    federation._stage._conductor._transport = wire
     run = federation.coreset(cn.Regression(), SECURE, seed=2)
     assert len(asked) == 2
     expected = make_federation().coreset(cn.Regression(), SECURE, seed=2)
@@ -334,7 +335,7 @@ def test_a_party_that_masks_something_else_is_noticed() -> None:
     federation = make_federation()
     scores = np.zeros(N)
     scores[:2] = 7.0, -5.0  # so that the total is in bounds
-    federation._sessions["party2"]._data._scores[cn.Regression().score_rule()] = scores
+    federation._stage._sessions["party2"]._data._scores[cn.Regression().score_rule()] = scores
     with pytest.raises(cn.RemoteProtocolError, match="outside the range that scores have"):
         federation.coreset(cn.Regression(), SECURE)
 
@@ -379,6 +380,12 @@ def test_scores_takes_two_words() -> None:
         cn.ImportanceSampling(5, scores="hidden")  # type: ignore[arg-type]
 
 
+def test_rounded_scores_are_not_summed_in_secret() -> None:
+    with pytest.raises(cn.InputError, match=r'round_scores=True and scores="secure" do not go together.*Leave out one'):
+        cn.ImportanceSampling(SIZE, round_scores=True, scores="secure")
+    assert cn.ImportanceSampling(SIZE, round_scores=True, scores="plain").round_scores
+
+
 def test_a_policy_that_keeps_scores_still_takes_part() -> None:
     X, y = make_data()
     parties = cn.split_columns(X, y, WIDTHS)
@@ -401,7 +408,7 @@ def test_rows_of_very_unlike_weights_do_not_fit_a_ring() -> None:
 def test_a_ring_is_judged_without_looking_at_scores() -> None:
     """A refusal that depended on the party's scores would tell them, question by question."""
     federation = make_federation()
-    session = federation._sessions["party1"]
+    session = federation._stage._sessions["party1"]
     seen: list[AskMaskedScores] = []
 
     def keep(_sender: str, receiver: str, data: bytes) -> bytes:
@@ -413,7 +420,7 @@ def test_a_ring_is_judged_without_looking_at_scores() -> None:
             assert "a ring of" in str(refusal)
         return data
 
-    federation._conductor._transport = Wire(keep)(federation._sessions)
+    federation._stage._conductor._transport = Wire(keep)(federation._stage._sessions)
     federation.coreset(cn.Regression(), SECURE)
     assert seen
 
@@ -432,7 +439,7 @@ def test_key_material_is_nowhere_to_be_read(tmp_path: Path, caplog: pytest.LogCa
 
     def meddle(sender: str, receiver: str, data: bytes) -> bytes:
         texts.append(data)
-        for session in federation._sessions.values() if ready else ():
+        for session in federation._stage._sessions.values() if ready else ():
             texts.append(f"{session.state!r} {session!r} {session._data!r} {session._data.identity!r}".encode())
             texts.append(str(vars(session.state)).encode())
         return bytes(swapped(sender, receiver, data)) if meddling else data
@@ -456,18 +463,18 @@ def test_key_material_is_nowhere_to_be_read(tmp_path: Path, caplog: pytest.LogCa
 def test_a_secret_does_not_outlive_its_job() -> None:
     federation = make_federation()
     federation.coreset(cn.Regression(), SECURE)
-    assert all(session.state.secret is None for session in federation._sessions.values())
+    assert all(session.state.secret is None for session in federation._stage._sessions.values())
     gone = Wire(lambda sender, _, data: data[:-1] if sender != SERVER and b"MaskedScores" in data else data)
     federation = make_federation(gone)
     with pytest.raises(cn.RemoteProtocolError):
         federation.coreset(cn.Regression(), SECURE)
     federation.coreset(cn.Regression(), cn.ImportanceSampling(5))
-    assert all(session.state.secret is None for session in federation._sessions.values())
+    assert all(session.state.secret is None for session in federation._stage._sessions.values())
 
 
 def test_a_key_is_made_after_rows_are_drawn_and_used_once() -> None:
     federation, again = make_federation(), []
-    session = federation._sessions["party1"]
+    session = federation._stage._sessions["party1"]
     assert session.answer(AskPublicKey()).kind == "Refused", "no rows were drawn"
 
     def repeat(_sender: str, receiver: str, data: bytes) -> bytes:
@@ -479,6 +486,6 @@ def test_a_key_is_made_after_rows_are_drawn_and_used_once() -> None:
         return data
 
     asked: list[AskMaskedScores] = []
-    federation._conductor._transport = Wire(repeat)(federation._sessions)
+    federation._stage._conductor._transport = Wire(repeat)(federation._stage._sessions)
     federation.coreset(cn.Regression(), SECURE)
     assert [reply.kind for reply in again] == ["Refused"]

@@ -1,0 +1,154 @@
+"""The [[job]] tables of federation.toml: what a server does, one after another, and how far it has come."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from colonnade.api import Federation
+from colonnade.cli.job import read_model
+from colonnade.errors import InputError
+from colonnade.protocol.splits import AnySplit
+from colonnade.run import check_destination
+from colonnade.sampling import AnySampler
+from colonnade.solvers import AnySolver, Central
+from colonnade.tasks import AnyTask
+from colonnade.transports.state_folder import write_private
+
+PROGRESS = "jobs.json"
+
+
+class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", forbid_unknown_fields=True):
+    """Agree on a coreset; `out` is the folder the run is saved to."""
+
+    task: AnyTask
+    sampler: AnySampler
+    out: str
+    split: AnySplit | None = None
+    seed: int = 0
+
+    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
+        """Do it."""
+        run = federation.coreset(self.task, self.sampler, split=self.split, seed=self.seed)
+        saved = run.save(folder / self.out)
+        return {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
+
+
+class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unknown_fields=True):
+    """Learn a model; `out` is the folder the run is saved to."""
+
+    task: AnyTask
+    sampler: AnySampler
+    out: str
+    solver: AnySolver = Central()
+    split: AnySplit | None = None
+    seed: int = 0
+
+    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
+        """Do it."""
+        run: Any = federation.fit(self.task, sampler=self.sampler, solver=self.solver, split=self.split, seed=self.seed)
+        saved = run.save(folder / self.out)
+        return {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
+
+
+class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", forbid_unknown_fields=True):
+    """Count the cost of a saved model; `out` is a JSON file."""
+
+    model: str
+    out: str
+    rows: int | None = None
+    split: AnySplit | None = None
+    seed: int = 0
+
+    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
+        """Do it."""
+        model, held_out = read_model(folder / self.model)
+        split = held_out if self.split is None else self.split
+        report = federation.evaluate(model, rows=self.rows, split=split, seed=self.seed)
+        write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+        return {"rows": report.n_evaluated, "cost": report.cost, "saved": str(folder / self.out)}
+
+
+class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", forbid_unknown_fields=True):
+    """Predict with a saved model, for a party, for a CSV file here, or both."""
+
+    model: str
+    rows: list[int] | None = None
+    to: str | None = None
+    out: str | None = None
+
+    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
+        """Do it."""
+        if self.to is None and self.out is None:
+            raise InputError(
+                "A predict job needs somewhere to put its predictions. Give `to` a party, or `out` a file."
+            )
+        model, _ = read_model(folder / self.model)
+        found = federation.predict(model, rows=self.rows, to=self.to)
+        if self.out is not None:
+            rows = np.arange(len(found)).tolist() if self.rows is None else self.rows
+            lines = ["row,prediction", *(f"{row},{value}" for row, value in zip(rows, found.tolist(), strict=True))]
+            write_private(folder / self.out, ("\n".join(lines) + "\n").encode())
+        saved = None if self.out is None else str(folder / self.out)
+        return {"rows": len(found), "delivered_to": self.to, "saved": saved}
+
+
+AnyJob = CoresetJob | FitJob | EvaluateJob | PredictJob
+
+
+class _Progress(msgspec.Struct):
+    jobs: str
+    done: int
+
+
+def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
+    """Read the [[job]] tables, and check that what they write can be written.
+
+    Parameters
+    ----------
+    tables : list of dict
+        As in the file.
+    path : Path
+        The file.
+
+    Returns
+    -------
+    list of Job
+        In order.
+    """
+    try:
+        jobs = msgspec.convert(tables, list[AnyJob])
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}, among its [[job]] tables: {error}. Mend that value.") from error
+    if not jobs:
+        raise InputError(f"{path} has no [[job]]. Add one, or use Federation.connect in Python.")
+    for job in jobs:
+        if isinstance(job, CoresetJob | FitJob):
+            check_destination(path.parent / job.out)
+    return jobs
+
+
+class Progress:
+    """How many jobs of a list are done, kept in the state folder."""
+
+    def __init__(self, state: Path, jobs: list[AnyJob]) -> None:
+        self._path = state / PROGRESS
+        self._jobs = hashlib.sha256(msgspec.json.encode(jobs)).hexdigest()
+
+    def done(self) -> int:
+        """Tell how many are done; none if the list has changed since."""
+        try:
+            kept = msgspec.json.decode(self._path.read_bytes(), type=_Progress)
+        except (OSError, ValueError):
+            return 0
+        return kept.done if kept.jobs == self._jobs else 0
+
+    def set(self, done: int) -> None:
+        """Note how many are done."""
+        write_private(self._path, msgspec.json.encode(_Progress(self._jobs, done)))
+
+    def clear(self) -> None:
+        """Forget it: all are done, and the next start begins anew."""
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,14 @@
+"""Central: the rows go to the server, which solves the regression there."""
+
+from colonnade.experiments.design import Draw
+from colonnade.experiments.methods.outcome import Method, Outcome, through_federation
+from colonnade.experiments.problem import Problem
+from colonnade.experiments.variants import Variant
+from colonnade.solvers import Central
+
+
+def _learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:
+    return through_federation(problem, variant, draw, seed, Central())
+
+
+METHOD = Method("Central", _learn, quick_repeats=10)

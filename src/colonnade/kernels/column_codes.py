@@ -1,0 +1,186 @@
+"""Columns in few bits, each in the form that suits it, for distances: scaled, never mixed with one another.
+
+A column of one value takes none; one of two values takes a bit a row, or the places of the rarer value where that is
+shorter; one that is mostly a single value takes the places of the others and their codes; any other takes codes. Codes
+are rounded with a dither, all columns by one step: an error counts the same in every column's square of a distance.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.bits import Buffer, pack_bits, read_varints, unpack_bits, varint
+from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.row_ids import decode_row_ids, encode_row_ids
+
+# Below this share of other values, their places and codes are shorter than codes of all.
+SPARSE = 0.25
+
+
+class Form(IntEnum):
+    """How a column is written; its levels are the values that are exact."""
+
+    CONSTANT = 0
+    BITS = 1
+    PLACES = 2
+    SPARSE = 3
+    DENSE = 4
+
+
+LEVELS = {Form.CONSTANT: 1, Form.BITS: 2, Form.PLACES: 2, Form.SPARSE: 1, Form.DENSE: 1}
+
+
+def encode_columns(values: Floats, centres: Floats, step: float, rng: np.random.Generator) -> tuple[Floats, bytes]:
+    """Write columns, each in its form.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (m, d)
+        At least one row.
+    centres : ndarray of float64, shape (d,)
+        Values near which codes are small.
+    step : float
+        Of the rounded columns, in their own units.
+    rng : numpy.random.Generator
+        Draws the dither: the receiver's must be in the same state.
+
+    Returns
+    -------
+    levels : ndarray of float64, shape (l,)
+        One or two exact values a column, column by column.
+    code : bytes
+        A byte a column for its form; then each column's code, preceded by its length; last the dense ones' together.
+    """
+    levels: list[float] = []
+    forms, parts, dense = bytearray(), [], []
+    for column, centre in zip(values.T, centres.tolist(), strict=True):
+        form, own_levels, part = _encode_column(column, centre, step, rng)
+        forms.append(form)
+        levels += own_levels
+        if form is Form.DENSE:
+            dense.append(column - centre)
+        else:
+            parts.append(varint(len(part)) + part)
+    if dense:
+        parts.append(encode_codes(round_with_dither(np.column_stack(dense), step, rng)))
+    return np.array(levels), bytes(forms) + b"".join(parts)
+
+
+def decode_columns(
+    levels: Floats, code: Buffer, shape: tuple[int, int], step: float, rng: np.random.Generator
+) -> Floats:
+    """Read what `encode_columns` wrote; anything else is a `ValueError`.
+
+    Parameters
+    ----------
+    levels, code
+        From anyone; levels are finite.
+    shape : tuple of int
+        m and d, as the receiver knows them.
+    step : float
+        The same.
+    rng : numpy.random.Generator
+        In the same state.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, d)
+        Exact but for codes, which are unbiased and off by half a step at most.
+    """
+    n_rows, n_columns = shape
+    if len(code) < n_columns:
+        raise ValueError(f"{len(code)} bytes do not say the form of {n_columns} columns")
+    forms, rest = [Form(number) for number in code[:n_columns]], code[n_columns:]
+    if sum(LEVELS[form] for form in forms) != len(levels):
+        raise ValueError(f"{len(levels)} levels do not suit the columns' forms")
+    dense = [j for j, form in enumerate(forms) if form is Form.DENSE]
+    values, given, centres = np.empty(shape), iter(levels.tolist()), {}
+    for j, form in enumerate(forms):
+        own = [next(given) for _ in range(LEVELS[form])]
+        if form is Form.DENSE:
+            centres[j] = own[0]
+            continue
+        (length,), rest = read_varints(rest, 1)
+        values[:, j] = _decode_column(form, own, rest[:length], n_rows, step, rng)
+        rest = rest[length:]
+    if dense:
+        codes = decode_codes(rest, len(dense), n_rows)
+        values[:, dense] = restore_dithered(codes, step, rng) + np.array([centres[j] for j in dense])
+    elif len(rest):
+        raise ValueError(f"{len(rest)} bytes after the last column")
+    return values
+
+
+def common_step(spreads: Floats, step: float) -> float:
+    """Turn a step in standard deviations into one in the columns' units: their root mean square, for all alike.
+
+    Parameters
+    ----------
+    spreads : ndarray of float64, shape (d,)
+        Standard deviations.
+    step : float
+        Relative.
+
+    Returns
+    -------
+    float
+        Positive.
+    """
+    common = step * float(np.sqrt(np.mean(np.square(spreads)))) if len(spreads) else step
+    if not 0 < common < np.inf:
+        raise InputError(f"Columns with standard deviations up to {spreads.max():g} cannot be rounded. Rescale them.")
+    return common
+
+
+def _encode_column(
+    column: Floats, centre: float, step: float, rng: np.random.Generator
+) -> tuple[Form, list[float], bytes]:
+    usual = _usual_value(column)
+    others = column != usual
+    if not others.any():
+        return Form.CONSTANT, [usual], b""
+    other = float(column[others][0])
+    if (column[others] == other).all():
+        bits, places = pack_bits(others.astype(np.uint64), 1), _places(others)
+        return (Form.BITS, [usual, other], bits) if len(bits) <= len(places) else (Form.PLACES, [usual, other], places)
+    if others.mean() > SPARSE:
+        return Form.DENSE, [centre], b""
+    places = _places(others)
+    codes = encode_codes(round_with_dither(column[others][:, np.newaxis] - usual, step, rng))
+    return Form.SPARSE, [usual], varint(len(places)) + places + codes
+
+
+def _decode_column(
+    form: Form, levels: list[float], part: Buffer, n_rows: int, step: float, rng: np.random.Generator
+) -> Floats:
+    column = np.full(n_rows, levels[0])
+    if form is Form.CONSTANT and len(part):
+        raise ValueError("bytes for a column of one value")
+    if form is Form.BITS:
+        column[unpack_bits(part, n_rows, 1).astype(np.bool_)] = levels[1]
+    if form is Form.PLACES:
+        column[_read_places(part, n_rows)] = levels[1]
+    if form is Form.SPARSE:
+        (length,), rest = read_varints(part, 1)
+        places = _read_places(rest[:length], n_rows)
+        codes = decode_codes(rest[length:], 1, len(places))
+        column[places] += restore_dithered(codes, step, rng)[:, 0]
+    return column
+
+
+def _usual_value(column: Floats) -> float:
+    """Give the most frequent value, if one is in most rows: then it is the median."""
+    return float(np.partition(column, len(column) // 2)[len(column) // 2])
+
+
+def _places(flags: Flags) -> bytes:
+    return encode_row_ids(np.flatnonzero(flags))
+
+
+def _read_places(data: Buffer, n_rows: int) -> np.ndarray:
+    places = decode_row_ids(data, n_rows)
+    if (len(places) and places[-1] >= n_rows) or (np.diff(places) == 0).any():
+        raise ValueError(f"places that are not among {n_rows} rows, or one twice")
+    return places

@@ -1,0 +1,184 @@
+"""Values in few bits, right on average: rounded to multiples of a step, with a dither that both ends share.
+
+A dither that both ends draw from one seed is added before rounding and taken off again afterwards: the error is then
+uniform over a step whatever the value, so its mean is zero and its variance step^2 / 12. Codes travel by a Rice code.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameters, varint
+
+Codes = npt.NDArray[np.signedinteger[Any]]
+
+# Of a code, and of all codes together; steps so fine that codes are larger save nothing.
+MAX_CODE = 1 << 40
+MAX_CODE_SUM = 1 << 62
+# Codes up to this fit two bytes when their signs are folded in.
+SMALL_CODE = 1 << 14
+# Columns are coded in runs of so many numbers. Both ends must agree on it.
+CHUNK_NUMBERS = 1 << 17
+SMALLEST_STEP, LARGEST_STEP = 1e-6, 16.0
+
+
+def checked_step(step: float) -> float:
+    """Require a step that rounds, but not everything to nothing.
+
+    Parameters
+    ----------
+    step : float
+        In units of a column's standard deviation.
+
+    Returns
+    -------
+    float
+        The same.
+    """
+    if isinstance(step, bool) or not isinstance(step, float | int) or not SMALLEST_STEP <= step <= LARGEST_STEP:
+        raise InputError(
+            f"step must be a number from {SMALLEST_STEP:g} to {LARGEST_STEP:g} standard deviations, got {step!r}. "
+            "Pass for instance step=0.5."
+        )
+    return float(step)
+
+
+def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> Codes:
+    """Round values to multiples of a step, shifted by a dither.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (m, r)
+        Around zero.
+    step : float
+        Positive.
+    rng : numpy.random.Generator
+        Draws the dither: the receiver's must be in the same state.
+
+    Returns
+    -------
+    ndarray of int16 or int64, shape (r, m)
+        Codes, a row for each column of values.
+    """
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) / step
+    if not largest < MAX_CODE:
+        raise InputError(f"A step of {step:g} is too fine for values {largest:g} times as large. Use a larger step.")
+    codes: Codes = np.empty(values.shape[::-1], np.int16 if largest + 1 < SMALL_CODE else np.int64)
+    for some in _chunks(*codes.shape):
+        scaled = np.divide(values.T[some], step, order="C")
+        scaled += _dither(scaled.shape, rng)
+        codes[some] = np.rint(scaled, out=scaled)
+    return codes
+
+
+def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Floats:
+    """Undo `round_with_dither`, up to an error that is uniform over a step and independent of the values.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (r, m)
+        Codes.
+    step : float
+        The same.
+    rng : numpy.random.Generator
+        In the same state.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, r)
+        Column-major. Unbiased: errors have mean 0 and variance step^2 / 12.
+    """
+    values = np.empty(codes.shape)
+    for some in _chunks(*codes.shape):
+        np.subtract(codes[some], _dither(codes[some].shape, rng), out=values[some])
+        values[some] *= step
+    return values.T
+
+
+def _dither(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
+    # Uniform from -1/2 to 1/2, in the middle of one of 2^16 cells: finer than any step needs, and quickly drawn.
+    cells = np.frombuffer(rng.bytes(2 * int(np.prod(shape))), "<u2").reshape(shape)
+    dither: npt.NDArray[np.float32] = np.multiply(cells, np.float32(2**-16), dtype=np.float32)
+    dither += np.float32(2**-17 - 0.5)
+    return dither
+
+
+def encode_codes(codes: Codes) -> bytes:
+    """Write codes by a Rice code with a parameter for each column.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (r, m)
+        A row for each column of values.
+
+    Returns
+    -------
+    bytes
+        The parameters, a byte each; then, parameter by parameter, the columns that have it, in runs.
+    """
+    numbers = zigzag(codes)
+    parameters = rice_parameters(numbers)
+    parts = [rice_encode(numbers[columns].ravel(), k) for k, columns in _groups(parameters, codes.shape[1])]
+    lengths = [varint(len(part)) for part in parts]
+    return bytes(parameters) + b"".join(length + part for length, part in zip(lengths, parts, strict=True))
+
+
+def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
+    """Read what `encode_codes` wrote; anything else is a `ValueError`.
+
+    Parameters
+    ----------
+    data : bytes
+        From anyone.
+    n_columns, count : int
+        r and m, as the receiver knows them.
+
+    Returns
+    -------
+    ndarray of int16 or int64, shape (r, m)
+        The codes.
+    """
+    parameters = list(data[:n_columns])
+    if len(parameters) != n_columns or n_columns * count > 8 * len(data):
+        raise ValueError(f"{len(data)} bytes do not hold {count} codes of {n_columns} columns")
+    rest, groups = data[n_columns:], []
+    for k, columns in _groups(parameters, count):
+        (length,), rest = read_varints(rest, 1)
+        numbers = rice_decode(rest[:length], len(columns) * count, k, MAX_CODE_SUM)
+        groups.append((columns, unzigzag(numbers).reshape(len(columns), count)))
+        rest = rest[length:]
+    if len(rest):
+        raise ValueError(f"{len(rest)} bytes after the last code")
+    codes = np.empty((n_columns, count), np.result_type(np.int16, *(group for _, group in groups)))
+    for columns, group in groups:
+        codes[columns] = group
+    return codes
+
+
+def _groups(parameters: list[int], count: int) -> list[tuple[int, list[int]]]:
+    """List parameters, each with columns that have it, not too many at a time."""
+    columns = {k: [i for i, other in enumerate(parameters) if other == k] for k in sorted(set(parameters))}
+    return [(k, alike[some]) for k, alike in columns.items() for some in _chunks(len(alike), count)]
+
+
+def _chunks(n_columns: int, count: int) -> list[slice]:
+    """Cut columns of `count` numbers into runs that stay in cache: fresh memory is slower than arithmetic."""
+    length = max(CHUNK_NUMBERS // max(count, 1), 1)
+    return [slice(start, start + length) for start in range(0, n_columns, length)]
+
+
+def zigzag(codes: Codes) -> Numbers:
+    """Fold signs in: 0, -1, 1, -2, 2, ... become 0, 1, 2, 3, 4, ..."""
+    folded = codes << 1
+    folded ^= codes >> (8 * codes.dtype.itemsize - 1)
+    return folded.view(f"u{codes.dtype.itemsize}")
+
+
+def unzigzag(numbers: Numbers) -> Codes:
+    """Undo `zigzag`."""
+    signed = (numbers >> 1).view(f"i{numbers.dtype.itemsize}")
+    signed ^= -(numbers & 1).view(signed.dtype)
+    return signed

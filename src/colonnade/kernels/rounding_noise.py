@@ -1,0 +1,80 @@
+"""Least squares on rounded rows: what rounding adds to the Gram matrix is taken off again, where that helps.
+
+A rounding error of variance s in every whitened value adds s to each eigenvalue of the rows' covariance, as a ridge
+would. Subtracting s undoes the bias, but not safely: a direction in which the columns of several parties are collinear
+has nothing left but rounding, and rounding minus its variance is near zero or negative. So s is subtracted only where
+the eigenvalue is more than twice s (in the parties' whitened columns the generalised eigenvalues of Gram matrix and
+rounding are the plain ones). And the subtraction costs variance, which for few rows is more than the bias it removes:
+the share of s that is best subtracted is estimated from the rows themselves, and is zero where it would not pay.
+"""
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.leverage import eigen
+
+# A direction with less is taken to be rounding alone.
+TIMES_THE_VARIANCE = 2.0
+
+
+def correct_rows(rows: Floats, weights: Floats, variance: float, share: float) -> Floats:
+    """Shrink rounded rows so that their weighted covariance is that of the rows before rounding.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (m, r)
+        The parties' whitened columns side by side, rounded.
+    weights : ndarray of float64, shape (m,)
+        Non-negative, not all zero.
+    variance : float
+        s, of the rounding error of each value.
+    share : float
+        How much of it to subtract, from 0 to 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, r)
+        With the same weighted mean.
+    """
+    w = weights / weights.sum()
+    mean = w @ rows
+    centred = rows - mean
+    eigenvalues, V = eigen((centred * w[:, np.newaxis]).T @ centred)
+    safe = eigenvalues > TIMES_THE_VARIANCE * variance
+    kept = np.where(safe, 1.0 - share * variance / np.where(safe, eigenvalues, 1.0), 1.0)
+    return np.asarray(mean + centred @ (V * np.sqrt(kept)) @ V.T)
+
+
+def worthwhile_share(rows: Floats, weights: Floats, variance: float, features: Floats, label: Floats) -> float:
+    """Estimate which share of the rounding variance is best subtracted.
+
+    With share a the excess loss changes by about (1 - a)^2 s^2 B + 2 a s C. B = q'H^-1 q, where H is the features'
+    covariance and q the gradient of the ridge that rounding amounts to, is the bias. C = tr(H^-1 Gamma H^-1), where
+    Gamma is the gradients' sampling covariance, is the variance that a smaller H costs. The best a is 1 - C / (s B), if
+    that is positive.
+
+    Parameters
+    ----------
+    rows, weights, variance
+        As in `correct_rows`.
+    features : ndarray of float64, shape (r, p)
+        Orthonormal: the directions of the whitened columns that the features span.
+    label : ndarray of float64, shape (r,)
+        The label is rows @ label, up to its mean.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
+    w = weights / weights.sum()
+    centred = rows - w @ rows
+    Z, y = centred @ features, centred @ label
+    eigenvalues, V = eigen((Z * w[:, np.newaxis]).T @ Z)
+    safe = eigenvalues > TIMES_THE_VARIANCE * variance
+    eigenvalues, A, directions = eigenvalues[safe], Z @ V[:, safe], features @ V[:, safe]
+    coefficients = (w * y) @ A / eigenvalues
+    residuals = A @ coefficients - y
+    bias = float(np.sum(np.square(coefficients - label @ directions) / eigenvalues))
+    cost = float(np.sum((np.square(w * residuals) @ np.square(A)) / np.square(eigenvalues)))
+    return max(0.0, 1.0 - cost / (variance * bias)) if variance * bias > 0 else 0.0

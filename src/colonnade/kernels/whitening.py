@@ -1,0 +1,133 @@
+"""A party's columns in a basis of their own: uncorrelated, mean 0, variance 1. Safe for any rank.
+
+In this basis every direction of the columns is equally fine, so that one step rounds all of them alike; and who knows
+the means and the mixing matrix that lead back knows the columns' exact first and second moments.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.kernels.leverage import basis, transposed_pieces
+from colonnade.kernels.linear import ROUNDING
+
+CHUNK_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """How columns x become u = (x - mean) basis, and back: x = mean + u mixing.
+
+    Parameters
+    ----------
+    mean : ndarray of float64, shape (d,)
+        Weighted means.
+    basis : ndarray of float64, shape (d, r)
+        r is the rank of the centred columns.
+    mixing : ndarray of float64, shape (r, d)
+        Zero below the diagonal, which is non-negative; mixing'mixing is the columns' covariance.
+    """
+
+    mean: Floats
+    basis: Floats
+    mixing: Floats
+
+    def of(self, values: Floats) -> Floats:
+        """Whiten rows (m, d), giving (m, r)."""
+        whitened = np.empty((len(values), self.basis.shape[1]))
+        for some in _chunks(len(values)):
+            np.matmul(values[some] - self.mean, self.basis, out=whitened[some])
+        return whitened
+
+
+def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
+    """Find the whitened basis of centred columns.
+
+    Parameters
+    ----------
+    blocks : callable
+        Reads the table from the start: row blocks of shape (b, d). Read up to six times.
+    weights : ndarray of float64, shape (n,), optional
+        Row weights, not all 0; 1 each if left out.
+
+    Returns
+    -------
+    Whitening
+        Of the weighted rows: sum_i w_i u_i = 0 and sum_i w_i u_i u_i' = (sum_i w_i) I.
+    """
+    mean, total, magnitude = _mean(blocks, weights)
+
+    def centred() -> Iterator[Floats]:
+        for block in blocks():
+            rest = block - mean
+            # A constant column leaves its rounding behind, which is no direction of its own.
+            rest[:, np.abs(rest).max(axis=0, initial=0.0) <= ROUNDING * magnitude] = 0.0
+            yield rest
+
+    W = basis(centred, weights=weights) * np.sqrt(total)
+    # Z = U M for U = Z W, and so M = U'Z / n: the directions that Z lacks are in neither.
+    M = np.zeros((W.shape[1], len(mean)))
+    for piece in transposed_pieces(centred(), False, weights):
+        M += (W.T @ piece) @ piece.T
+    Q, mixing = np.linalg.qr(M / total)
+    signs = np.where(np.diag(mixing) < 0, -1.0, 1.0)
+    return Whitening(mean, W @ (Q * signs), np.triu(mixing * signs[:, np.newaxis]))
+
+
+def _mean(blocks: Blocks, weights: Floats | None) -> tuple[Floats, float, Floats]:
+    """Weighted means, the weight of all rows, and the largest magnitude of each column."""
+    sums, total, magnitude, first = np.zeros(0), 0.0, np.zeros(0), 0
+    for block in blocks():
+        w = np.ones(len(block)) if weights is None else weights[first : first + len(block)]
+        sums = w @ block + (sums if first else 0.0)
+        largest = np.abs(block).max(axis=0, initial=0.0)
+        magnitude = np.maximum(magnitude, largest) if first else largest
+        total, first = total + float(w.sum()), first + len(block)
+    return sums / total, total, magnitude
+
+
+def mix(whitened: Floats, mean: Floats, mixing: Floats) -> Floats:
+    """Lead whitened rows (m, r) back to columns: mean + whitened mixing, shape (m, d)."""
+    values = np.empty((len(whitened), len(mean)))
+    for some in _chunks(len(whitened)):
+        np.matmul(whitened[some], mixing, out=values[some])
+        values[some] += mean
+    return values
+
+
+def _chunks(n_rows: int) -> list[slice]:
+    """Cut rows into runs that stay in cache: fresh memory is slower than arithmetic."""
+    return [slice(start, start + CHUNK_ROWS) for start in range(0, n_rows, CHUNK_ROWS)]
+
+
+def pack_mixing(mixing: Floats) -> Floats:
+    """List the entries on and above the diagonal of a mixing matrix (r, d), row by row."""
+    return mixing[np.triu_indices(len(mixing), m=mixing.shape[1])]
+
+
+def unpack_mixing(entries: Floats, n_columns: int) -> Floats:
+    """Rebuild a mixing matrix from the entries that `pack_mixing` lists; `ValueError` where there is none.
+
+    Parameters
+    ----------
+    entries : ndarray of float64, shape (q,)
+        From anyone: finite.
+    n_columns : int
+        d.
+
+    Returns
+    -------
+    ndarray of float64, shape (r, d)
+        With r rows, none of them zero, and no negative entry on the diagonal.
+    """
+    # r rows have d + (d - 1) + ... + (d - r + 1) entries.
+    rank = next((r for r in range(n_columns + 1) if r * n_columns - r * (r - 1) // 2 == len(entries)), None)
+    if rank is None:
+        raise ValueError(f"{len(entries)} entries are no mixing matrix of {n_columns} columns")
+    mixing = np.zeros((rank, n_columns))
+    mixing[np.triu_indices(rank, m=n_columns)] = entries
+    if (np.diag(mixing) < 0).any() or not mixing.any(axis=1).all():
+        raise ValueError("a mixing matrix that is not positive")
+    return mixing

@@ -1,0 +1,128 @@
+"""Scores rounded in logarithm to about 11 bits: by less than a thousandth, and everywhere alike.
+
+A party rounds the scores of all its rows before anything else, and draws, totals and sends the rounded ones. So nothing
+is lost between what rows are drawn by and what they are weighted by, and costs stay right on average.
+"""
+
+import math
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import Drawn, PartyCard, Roster, ScoreBounds, Script, Table
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.score_codes import LOG_STEP, decode_scores, encode_scores, round_scores
+from colonnade.messages import Message, Reveals
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.sampling.clustering import ClusteringScores
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.summing import DRAWN, add_scores, all_rows, others
+
+# A score is off by less than this, relative.
+ROUNDED_BY = math.expm1(LOG_STEP / 2)
+
+
+class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """The scores of another rule, rounded.
+
+    Parameters
+    ----------
+    rule : LeverageScores or ClusteringScores
+        The other rule.
+    """
+
+    rule: LeverageScores | ClusteringScores
+
+    def scores(self, table: Table) -> Floats:
+        """Compute the other rule's scores and round each by less than a thousandth of itself."""
+        return round_scores(self.rule.scores(table))
+
+    def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
+        """Allow the other rule's bounds what rounding may add.
+
+        Parameters
+        ----------
+        card : PartyCard
+            The party's columns.
+        n_counted : int
+            So many rows count.
+
+        Returns
+        -------
+        ScoreBounds
+            The other rule's, larger by the rounding.
+        """
+        exact = self.rule.bounds(card, n_counted)
+        return ScoreBounds(exact.score * (1 + ROUNDED_BY), exact.total * (1 + ROUNDED_BY))
+
+
+class ScoreCodes(Message, frozen=True):
+    """The party's rounded scores of the rows in S (line 7), coded."""
+
+    phase: ClassVar[str] = "summing"
+
+    size: Annotated[int, Reveals.NOTHING]
+    codes: Annotated[bytes, Reveals.SCORES]
+
+    def units(self) -> int:
+        """Count a number a row, as in the paper."""
+        return self.size
+
+
+class AskScoreCodes(Message, frozen=True):
+    """S (line 6) without the rows that this party drew, as in `AskScores`; the scores are to come rounded."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = ScoreCodes
+
+    others: Annotated[Rows, Reveals.ROW_IDS]
+    n_own: Annotated[int, Reveals.NOTHING]
+
+    def units(self) -> int:
+        """Count all of S: what the paper's server sends."""
+        return len(self.others) + self.n_own
+
+
+def sum_rounded(roster: Roster, drawn: Drawn) -> Script[Floats]:
+    """Sum the rounded scores of the drawn rows over the parties.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties, which were asked to score by `RoundedScores`.
+    drawn : Drawn
+        S, and the part of it that each party drew.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        g_i for each i in S, positive.
+    """
+    rows, own = drawn.rows, drawn.by_party
+    inbox = yield {party: AskScoreCodes(others(rows, own[party]), len(own[party])) for party in roster.names}
+    replies = checks.replies(inbox, ScoreCodes)
+    return add_scores(replies, {party: _decoded(party, reply, len(rows)) for party, reply in replies.items()})
+
+
+def _decoded(party: str, reply: ScoreCodes, size: int) -> Floats:
+    if reply.size != size:
+        raise checks.wrong(party, reply, f"scores of {reply.size} rows where {size} were asked for")
+    try:
+        scores = decode_scores(reply.codes, size)
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+    checks.non_negative(party, reply, scores)
+    return scores
+
+
+def _answer(state: PartyState, request: AskScoreCodes, data: PartyData) -> tuple[PartyState, Message]:
+    rows = all_rows(state, request, request.others, request.n_own, data.table.n_rows)
+    # Rounding what is rounded changes nothing: this holds whatever rule the server asked for.
+    scores = round_scores(data.scores(state.rule)[rows])
+    return replace(state, rows=rows), ScoreCodes(len(rows), encode_scores(np.asarray(scores)))
+
+
+HANDLERS = (Handler(AskScoreCodes, _answer, after=frozenset({DRAWN}), then=SELECTED),)

@@ -1,0 +1,93 @@
+"""A party's features of the coreset's rows, for distances: each column in the form that suits it."""
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import PartyCard, Table
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.column_codes import common_step, decode_columns, encode_columns
+from colonnade.kernels.moments import centre_and_spread
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.solvers.whitened_columns import check_rounding
+
+
+class ScaledColumns(Message, frozen=True):
+    """Exact levels and codes of the columns, and the step they are rounded by, in the columns' units."""
+
+    phase: ClassVar[str] = "solving"
+
+    size: Annotated[int, Reveals.NOTHING]
+    n_columns: Annotated[int, Reveals.NOTHING]
+    step: Annotated[float, Reveals.MOMENTS]
+    levels: Annotated[Floats, Reveals.MOMENTS]
+    codes: Annotated[bytes, Reveals.FEATURES]
+
+    def units(self) -> int:
+        """Count the rows as the paper sends them, every value a number, and step and levels."""
+        return self.size * self.n_columns + 1 + len(self.levels)
+
+
+class AskScaledColumns(Message, frozen=True):
+    """Send your features of the rows agreed on, rounded by this step, in standard deviations, and dither."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = ScaledColumns
+
+    step: Annotated[float, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
+def read_scaled(card: PartyCard, reply: ScaledColumns, size: int, seed: int) -> Floats:
+    """Check and restore what a party sent.
+
+    Parameters
+    ----------
+    card : PartyCard
+        The party.
+    reply : ScaledColumns
+        From it.
+    size : int
+        m.
+    seed : int
+        As it was asked.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, n_features)
+        Its features.
+    """
+    if (reply.size, reply.n_columns) != (size, card.n_features):
+        raise checks.wrong(card.name, reply, f"{reply.size} rows of {reply.n_columns} columns, not as asked for")
+    checks.positive(card.name, reply, reply.step)
+    checks.in_range(card.name, reply, reply.levels)
+    shape = (size, card.n_features)
+    try:
+        values = decode_columns(reply.levels, reply.codes, shape, reply.step, np.random.default_rng(seed))
+    except ValueError as error:
+        raise checks.wrong(card.name, reply, str(error)) from error
+    checks.in_range(card.name, reply, values)
+    return values
+
+
+def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tuple[PartyState, Message]:
+    check_rounding(request, request.step, request.seed)
+    table, rows = data.table, state.selected()
+    n_features = len(table.feature_names)
+    if len(rows) * (n_features + 1) > MAX_NUMBERS:
+        raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    centres, spreads = data.once(_centres_and_spreads)
+    step = common_step(spreads, request.step)
+    values = table.take(rows)[:, :n_features]
+    levels, codes = encode_columns(values, centres, step, np.random.default_rng(request.seed))
+    return state, ScaledColumns(len(rows), n_features, step, sendable_floats(levels), codes)
+
+
+def _centres_and_spreads(table: Table) -> tuple[Floats, Floats]:
+    return centre_and_spread(table.blocks, len(table.feature_names), centred=True, weights=table.row_weights)
+
+
+HANDLERS = (Handler(AskScaledColumns, _answer, after=frozenset({SELECTED}), then=SELECTED),)

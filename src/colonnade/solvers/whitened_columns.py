@@ -1,0 +1,141 @@
+"""A party's columns of the coreset's rows, whitened, rounded with a shared dither, and entropy-coded."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import PartyCard, Table
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.quantise import (
+    LARGEST_STEP,
+    SMALLEST_STEP,
+    decode_codes,
+    encode_codes,
+    restore_dithered,
+    round_with_dither,
+)
+from colonnade.kernels.whitening import Whitening, pack_mixing, unpack_mixing, whiten
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+
+
+class WhitenedColumns(Message, frozen=True):
+    """Codes of the whitened rows; means and mixing matrix lead back to columns, the label's last where there is one."""
+
+    phase: ClassVar[str] = "solving"
+
+    size: Annotated[int, Reveals.NOTHING]
+    mean: Annotated[Floats, Reveals.MOMENTS]
+    mixing: Annotated[Floats, Reveals.MOMENTS]
+    label_mean: Annotated[float | None, Reveals.LABELS]
+    codes: Annotated[bytes, Reveals.FEATURES]
+
+    def units(self) -> int:
+        """Count the rows as the paper sends them, every value a number, and the moments."""
+        n_columns = len(self.mean) + (self.label_mean is not None)
+        return (self.size + 1) * n_columns + len(self.mixing)
+
+
+class AskWhitenedColumns(Message, frozen=True):
+    """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = WhitenedColumns
+
+    step: Annotated[float, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """A party's rows as the server has them.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (m, r)
+        Whitened and rounded.
+    mean : ndarray of float64, shape (d,)
+        Of the columns, the label's last.
+    mixing : ndarray of float64, shape (r, d)
+        Leads back: columns are mean + values @ mixing.
+    label : int or None
+        The label's place among the columns, the last, if this party holds it.
+    """
+
+    values: Floats
+    mean: Floats
+    mixing: Floats
+    label: int | None
+
+
+def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: float, seed: int) -> Whitened:
+    """Check and restore what a party sent.
+
+    Parameters
+    ----------
+    card : PartyCard
+        The party.
+    reply : WhitenedColumns
+        From it.
+    size : int
+        m.
+    step, seed
+        As it was asked.
+
+    Returns
+    -------
+    Whitened
+        Its rows.
+    """
+    party = card.name
+    checks.shape(party, reply, reply.mean, (card.n_features,))
+    if (reply.label_mean is not None) != (card.label_name is not None):
+        raise checks.wrong(party, reply, "a label where none was due, or none where it was")
+    mean = reply.mean if reply.label_mean is None else np.append(reply.mean, reply.label_mean)
+    checks.in_range(party, reply, mean)
+    checks.in_range(party, reply, reply.mixing)
+    if reply.size != size or reply.mixing.ndim != 1:
+        raise checks.wrong(party, reply, f"{reply.size} rows, where {size} were asked for, or a mixing matrix unpacked")
+    try:
+        mixing = unpack_mixing(reply.mixing, len(mean))
+        codes = decode_codes(reply.codes, len(mixing), size)
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+    values = restore_dithered(codes, step, np.random.default_rng(seed))
+    checks.in_range(party, reply, values)
+    return Whitened(values, mean, mixing, None if reply.label_mean is None else card.n_features)
+
+
+def check_rounding(request: Message, step: float, seed: int) -> None:
+    """Require a step and a seed that one can round by."""
+    checks.seed(request, seed)
+    if not SMALLEST_STEP <= step <= LARGEST_STEP:
+        raise checks.wrong(SERVER, request, f"a step of {step}, outside {SMALLEST_STEP:g} to {LARGEST_STEP:g}")
+
+
+def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> tuple[PartyState, Message]:
+    check_rounding(request, request.step, request.seed)
+    table, rows = data.table, state.selected()
+    n_features = len(table.feature_names)
+    if len(rows) * (n_features + 1) > MAX_NUMBERS:
+        raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    whitening = data.once(_whitening)
+    codes = round_with_dither(whitening.of(table.take(rows)), request.step, np.random.default_rng(request.seed))
+    return state, WhitenedColumns(
+        size=len(rows),
+        mean=sendable_floats(whitening.mean[:n_features]),
+        mixing=sendable_floats(pack_mixing(whitening.mixing)),
+        label_mean=None if table.label_name is None else float(whitening.mean[n_features]),
+        codes=encode_codes(codes),
+    )
+
+
+def _whitening(table: Table) -> Whitening:
+    return whiten(table.blocks, table.row_weights)
+
+
+HANDLERS = (Handler(AskWhitenedColumns, _answer, after=frozenset({SELECTED}), then=SELECTED),)

@@ -1,0 +1,201 @@
+"""The stage: where scripts are played. A transport, a conductor and a ledger, for parties here or on other machines."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from os import PathLike
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from colonnade.catalogue import codec, party_session
+from colonnade.contracts import Roster, Script, Transport
+from colonnade.data.parties import Party
+from colonnade.errors import ColonnadeError, UnsupportedError
+from colonnade.ledger import Ledger
+from colonnade.protocol.asked import Asked
+from colonnade.protocol.conductor import Conductor, RoundListener
+from colonnade.protocol.hello import hello
+from colonnade.protocol.identity import Identity
+from colonnade.protocol.session import Delivery, PartySession
+from colonnade.run import Run, current_versions
+from colonnade.tasks.jobs import Learned, let_go
+
+T = TypeVar("T")
+M = TypeVar("M")
+MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
+AsRun = Callable[[str, Mapping[str, object]], AbstractContextManager[None]]
+Close = Callable[[BaseException | None], None]
+
+
+def _nothing_outlives(_verb: str, _what: Mapping[str, object]) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+class Stage:
+    """Parties that have met.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The parties, in the order of the model's columns.
+    transport : Transport
+        Carries the rounds.
+    on_round : callable
+        Told the phase and the number of each round before it starts.
+    sessions : mapping of str to PartySession
+        Those that are in this process.
+    as_run : callable
+        Makes the rounds of one script a run that outlives this process.
+    run_by : str or None
+        The party that is also the server.
+    close : callable
+        Ends it, for all sides.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        transport: Transport,
+        on_round: RoundListener,
+        *,
+        sessions: Mapping[str, PartySession],
+        as_run: AsRun = _nothing_outlives,
+        run_by: str | None = None,
+        close: Close = lambda _error: None,
+    ) -> None:
+        self._sessions = sessions
+        self._as_run = as_run
+        self.close = close
+        self.ledger = Ledger(run_by=run_by)
+        self._settled = 0
+        self._conductor = Conductor(transport, codec(), self.ledger, on_round)
+        self.roster: Roster = self.play(hello(names), "hello", parties=names)
+
+    @classmethod
+    def here(
+        cls,
+        parties: list[Party],
+        who: Mapping[str, Identity | None],
+        transport: MakeTransport,
+        on_round: RoundListener,
+    ) -> "Stage":
+        """Let parties of this process meet, each known to the others by its identity."""
+        sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
+        return cls(tuple(sessions), transport(sessions), on_round, sessions=sessions)
+
+    @classmethod
+    def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Stage":
+        """Be the server of federation.toml: listen, wait for the parties, and let them meet."""
+        grpc_server, read = _network()
+        server = grpc_server(read(Path(path)))
+
+        def close(error: BaseException | None) -> None:
+            code = error.exit_code if isinstance(error, ColonnadeError) else int(error is not None)
+            server.close("failed" if error else "done", str(error or ""), code)
+
+        try:
+            server.wait_for_all()
+            return cls(
+                tuple(server.file.parties),
+                server,
+                on_round,
+                sessions={},
+                as_run=lambda verb, what: server.run(asked(verb, what)),
+                run_by=server.file.run_by,
+                close=close,
+            )
+        except BaseException as error:
+            close(error)
+            raise
+
+    def play(self, script: Script[T], verb: str, **what: object) -> T:
+        """Play a script that does this with these options: together they are the same only for the same requests."""
+        self._start_afresh()
+        with self._as_run(verb, what):
+            result = self._conductor.play(script)
+        self._settled = len(self.ledger)
+        return result
+
+    def _start_afresh(self) -> None:
+        """Take parties out of a job that stopped half-way: there is more on the ledger than what jobs ended with.
+
+        Parties on other machines have a session for each run, and so nothing to be taken out of.
+        """
+        if self._sessions and len(self.ledger) > self._settled:
+            self._conductor.play(let_go(self.roster))
+            self._settled = len(self.ledger)
+
+    def learn(self, verb: str, script: Script[Learned[M]], what: dict[str, Any]) -> Run[M]:
+        """Play a script that learns, and make a run of what came of it."""
+        self._start_afresh()
+        position, started = len(self.ledger), perf_counter()
+        learned = self.play(script, verb, **what)
+        return Run(
+            task=what["task"],
+            sampler=what["sampler"],
+            solver=what.get("solver"),
+            split=what["split"],
+            seed=what["seed"],
+            roster=self.roster,
+            coreset=learned.coreset,
+            model=learned.model,
+            facts=dict(learned.facts),
+            ledger=self.ledger.since(position),
+            seconds=perf_counter() - started,
+            versions=current_versions(),
+        )
+
+    def received(self, party: str) -> Delivery | None:
+        """Show what was delivered to a party of this process."""
+        if party not in self._sessions:
+            raise UnsupportedError(
+                f"Party {party!r} is on its own machine, and so is what was delivered to it: in the file that "
+                "`predictions` in its party.toml names."
+            )
+        return self._sessions[party].state.received
+
+
+def asked(verb: str, what: Mapping[str, object]) -> Asked:
+    """Say what a script is for.
+
+    Parameters
+    ----------
+    verb : str
+        What is done, such as ``fit``.
+    what : mapping of str to object
+        All that decides its requests and its result but the data: task, sampler, solver, seed, model, ...
+
+    Returns
+    -------
+    Asked
+        In words, with a fingerprint.
+    """
+    words = {name: _tag(what.get(name)) for name in ("task", "sampler", "solver")}
+    encoded = msgspec.msgpack.encode((verb, sorted(what.items())), enc_hook=_plain)
+    return Asked(verb, **words, fingerprint=hashlib.sha256(encoded).hexdigest())
+
+
+def _tag(value: Any) -> str | None:
+    return str(value.__struct_config__.tag) if isinstance(value, msgspec.Struct) else None
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, np.ndarray):
+        return (str(value.dtype), value.shape, value.tobytes())
+    return value.item()  # a number of NumPy's
+
+
+def _network() -> tuple[Any, Any]:
+    try:
+        from colonnade.transports.grpc_server import GrpcServer
+    except ImportError as error:
+        raise UnsupportedError(
+            f"Parties on other machines need gRPC: {error}. Run pip install 'colonnade[grpc]'."
+        ) from error
+    from colonnade.transports.network_files import read_federation_file
+
+    return GrpcServer, read_federation_file

@@ -1,0 +1,124 @@
+"""A private authority and certificates for a trial: one for the server, one for each party.
+
+Keys are P-256, read by their owner only. An organisation that runs an authority of its own uses that instead.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from colonnade.errors import InputError
+from colonnade.ledger import SERVER
+from colonnade.transports.state_folder import write_private
+
+# The purpose of who dials in (RFC 5280, section 4.2.1.12), by number.
+DIALS_IN = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.2")
+CURVE = ec.SECP256R1
+
+
+def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERVER, days: int = 90) -> list[Path]:
+    """Make an authority, a certificate for the server and one for each party.
+
+    Parameters
+    ----------
+    folder : Path
+        A new or empty folder.
+    parties : sequence of str
+        Their names, as in federation.toml.
+    server : str
+        The server's name, as in party.toml.
+    days : int
+        How long they are valid.
+
+    Returns
+    -------
+    list of Path
+        The certificates; each party is given ca.pem, its own certificate and its own key, and nothing else.
+    """
+    _check_names([server, *parties])
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not an empty folder. Name a new one: certificates are not overwritten.")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    authority_key = ec.generate_private_key(CURVE())
+    authority = _certificate(_name("Colonnade trial authority"), authority_key, None, None, days)
+    made = [_write(folder, "ca", authority, authority_key)]
+    for name in (server, *parties):
+        key = ec.generate_private_key(CURVE())
+        purpose = ExtendedKeyUsageOID.SERVER_AUTH if name == server else DIALS_IN
+        certificate = _certificate(_name(name), key, (authority, authority_key), purpose, days)
+        made.append(_write(folder, name, certificate, key))
+    return made
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", name) or name == "ca":
+            raise InputError(
+                f"A certificate cannot be made for {name!r}. Use letters, digits, dots and dashes, and not 'ca'."
+            )
+    if len(set(names)) != len(names):
+        raise InputError("Two certificates would have one name. Give the server and each party a name of its own.")
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _certificate(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None,
+    purpose: x509.ObjectIdentifier | None,
+    days: int,
+) -> x509.Certificate:
+    is_authority = issuer is None
+    issuer_name, issuer_key = (subject, key) if issuer is None else (issuer[0].subject, issuer[1])
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer_name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))  # clocks differ a little
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
+        .add_extension(_usage(signs_others=is_authority), critical=True)
+    )
+    if purpose is not None:
+        common_name = str(subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(common_name)]), critical=False)
+    return builder.sign(issuer_key, hashes.SHA256())
+
+
+def _usage(*, signs_others: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_others,
+        key_cert_sign=signs_others,
+        crl_sign=signs_others,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write(folder: Path, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Path:
+    encoded = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    write_private(folder / f"{name}.key", encoded)
+    path = folder / f"{name}.pem"
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return path

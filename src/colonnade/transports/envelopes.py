@@ -1,0 +1,147 @@
+"""What wraps a message between machines: which run, which number; and who says that a run, or the server, is done.
+
+Bytes may come from anyone: what decodes has every field of its type and within its bounds, anything else is a
+`RemoteProtocolError`. The message itself stays bytes here.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from colonnade.errors import RemoteProtocolError
+from colonnade.protocol.asked import Asked
+
+ENVELOPE_VERSION = 1
+# Run ids name files at the other end, so they are letters, digits and dashes.
+RunId = Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,64}$")]
+Number = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
+Reason = Annotated[str, msgspec.Meta(max_length=2000)]
+Status = Literal["done", "failed"]
+Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+# Payloads from this size on travel in pieces of it, so that one end copies and the other reads while the line is busy.
+LARGE = 1 << 20
+# No frame is heavier: a piece, or an envelope with a payload that is not large.
+FRAME_BYTES = LARGE + (1 << 16)
+E = TypeVar("E")
+
+
+class Join(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """A party's first words: the version it speaks, and the runs it is in the middle of. Not its name."""
+
+    version: int
+    runs: Annotated[tuple[RunId, ...], msgspec.Meta(max_length=1000)]
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """A party's reply to one request. Of a large one only the size is here; it follows in pieces."""
+
+    run: RunId
+    number: Number
+    payload: bytes
+    follows: Size = 0
+
+
+class Ask(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """One request, large ones like answers. The first of a run says what the run is for."""
+
+    run: RunId
+    number: Number
+    asked: Asked | None
+    payload: bytes
+    follows: Size = 0
+
+
+class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """The server's first words: the line is up, and this is who its certificate says the party is."""
+
+    name: str
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """A run is over: the same status and reason for all."""
+
+    run: RunId
+    status: Status
+    reason: Reason
+
+
+class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """The server closes: with what it had to do done, or not. `code` is its exit code."""
+
+    status: Status
+    reason: Reason
+    code: Annotated[int, msgspec.Meta(ge=0, le=255)]
+
+
+FromParty = Join | Answer
+FromServer = Welcome | Ask | Ended | Goodbye
+
+_encoder = msgspec.msgpack.Encoder()
+_from_party: msgspec.msgpack.Decoder[FromParty] = msgspec.msgpack.Decoder(FromParty)
+_from_server: msgspec.msgpack.Decoder[FromServer] = msgspec.msgpack.Decoder(FromServer)
+
+
+class Sealed(NamedTuple):
+    """An envelope ready to be sent, as often as need be."""
+
+    head: bytes
+    payload: bytes = b""
+
+    def frames(self) -> Iterator[bytes]:
+        """Give its bytes in the order they travel."""
+        yield self.head
+        for start in range(0, len(self.payload), LARGE):
+            yield self.payload[start : start + LARGE]
+
+
+def seal(envelope: FromParty | FromServer) -> Sealed:
+    """Turn an envelope into bytes."""
+    if isinstance(envelope, Ask | Answer) and len(envelope.payload) >= LARGE:
+        size = len(envelope.payload)
+        return Sealed(_encoder.encode(msgspec.structs.replace(envelope, payload=b"", follows=size)), envelope.payload)
+    return Sealed(_encoder.encode(envelope))
+
+
+def from_party(frames: Iterator[bytes], party: str, max_bytes: int) -> Iterator[FromParty]:
+    """Read what a party sends, no payload larger than this."""
+    return _opened(frames, _from_party, party, max_bytes)
+
+
+def from_server(frames: Iterator[bytes], max_bytes: int) -> Iterator[FromServer]:
+    """Read what the server sends, no payload larger than this."""
+    return _opened(frames, _from_server, "the server", max_bytes)
+
+
+def _opened(frames: Iterator[bytes], decoder: "msgspec.msgpack.Decoder[E]", sender: str, max_bytes: int) -> Iterator[E]:
+    for data in frames:
+        try:
+            envelope = decoder.decode(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise _stray(data, sender, error) from error
+        if isinstance(envelope, Ask | Answer) and envelope.follows:
+            payload = _collected(frames, envelope.follows, sender, max_bytes)
+            envelope = msgspec.structs.replace(envelope, payload=payload, follows=0)
+        yield envelope
+
+
+def _collected(frames: Iterator[bytes], size: int, sender: str, max_bytes: int) -> bytearray:
+    if size > max_bytes:
+        raise RemoteProtocolError(f"{sender} announced {size:,} bytes; the limit is {max_bytes:,}.", party=sender)
+    payload = bytearray()  # grows with what really comes, not with what was announced
+    while len(payload) < size:
+        payload += next(frames, b"") or _cut_off(sender)
+    if len(payload) > size:
+        raise RemoteProtocolError(f"{sender} sent more than the {size:,} bytes it announced.", party=sender)
+    return payload
+
+
+def _cut_off(sender: str) -> bytes:
+    raise RemoteProtocolError(f"{sender} ended, or sent nothing, in the middle of a message.", party=sender)
+
+
+def _stray(data: bytes, sender: str, error: Exception) -> RemoteProtocolError:
+    return RemoteProtocolError(
+        f"{len(data):,} bytes from {sender} are no envelope: {error}. Check that both ends run compatible versions.",
+        party=sender,
+    )

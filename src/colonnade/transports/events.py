@@ -1,0 +1,48 @@
+"""Structured logs: one JSON object a line, with a time and, where there is one, a run. Never a data value."""
+
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from colonnade.transports.journal import PRIVATE
+
+
+class EventLog:
+    """Appends events to a file that only its owner can read.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None keeps no log.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._file = -1 if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
+        self._lock = threading.Lock()
+
+    def write(self, event: str, **facts: object) -> None:
+        """Append one event.
+
+        Parameters
+        ----------
+        event : str
+            What happened, a few fixed words.
+        **facts : object
+            Names and counts: which run, which party, which kind of message, how many bytes.
+        """
+        if self._file < 0:
+            return
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = msgspec.json.encode({"time": now, "event": event, **facts}) + b"\n"
+        with self._lock:
+            os.write(self._file, line)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1

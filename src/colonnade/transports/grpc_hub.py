@@ -1,0 +1,276 @@
+"""The server's side of the streams: who is connected, who is asked what, who answered.
+
+Parties dial in, each with one stream. A party that comes back is asked again what it had not answered. The name of a
+party is what its certificate says.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import grpc
+
+from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
+from colonnade.transports import grpc_wire
+from colonnade.transports.envelopes import (
+    ENVELOPE_VERSION,
+    Answer,
+    Ask,
+    Ended,
+    Goodbye,
+    Join,
+    Sealed,
+    Status,
+    Welcome,
+    from_party,
+    seal,
+)
+from colonnade.transports.events import EventLog
+from colonnade.transports.grpc_links import DaemonThreads, Link
+from colonnade.transports.network_files import FederationFile
+
+JOIN_SECONDS = 10.0
+MAX_STREAMS_A_PARTY = 4
+MAX_STRAYS = 100
+# A party that was asked one thing and broke off so often does not answer it.
+MAX_REJOINS = 20
+Waiting = Callable[[Sequence[str]], None]
+
+
+class Hub:
+    """Listens for parties and carries numbered requests to them.
+
+    Parameters
+    ----------
+    file : FederationFile
+        Where, who, within which limits.
+    log : EventLog
+        Who came and went, and what was refused.
+    outcome : callable
+        Tells what became of a run that a party names and that is not under way here; None if it is.
+    on_waiting : callable
+        Told who is missing, whenever that changes while they are waited for.
+    on_change : callable
+        Told when a party came or went.
+    """
+
+    def __init__(
+        self,
+        file: FederationFile,
+        log: EventLog,
+        *,
+        outcome: Callable[[str], tuple[Status, str] | None],
+        on_waiting: Waiting,
+        on_change: Callable[[], None],
+    ) -> None:
+        self._file = file
+        self._log = log
+        self._outcome = outcome
+        self._on_waiting = on_waiting
+        self._on_change = on_change
+        self._changed = threading.Condition()
+        self._links: dict[str, Link] = {}
+        self._gone: dict[str, float] = dict.fromkeys(file.parties, time.monotonic())
+        self._streams: Counter[str] = Counter()
+        self._expected: dict[str, tuple[str, int]] = {}
+        self._pending: dict[str, Sealed] = {}
+        self._replies: dict[str, bytes] = {}
+        self._rejoins: Counter[str] = Counter()
+        self._server, self.port = self._listen()
+
+    @property
+    def missing(self) -> list[str]:
+        """Parties that are not connected."""
+        return [party for party in self._file.parties if party not in self._links]
+
+    def wait_for_all(self) -> None:
+        """Wait until every party is there, or one has stayed away too long."""
+        with self._changed:
+            self._wait(lambda: self.missing, time.monotonic())
+
+    def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
+        """Send each party its request and wait for all answers.
+
+        Parameters
+        ----------
+        asks : mapping of str to Ask
+            One a party.
+
+        Returns
+        -------
+        dict of str to bytes
+            Each party's payload.
+        """
+        sealed = {party: seal(ask) for party, ask in asks.items()}
+        with self._changed:
+            self._expected = {party: (ask.run, ask.number) for party, ask in asks.items()}
+            self._pending, self._replies = sealed, {}
+            self._rejoins.clear()
+            for party, envelope in sealed.items():
+                if party in self._links:
+                    self._links[party].send(envelope)
+            try:
+                self._wait(lambda: list(self._pending), time.monotonic())
+            finally:
+                self._expected, self._pending = {}, {}
+            return {party: self._replies[party] for party in asks}
+
+    def tell_all(self, envelope: Ended | Goodbye) -> None:
+        """Tell every connected party."""
+        with self._changed:
+            for link in self._links.values():
+                link.send(seal(envelope))
+
+    def close(self) -> None:
+        """Let what was sent arrive, and stop listening."""
+        with self._changed:
+            for link in self._links.values():
+                link.close()
+        self._server.stop(2.0).wait()
+
+    def _listen(self) -> tuple[Any, int]:
+        file = self._file
+        server = grpc.server(
+            DaemonThreads(),
+            options=grpc_wire.options(file.keepalive_seconds),
+            maximum_concurrent_rpcs=MAX_STREAMS_A_PARTY * len(file.parties) + 8,
+        )
+        handler = grpc.stream_stream_rpc_method_handler(self._stream)
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(grpc_wire.SERVICE, {grpc_wire.METHOD: handler}),)
+        )
+        try:
+            if file.tls is None:
+                port = server.add_insecure_port(file.listen)
+            else:
+                port = server.add_secure_port(file.listen, grpc_wire.listening_credentials(file.tls))
+        except RuntimeError as error:
+            raise TransportError(
+                f"The server cannot listen at {file.listen}: {error}. Is the port in use, are the certificates whole?"
+            ) from error
+        server.start()
+        self._log.write("listening", address=file.listen, port=port, tls=file.tls is not None)
+        return server, port
+
+    def _wait(self, missing: Callable[[], list[str]], started: float) -> None:
+        shown: list[str] | None = None
+        while wanted := missing():
+            away = [party for party in wanted if party not in self._links]
+            if away != shown and (away or shown):
+                self._on_waiting(away)
+                shown = away
+            left = min(self._patience(party, started) for party in wanted)
+            self._changed.wait(max(0.0, min(left, 60.0)) + 0.001)
+        if shown:
+            self._on_waiting([])
+
+    def _patience(self, party: str, started: float) -> float:
+        """Tell how many seconds a party still has, or raise that it has none."""
+        now = time.monotonic()
+        if self._rejoins[party] > MAX_REJOINS:
+            raise self._unreachable(party, f"broke off {MAX_REJOINS} times when asked the same")
+        if party in self._links:
+            left = started + self._file.answer_seconds - now
+            if left <= 0:
+                raise self._unreachable(party, f"is connected and gave no answer for {self._file.answer_seconds:g} s")
+            return left
+        left = max(self._gone[party], started) + self._file.wait_seconds - now
+        if left <= 0:
+            raise self._unreachable(party, f"stayed away for more than {self._file.wait_seconds:g} s")
+        return left
+
+    def _unreachable(self, party: str, what: str) -> PartyUnreachableError:
+        return PartyUnreachableError(f"Party {party!r} {what}. Start it again, then the run.", party=party)
+
+    def _stream(self, incoming: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        party = self._admitted(context)
+        link = Link()
+        if not context.add_callback(lambda: self._left(party, link)):
+            self._left(party, link)
+        threading.Thread(target=self._read, args=(party, link, incoming), daemon=True).start()
+        if not link.joined.wait(JOIN_SECONDS):
+            self._log.write("dropped", party=party, reason="it said nothing")
+            link.close((grpc.StatusCode.DEADLINE_EXCEEDED, "nothing was said"))
+        yield from link.outgoing()
+        if link.refusal is not None:
+            context.abort(*link.refusal)
+
+    def _admitted(self, context: Any) -> str:
+        if self._file.tls is None:
+            names = {str(value) for key, value in context.invocation_metadata() if key == grpc_wire.CLAIMED_NAME}
+        else:
+            names = grpc_wire.certified_names(context)
+        known = [party for party in self._file.parties if party in names]
+        if len(known) != 1:
+            self._log.write("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, f"the certificate names {sorted(names)}: no party here")
+        with self._changed:
+            if self._streams[known[0]] >= MAX_STREAMS_A_PARTY:
+                self._log.write("refused", party=known[0], reason="too many streams")
+                context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this party has too many streams open")
+            self._streams[known[0]] += 1
+        return known[0]
+
+    def _read(self, party: str, link: Link, incoming: Iterator[bytes]) -> None:
+        try:
+            envelopes = from_party(incoming, party, self._file.max_message_bytes)
+            first = next(envelopes)
+            if not isinstance(first, Join) or first.version != ENVELOPE_VERSION:
+                raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
+            self._joined(party, link, first)
+            for envelope in envelopes:
+                self._received(party, link, envelope)
+        except RemoteProtocolError as error:
+            self._log.write("refused", party=party, reason=str(error))
+            link.close((grpc.StatusCode.INVALID_ARGUMENT, str(error)))
+        except Exception as error:  # the stream broke, in one of gRPC's many ways
+            self._log.write("stream broke", party=party, reason=type(error).__name__)
+        finally:
+            link.close()
+
+    def _joined(self, party: str, link: Link, join: Join) -> None:
+        with self._changed:
+            if earlier := self._links.get(party):
+                self._log.write("replaced", party=party)
+                earlier.close((grpc.StatusCode.ABORTED, "a newer stream of the same party took its place"))
+            self._links[party] = link
+            link.send(seal(Welcome(party)))
+            link.joined.set()
+            for run in join.runs:
+                if outcome := self._outcome(run):
+                    link.send(seal(Ended(run, *outcome)))
+            if party in self._pending:
+                self._rejoins[party] += 1
+                link.send(self._pending[party])
+            self._log.write("joined", party=party, runs=list(join.runs))
+            self._changed.notify_all()
+        self._on_change()
+
+    def _received(self, party: str, link: Link, envelope: Join | Answer) -> None:
+        with self._changed:
+            is_current = party in self._pending and self._links.get(party) is link
+            if isinstance(envelope, Answer) and is_current and self._expected[party] == (envelope.run, envelope.number):
+                self._replies[party] = envelope.payload
+                del self._pending[party]
+                if not self._pending:
+                    self._changed.notify_all()
+                return
+        link.strays += 1
+        self._log.write("stray envelope", party=party, kind=type(envelope).__name__)
+        if link.strays > MAX_STRAYS:
+            raise RemoteProtocolError(f"Party {party!r} sent {link.strays} envelopes that nobody asked for.")
+
+    def _left(self, party: str, link: Link) -> None:
+        link.close()
+        with self._changed:
+            self._streams[party] -= not link.left
+            link.left = True
+            if self._links.get(party) is not link:
+                return
+            del self._links[party]
+            self._gone[party] = time.monotonic()
+            self._log.write("left", party=party)
+            self._changed.notify_all()
+        self._on_change()

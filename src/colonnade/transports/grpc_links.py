@@ -1,0 +1,57 @@
+"""A party's stream as the server holds it, and the threads that streams run in."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from typing import Any
+
+from colonnade.transports.envelopes import Sealed
+
+
+class DaemonThreads(futures.Executor):
+    """A thread for each stream that ends with the process: a waiting stream must not keep it alive."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "futures.Future[Any]":
+        """Start a thread for this."""
+        done: futures.Future[Any] = futures.Future()
+
+        def run() -> None:
+            try:
+                done.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # handed to who waits for it
+                done.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        return done
+
+
+class Link:
+    """One stream of a party."""
+
+    def __init__(self) -> None:
+        self.joined = threading.Event()
+        self.strays = 0
+        self.left = False
+        self.refusal: tuple[Any, str] | None = None
+        self._outgoing: queue.SimpleQueue[Sealed | None] = queue.SimpleQueue()
+
+    def send(self, envelope: Sealed) -> None:
+        """Queue an envelope."""
+        self._outgoing.put(envelope)
+
+    def close(self, refusal: tuple[Any, str] | None = None) -> None:
+        """End the stream after what is queued, with the first refusal given, if any."""
+        self.refusal = self.refusal or refusal
+        self.joined.set()
+        self._outgoing.put(None)
+
+    def outgoing(self) -> Iterator[bytes]:
+        """Wait for envelopes and give out their frames until the end."""
+        return sent_from(self._outgoing)
+
+
+def sent_from(outgoing: "queue.SimpleQueue[Sealed | None]") -> Iterator[bytes]:
+    """Wait for envelopes and give out their frames, until None."""
+    for envelope in iter(outgoing.get, None):
+        yield from envelope.frames()

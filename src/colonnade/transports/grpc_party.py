@@ -1,0 +1,152 @@
+"""A party's side of the stream: it dials out, joins, answers, and dials again when the line breaks."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+
+from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
+from colonnade.ledger import SERVER
+from colonnade.transports import grpc_wire
+from colonnade.transports.envelopes import ENVELOPE_VERSION, Ask, Ended, Goodbye, Join, Sealed, from_server, seal
+from colonnade.transports.events import EventLog
+from colonnade.transports.grpc_links import sent_from
+from colonnade.transports.network_files import PartyFile
+from colonnade.transports.party_desk import PartyDesk
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+# Answers that dialling again does not change.
+FINAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED)
+
+
+class GrpcParty:
+    """Keeps a party on the line.
+
+    Parameters
+    ----------
+    file : PartyFile
+        Whom to dial, with which certificates.
+    desk : PartyDesk
+        Answers.
+    log : EventLog
+        When the line was up and down.
+    say : callable
+        Is told what a person at the party should see.
+    """
+
+    def __init__(self, file: PartyFile, desk: PartyDesk, log: EventLog, say: Callable[[str], None]) -> None:
+        self._file = file
+        self._desk = desk
+        self._log = log
+        self._say = say
+        self._stopping = threading.Event()
+        self._call: Any = None
+        self._heard, self._is_up, self._was_replaced = time.monotonic(), False, False
+
+    def stop(self) -> None:
+        """Make `serve` return soon; for another thread, or a signal."""
+        self._stopping.set()
+        if self._call is not None:
+            self._call.cancel()
+
+    def serve(self, *, once: bool) -> Goodbye | None:
+        """Answer until stopped.
+
+        Parameters
+        ----------
+        once : bool
+            Return when the server says goodbye, and give up when it stays away; else wait for the next server.
+
+        Returns
+        -------
+        Goodbye or None
+            The server's last words; None if it was stopped here.
+        """
+        pause, self._heard = FIRST_PAUSE, time.monotonic()
+        while not self._stopping.is_set():
+            heard = self._heard
+            goodbye, trouble = self._talk()
+            if goodbye is not None:
+                self._say(f"The server closed: {goodbye.status}. {goodbye.reason}".strip())
+                if once:
+                    return goodbye
+            if self._stopping.is_set():
+                return None
+            pause = FIRST_PAUSE if self._heard > heard and not self._was_replaced else min(2 * pause, LONGEST_PAUSE)
+            if time.monotonic() - self._heard > self._file.wait_seconds:
+                self._give_up(trouble, once=once)
+            self._stopping.wait(pause)
+        return None
+
+    def _give_up(self, trouble: str, *, once: bool) -> None:
+        reason = f"The server at {self._file.server} stayed away for more than {self._file.wait_seconds:g} s: {trouble}"
+        if self._desk.open_runs:
+            self._say(f"{reason}. Given up: {', '.join(self._desk.open_runs)}.")
+            self._desk.give_up(reason)
+        if once:
+            raise PartyUnreachableError(f"{reason}. Start the server, then this party.", party=SERVER)
+
+    def _talk(self) -> tuple[Goodbye | None, str]:
+        """Hold one conversation: give the server's goodbye, if it said one, and what ended it."""
+        outgoing: queue.SimpleQueue[Sealed | None] = queue.SimpleQueue()
+        outgoing.put(seal(Join(ENVELOPE_VERSION, self._desk.open_runs)))
+        channel = self._channel()
+        try:
+            method = channel.stream_stream(f"/{grpc_wire.SERVICE}/{grpc_wire.METHOD}")
+            claimed = ((grpc_wire.CLAIMED_NAME, self._file.name),) if self._file.tls is None else None
+            self._call = method(sent_from(outgoing), metadata=claimed)
+            return self._listen(self._call, outgoing), "it ended the stream"
+        except grpc.RpcError as error:
+            code, details = error.code(), str(error.details())
+            self._log.write("line broke", code=code.name, details=details)
+            self._was_replaced = code is grpc.StatusCode.ABORTED
+            if self._was_replaced:
+                self._say("Another process with this party's certificate has joined. Stop one of them.")
+            if code in FINAL:
+                raise TransportError(
+                    f"The server at {self._file.server} does not let {self._file.name!r} in: {details}. "
+                    "Ask who runs the server which names its federation.toml has."
+                ) from error
+            return None, details
+        finally:
+            self._call = None
+            outgoing.put(None)
+            channel.close()
+
+    def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[Sealed | None]") -> Goodbye | None:
+        goodbye = None
+        try:
+            for envelope in from_server(call, self._file.max_message_bytes):
+                self._is_up = True
+                if isinstance(envelope, Ask):
+                    outgoing.put(seal(self._desk.answer(envelope)))
+                    self._desk.after_sending()
+                elif isinstance(envelope, Ended):
+                    self._end(envelope)
+                elif isinstance(envelope, Goodbye):
+                    goodbye = envelope
+                else:
+                    self._log.write("line up", server=self._file.server)
+                    self._say(f"Connected to {self._file.server} as {envelope.name!r}.")
+        except RemoteProtocolError as error:
+            self._log.write("stray bytes", reason=str(error))
+        finally:
+            if self._is_up:
+                self._heard, self._is_up = time.monotonic(), False
+        return goodbye
+
+    def _end(self, ended: Ended) -> None:
+        if ended.run in self._desk.open_runs:
+            self._say(f"Run {ended.run}: {ended.status}. {ended.reason}".strip())
+        self._desk.end(ended)
+
+    def _channel(self) -> Any:
+        file = self._file
+        options = grpc_wire.options(file.keepalive_seconds)
+        if file.tls is None:
+            return grpc.insecure_channel(file.server, options)
+        options.append(("grpc.ssl_target_name_override", file.server_name))  # type: ignore[arg-type]  # a text option
+        return grpc.secure_channel(file.server, grpc_wire.dialling_credentials(file.tls), options)

@@ -1,0 +1,133 @@
+"""The transport of a server whose parties are on other machines: numbered rounds, journaled, over gRPC streams."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from colonnade.catalogue import codec
+from colonnade.contracts import Inbox, Outbox
+from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.protocol.asked import Asked
+from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
+from colonnade.transports.events import EventLog
+from colonnade.transports.grpc_hub import Hub, Waiting
+from colonnade.transports.network_files import FederationFile
+from colonnade.transports.server_runs import RunBook, ServerRun
+from colonnade.transports.state_folder import StateFolder
+
+LOG = "log.jsonl"
+MAX_REASON = 1000
+
+
+def say_who_is_missing(missing: Sequence[str]) -> None:
+    """Write to stderr who is waited for."""
+    sys.stderr.write(f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all are there\n")
+
+
+class GrpcServer:
+    """Listens, waits for the parties, and carries rounds to them.
+
+    Parameters
+    ----------
+    file : FederationFile
+        Where, who, within which limits; and the state folder, where unfinished runs are found again.
+    on_waiting : callable
+        Told who is missing, whenever that changes while they are waited for.
+    """
+
+    def __init__(self, file: FederationFile, *, on_waiting: Waiting = say_who_is_missing) -> None:
+        self.file = file
+        self._codec = codec(file.max_message_bytes)
+        self._folder = StateFolder(Path(file.state))
+        self._log = EventLog(self._folder.path / LOG)
+        self._book = RunBook(self._folder, self._log)
+        self._run: ServerRun | None = None
+        try:
+            self._hub = Hub(file, self._log, outcome=self._outcome, on_waiting=on_waiting, on_change=self._came_or_went)
+        except ColonnadeError:
+            self._folder.release()
+            raise
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._hub.port
+
+    def wait_for_all(self) -> None:
+        """Wait until every party is there."""
+        self._came_or_went()
+        self._hub.wait_for_all()
+
+    @contextmanager
+    def run(self, asked: Asked) -> Iterator[None]:
+        """Give the rounds of a script a run: a new one, or an unfinished one that is for exactly this.
+
+        An error of ours ends the run, for all sides, with its text. Whatever else stops it leaves it to be resumed.
+        """
+        run = self._run = self._book.open(asked)
+        try:
+            yield
+        except ColonnadeError as error:
+            self._end(run, "failed", str(error)[:MAX_REASON])
+            raise
+        else:
+            self._end(run, "done", "")
+        finally:
+            self._run = None
+            run.close()
+
+    def exchange(self, outbox: Outbox) -> Inbox:
+        """Carry one round, or give back what the journal has of it."""
+        run = self._run
+        if run is None:
+            raise LocalProtocolError("A round needs a run. Play scripts through the federation.")
+        requests = {party: self._codec.encode(message) for party, message in outbox.items()}
+        phase = next(iter(outbox.values())).phase
+        if phase != run.status.phase:
+            self._log.write("phase", run=run.status.run, phase=phase, round=run.number + 1)
+        run.status.phase, run.status.round = phase, run.number + 1
+        replies = run.recorded(requests)
+        if replies is None:
+            replies = self._ask(run, requests)
+            run.record(requests, replies)
+        for party in outbox:
+            _add(run.status.bytes_sent, party, len(requests[party]))
+            _add(run.status.bytes_received, party, len(replies[party]))
+        self._book.write_status()
+        return {party: self._codec.decode(reply, party=party) for party, reply in replies.items()}
+
+    def close(self, status: Status = "done", reason: str = "", code: int = 0) -> None:
+        """Say goodbye to the parties, with the status that they shall report, and stop listening."""
+        self._hub.tell_all(Goodbye(status, reason[:MAX_REASON], code))
+        self._hub.close()
+        self._book.status.connected = []
+        self._book.write_status(now=True)
+        self._log.write("closed", status=status, reason=reason)
+        self._log.close()
+        self._folder.release()
+
+    def _ask(self, run: ServerRun, requests: dict[str, bytes]) -> dict[str, bytes]:
+        name, asked = run.status.run, self._book.asked(run.status.run)
+        asks = {}
+        for party, request in requests.items():
+            number = run.numbers[party]
+            asks[party] = Ask(name, number, asked if number == 1 else None, request)
+        return self._hub.ask(asks)
+
+    def _end(self, run: ServerRun, status: Status, reason: str) -> None:
+        self._book.end(run, status, reason)
+        self._hub.tell_all(Ended(run.status.run, status, reason))
+
+    def _outcome(self, name: str) -> tuple[Status, str] | None:
+        return None if self._book.knows(name) else self._book.outcome(name)
+
+    def _came_or_went(self) -> None:
+        missing = self._hub.missing
+        self._book.status.missing = missing
+        self._book.status.connected = [party for party in self.file.parties if party not in missing]
+        self._book.write_status(now=True)
+
+
+def _add(counts: dict[str, int], party: str, number: int) -> None:
+    counts[party] = counts.get(party, 0) + number

@@ -1,0 +1,132 @@
+"""A journal: an append-only file of checksummed records that survives the death of its process at any byte.
+
+What was written is with the operating system when `append` returns, so killing the process loses nothing; the last
+record may be torn, and is then dropped. It is not forced to the disk: a machine that loses its power may lose the run,
+which then has to be started anew, but never gets a wrong one. Only its owner can read the file: it holds whatever was
+disclosed.
+"""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from colonnade.errors import TransportError
+
+Buffer: TypeAlias = bytes | memoryview
+MAGIC = b"colonnade journal 1\n"
+HEAD = struct.Struct("<QQI")  # length of the record, of its first part, and a checksum of all
+PRIVATE = 0o600
+
+
+class Journal:
+    """An open journal.
+
+    Parameters
+    ----------
+    path : Path
+        The file. A new one is made where there is none; a torn last record is cut off.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from colonnade.transports.journal import Journal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Journal(pathlib.Path(folder) / "a.journal").append(b"first")
+    ...     [bytes(first) for first, _ in Journal(pathlib.Path(folder) / "a.journal").records()]
+    [b'first']
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        whole = _whole_bytes(path) if path.exists() else 0
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
+        os.ftruncate(self._file, whole)
+        if not whole:
+            _write(self._file, MAGIC)
+
+    def append(self, first: bytes, *rest: bytes) -> None:
+        """Write one record at the end: its first part, and others that are kept apart from it and not copied."""
+        length = len(first) + sum(map(len, rest))
+        head = HEAD.pack(length, len(first), _checksum(length, first, *rest))
+        _write(self._file, head + first)
+        for part in rest:
+            _write(self._file, part)
+
+    def records(self) -> Iterator[tuple[memoryview, memoryview]]:
+        """Read all records from the first: the first part of each, and all others in one."""
+        return (record for record, _ in _scan(self.path))
+
+    def compact(self, records: Iterable[bytes]) -> None:
+        """Put other records in the place of all: the whole of them, or the old ones."""
+        fresh = self.path.with_suffix(".fresh")
+        fresh.unlink(missing_ok=True)
+        replacement = Journal(fresh)
+        for record in records:
+            replacement.append(record)
+        os.close(self._file)
+        fresh.rename(self.path)
+        self._file = replacement._file
+
+    def close(self) -> None:
+        """Close the file; it stays."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def remove(self) -> None:
+        """Close the file and remove it."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+
+def _scan(path: Path) -> Iterator[tuple[tuple[memoryview, memoryview], int]]:
+    """Yield each whole record and where it ends."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        magic = file.read(len(MAGIC))
+        if magic != MAGIC[: len(magic)]:
+            raise _damaged(path, 0)
+        while len(magic) == len(MAGIC):
+            start = file.tell()
+            head = file.read(HEAD.size)
+            if len(head) < HEAD.size:
+                return
+            length, first, checksum = HEAD.unpack(head)
+            end = start + HEAD.size + length
+            if end > size:
+                return
+            record = memoryview(file.read(length))
+            if checksum != _checksum(length, record[:first], record[first:]):
+                if end < size:  # not the last one: no torn write does that
+                    raise _damaged(path, start)
+                return
+            yield (record[:first], record[first:]), end
+
+
+def _whole_bytes(path: Path) -> int:
+    ends = [len(MAGIC) if path.stat().st_size >= len(MAGIC) else 0]
+    ends.extend(end for _, end in _scan(path))
+    return ends[-1]
+
+
+def _damaged(path: Path, position: int) -> TransportError:
+    return TransportError(
+        f"The journal {path} is damaged at byte {position}: its run cannot be resumed. Remove the file and run again."
+    )
+
+
+def _checksum(length: int, first: Buffer, *rest: Buffer) -> int:
+    checksum = zlib.crc32(length.to_bytes(8, "little"))
+    checksum = zlib.crc32(len(memoryview(first)).to_bytes(8, "little"), checksum)
+    for part in (first, *rest):
+        checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+def _write(file: int, data: Buffer) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]

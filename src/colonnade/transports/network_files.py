@@ -1,0 +1,146 @@
+"""federation.toml and party.toml: where to meet, who may come, with which certificates, within which limits."""
+
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from colonnade.errors import InputError
+from colonnade.messages import MAX_MESSAGE_BYTES
+
+T = TypeVar("T")
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+MessageBytes = Annotated[int, msgspec.Meta(ge=1024, le=MAX_MESSAGE_BYTES)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+
+
+class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[tls]: PEM files. Only certificates of this authority are trusted, whatever the machine trusts."""
+
+    authority: str
+    certificate: str
+    key: str
+
+
+class FederationFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a server reads. `parties` are in the order of the model's columns."""
+
+    parties: Annotated[list[Name], msgspec.Meta(min_length=1)]
+    listen: str
+    state: str
+    tls: Tls | None = None
+    insecure_plaintext_on_loopback: bool = False
+    wait_seconds: Seconds = 600.0
+    answer_seconds: Seconds = 86400.0
+    keepalive_seconds: Seconds = 10.0
+    max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
+    run_by: Name | None = None
+    job: list[dict[str, Any]] = []
+
+
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[data]: the party's table."""
+
+    file: str
+    label: str | None = None
+    key: str | None = None
+    weight: str | None = None
+    split: str | None = None
+
+
+class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[policy]: what the owner answers. What is left out is not limited."""
+
+    never: list[str] = []
+    phases: list[str] | None = None
+    solvers: list[str] | None = None
+    tasks: list[str] | None = None
+    rows_a_request: Count | None = None
+    rows_a_day: Count | None = None
+    requests_a_minute: Count | None = None
+    open_runs: Count = 4
+
+
+class PartyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a party reads."""
+
+    name: Name
+    server: str
+    state: str
+    data: DataFile
+    server_name: str = "server"
+    tls: Tls | None = None
+    insecure_plaintext_on_loopback: bool = False
+    policy: PolicyFile = PolicyFile()
+    predictions: str | None = None
+    wait_seconds: Seconds = 600.0
+    keepalive_seconds: Seconds = 10.0
+    max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
+
+
+def read_federation_file(path: Path) -> FederationFile:
+    """Read federation.toml; every path in it becomes absolute, starting at its folder."""
+    file = _read(path, FederationFile)
+    if len(set(file.parties)) != len(file.parties):
+        raise InputError(f"{path}: a party is named twice. Give each its own name.")
+    if file.run_by is not None and file.run_by not in file.parties:
+        raise InputError(
+            f"{path}: run_by names {file.run_by!r}, which is no party. Name the party that runs the server."
+        )
+    _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.listen)
+    folder = path.resolve().parent
+    return msgspec.structs.replace(file, state=str(folder / file.state), tls=_absolute(file.tls, folder))
+
+
+def read_party_file(path: Path) -> PartyFile:
+    """Read party.toml; every path in it becomes absolute, starting at its folder."""
+    file = _read(path, PartyFile)
+    _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.server)
+    folder = path.resolve().parent
+    return msgspec.structs.replace(
+        file,
+        state=str(folder / file.state),
+        tls=_absolute(file.tls, folder),
+        data=msgspec.structs.replace(file.data, file=str(folder / file.data.file)),
+        predictions=None if file.predictions is None else str(folder / file.predictions),
+    )
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address stays on this machine; names are not looked up."""
+    name = address.rpartition(":")[0].strip("[]")
+    return name in ("localhost", "::1") or name.startswith("127.")
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=kind)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read {path}: {error}. Pass the path of a TOML file.") from error
+    except msgspec.ValidationError as error:
+        names = ", ".join(kind.__struct_fields__)  # type: ignore[attr-defined]
+        raise InputError(f"{path}: {error}. Mend that value; known at the top are {names}.") from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}. Mend that line.") from error
+
+
+def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) -> None:
+    if ":" not in address:
+        raise InputError(f"{path}: the address {address!r} has no port. Write for instance 'localhost:7143'.")
+    if (tls is None) != plaintext:
+        raise InputError(
+            f"{path}: give [tls] with authority, certificate and key; or, for a trial on one machine only, "
+            "insecure_plaintext_on_loopback = true without [tls]. `colonnade certs new` makes certificates."
+        )
+    if plaintext and not is_loopback(address):
+        raise InputError(
+            f"{path}: plaintext is refused at {address}, which is not loopback: anyone on the way could read and "
+            "change everything. Use [tls], or 127.0.0.1."
+        )
+
+
+def _absolute(tls: Tls | None, folder: Path) -> Tls | None:
+    if tls is None:
+        return None
+    return Tls(str(folder / tls.authority), str(folder / tls.certificate), str(folder / tls.key))

@@ -1,0 +1,292 @@
+"""A party's desk: takes numbered requests of runs, answers each once, and remembers what it answered.
+
+Every run has a session of its own. A request that comes again is answered from the journal, not anew; after a restart
+a run's state is rebuilt by replaying its journaled requests through a fresh session.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from colonnade.errors import ColonnadeError, RemoteProtocolError
+from colonnade.ledger import SERVER
+from colonnade.messages import Message
+from colonnade.protocol.asked import Asked
+from colonnade.protocol.codec import Codec
+from colonnade.protocol.policy import Policy, rows_told
+from colonnade.protocol.refusal import Cause, Refused, refused
+from colonnade.protocol.session import Delivery, PartySession
+from colonnade.transports.allowance import Allowance
+from colonnade.transports.envelopes import LARGE, Answer, Ask, Ended
+from colonnade.transports.events import EventLog
+from colonnade.transports.journal import Journal
+from colonnade.transports.state_folder import StateFolder
+
+
+class _Opened(msgspec.Struct, array_like=True, tag=True):
+    asked: Asked | None
+
+
+class _Answered(msgspec.Struct, array_like=True, tag=True):
+    """A request and its reply; a large reply is only in memory, and is made again after a restart."""
+
+    number: int
+    request: bytes
+    reply: bytes | None
+
+
+class _Checked(msgspec.Struct, array_like=True, tag=True):
+    """The checksum of a reply that is not kept, or no longer."""
+
+    number: int
+    checksum: int
+
+
+_decoder = msgspec.msgpack.Decoder(_Opened | _Answered | _Checked)
+
+
+@dataclass
+class _OpenRun:
+    journal: Journal
+    session: PartySession
+    number: int = 0
+    phase: str = ""
+    phase_ended: bool = False
+    request: bytes = b""
+    reply: bytes = b""
+    is_fresh: bool = False
+
+
+class PartyDesk:
+    """Answers for one party.
+
+    Parameters
+    ----------
+    session : PartySession
+        On the party's data; each run gets one like it.
+    codec : Codec
+        Reads requests, writes replies.
+    policy : Policy
+        The owner's; the session applies it too.
+    allowance : Allowance
+        Amounts.
+    folder : StateFolder
+        Where journals are kept.
+    log : EventLog
+        What was asked, by whom, answered or refused.
+    server : str
+        By whom: the name in the server's certificate.
+    max_runs : int
+        More unfinished runs are not taken on.
+    deliver : callable
+        Is given predictions that were delivered to this party.
+    """
+
+    def __init__(
+        self,
+        session: PartySession,
+        codec: Codec,
+        *,
+        policy: Policy,
+        allowance: Allowance,
+        folder: StateFolder,
+        log: EventLog,
+        server: str = SERVER,
+        max_runs: int = 4,
+        deliver: Callable[[Delivery], None] = lambda _: None,
+    ) -> None:
+        self._session = session
+        self._codec = codec
+        self._policy = policy
+        self._allowance = allowance
+        self._folder = folder
+        self._log = log
+        self._server = server
+        self._max_runs = max_runs
+        self._deliver = deliver
+        self._lost: dict[str, str] = {}
+        self._runs: dict[str, _OpenRun] = {}
+        self._untidy: _OpenRun | None = None
+        for path in folder.journals():
+            self._rebuild(path.stem)
+
+    @property
+    def open_runs(self) -> tuple[str, ...]:
+        """The runs it is in the middle of."""
+        return tuple(self._runs)
+
+    def answer(self, ask: Ask) -> Answer:
+        """Answer a request, or repeat the answer it gave."""
+        run = self._runs.get(ask.run)
+        if run is not None and ask.number == run.number and ask.payload == run.request:
+            self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(run.reply))
+            return Answer(ask.run, ask.number, run.reply)
+        try:
+            request = self._codec.decode(ask.payload, party=SERVER)
+        except RemoteProtocolError as error:
+            return self._refuse(ask, None, refused(error))
+        reply = self._no_turn(ask, run) or self._reply(ask, run, request)
+        if isinstance(reply, Refused):
+            return self._refuse(ask, request, reply)
+        return Answer(ask.run, ask.number, reply)
+
+    def after_sending(self) -> None:
+        """Do what an answer need not wait for: compact the journal after a phase, note a large reply's checksum."""
+        run, self._untidy = self._untidy, None
+        if run is None:
+            return
+        if run.phase_ended:
+            run.journal.compact(_compacted(run.journal.records(), run.number))
+        if len(run.reply) >= LARGE:
+            run.journal.append(msgspec.msgpack.encode(_Checked(run.number, zlib.crc32(run.reply))))
+
+    def end(self, ended: Ended) -> None:
+        """Forget a run that is over."""
+        run = self._runs.pop(ended.run, None)
+        self._lost.pop(ended.run, None)
+        if run is not None:
+            run.journal.remove()
+            self._log.write("run ended", run=ended.run, status=ended.status, reason=ended.reason, server=self._server)
+
+    def give_up(self, reason: str) -> None:
+        """Forget every run, because the server stayed away."""
+        for name in self.open_runs:
+            self.end(Ended(name, "failed", reason))
+            self._lost[name] = reason
+
+    def close(self) -> None:
+        """Close the journals; they stay for the next process."""
+        for run in self._runs.values():
+            run.journal.close()
+
+    def _no_turn(self, ask: Ask, run: _OpenRun | None) -> Refused | None:
+        """Say why this request is not the next one of its run."""
+        if run is None and ask.run in self._lost:
+            return _said("order", f"it is no longer in this run: {self._lost[ask.run]}. Start the run anew.")
+        if run is None and (ask.number != 1 or ask.asked is None):
+            return _said("order", f"it knows nothing of this run, and was asked number {ask.number}. Start it anew.")
+        if run is not None and ask.number != run.number + 1:
+            return _said("order", f"number {ask.number} does not follow number {run.number}, or differs from it.")
+        if run is None and len(self._runs) >= self._max_runs:
+            return _said("policy", f"it is in the middle of {len(self._runs)} runs, and its owner allows no more.")
+        if ask.asked is not None and (objection := self._policy.objection_to_run(ask.asked)):
+            return _said("policy", f"{objection}.")
+        objection = self._allowance.objection_to_request()
+        return _said("policy", f"{objection}.") if objection else None
+
+    def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused:
+        session = self._session.greeted() if run is None else run.session
+        before = session.state
+        reply = session.answer(request)
+        if isinstance(reply, Refused):
+            return reply
+        if objection := self._allowance.objection_to_rows(rows_told(reply)):
+            session.state = before
+            return _said("policy", f"{objection}.")
+        received = session.state.received
+        if received is not None and received is not before.received:
+            try:
+                self._deliver(received)
+            except ColonnadeError as error:
+                session.state = before
+                return refused(error)
+        encoded = self._codec.encode(reply)
+        self._record(ask, run, session, request, encoded)
+        self._log.write(
+            "answered",
+            run=ask.run,
+            number=ask.number,
+            server=self._server,
+            request=request.kind,
+            reply=reply.kind,
+            reveals=[str(kind) for kind in reply.reveals()],
+            rows=rows_told(reply),
+            units=reply.units(),
+            bytes=len(encoded),
+        )
+        return encoded
+
+    def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
+        if run is None:
+            run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
+            run.journal.append(msgspec.msgpack.encode(_Opened(ask.asked)))
+            self._runs[ask.run] = run
+            self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.asked))
+        is_large = len(reply) >= LARGE
+        run.journal.append(msgspec.msgpack.encode(_Answered(ask.number, ask.payload, None if is_large else reply)))
+        run.phase_ended = request.phase != run.phase and ask.number > 1
+        run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
+        self._untidy = run if is_large or run.phase_ended else None
+
+    def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
+        self._log.write(
+            "refused",
+            run=ask.run,
+            number=ask.number,
+            server=self._server,
+            request=None if request is None else request.kind,
+            cause=why.cause,
+            reason=why.reason,
+        )
+        return Answer(ask.run, ask.number, self._codec.encode(why))
+
+    def _rebuild(self, name: str) -> None:
+        try:
+            run = self._replayed(Journal(self._folder.journal(name)))
+        except (ColonnadeError, msgspec.MsgspecError) as error:
+            self._lost[name] = str(error).removesuffix(".")
+            self._folder.journal(name).unlink(missing_ok=True)
+            self._log.write("run lost", run=name, reason=str(error))
+            return
+        if run is not None:
+            self._runs[name] = run
+            self._log.write("run rebuilt", run=name, number=run.number)
+
+    def _replayed(self, journal: Journal) -> _OpenRun | None:
+        run = None
+        for record, _ in journal.records():
+            entry = _decoder.decode(record)
+            if isinstance(entry, _Answered):
+                run = run or _OpenRun(journal, self._session.greeted())
+                request = self._codec.decode(entry.request, party=SERVER)
+                reply = run.session.answer(request)
+                # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
+                run.is_fresh = reply.fresh
+                encoded = entry.reply if reply.fresh and entry.reply is not None else self._codec.encode(reply)
+                run.number, run.phase, run.request, run.reply = entry.number, request.phase, entry.request, encoded
+            if run is not None and not run.is_fresh and not _is_as_before(run.reply, entry):
+                raise RemoteProtocolError(
+                    f"after a restart its reply number {run.number} would differ: its data or policy changed since."
+                )
+        if run is None:
+            journal.remove()  # it died before its first answer
+        return run
+
+
+def _is_as_before(reply: bytes, entry: _Opened | _Answered | _Checked) -> bool:
+    if isinstance(entry, _Checked):
+        return entry.checksum == zlib.crc32(reply)
+    return not isinstance(entry, _Answered) or entry.reply in (None, reply)
+
+
+def _compacted(records: Iterator[tuple[memoryview, memoryview]], last: int) -> Iterator[bytes]:
+    """Keep what rebuilds the state, and only the last reply."""
+    for record, _ in records:
+        entry = _decoder.decode(record)
+        if isinstance(entry, _Answered) and entry.reply is not None and entry.number != last:
+            yield msgspec.msgpack.encode(_Answered(entry.number, entry.request, None))
+            yield msgspec.msgpack.encode(_Checked(entry.number, zlib.crc32(entry.reply)))
+        else:
+            yield bytes(record)
+
+
+def _words(asked: Asked | None) -> dict[str, str | None]:
+    if asked is None:
+        return {}
+    return {"verb": asked.verb, "task": asked.task, "sampler": asked.sampler, "solver": asked.solver}
+
+
+def _said(cause: Cause, reason: str) -> Refused:
+    return Refused(cause, reason)

@@ -1,0 +1,201 @@
+"""Federations over real gRPC streams with mutual TLS on loopback: parties in threads, or processes of the command."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import colonnade as cn
+from colonnade import door
+from colonnade.catalogue import codec, party_session
+from colonnade.protocol.identity import Identity
+from colonnade.transports.allowance import Allowance
+from colonnade.transports.certificates import new_certificates
+from colonnade.transports.events import EventLog
+from colonnade.transports.grpc_party import GrpcParty
+from colonnade.transports.network_files import DataFile, PartyFile, Tls
+from colonnade.transports.party_desk import PartyDesk
+from colonnade.transports.state_folder import StateFolder
+
+BANK = Path(__file__).parents[1] / "examples" / "bank"
+COMMAND = [sys.executable, "-c", "from colonnade.cli.main import main; main()"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def tls(folder: Path, name: str) -> Tls:
+    return Tls(str(folder / "certs/ca.pem"), str(folder / f"certs/{name}.pem"), str(folder / f"certs/{name}.key"))
+
+
+def write_federation_file(folder: Path, names: Sequence[str], port: int, **changes: object) -> Path:
+    """Write federation.toml; what is in `changes` takes the place of the rest, or is left out where it is None."""
+    content = {
+        "parties": list(names),
+        "listen": f"127.0.0.1:{port}",
+        "state": "server-state",
+        "wait_seconds": 20.0,
+        "keepalive_seconds": 2.0,
+        "tls": msgspec.to_builtins(tls(folder, "server")),
+        **changes,
+    }
+    path = folder / "federation.toml"
+    path.write_bytes(_toml(content))
+    return path
+
+
+def write_party_file(folder: Path, name: str, port: int, **changes: object) -> Path:
+    """Write party.toml for a party of the bank example."""
+    content = {
+        "name": name,
+        "server": f"127.0.0.1:{port}",
+        "state": f"{name}-state",
+        "predictions": f"{name}-predictions.csv",
+        "wait_seconds": 20.0,
+        "keepalive_seconds": 2.0,
+        "data": {"file": f"{name}.csv", "key": "customer"} | ({"label": "card_spending"} if name == "bank" else {}),
+        "tls": msgspec.to_builtins(tls(folder, name)),
+        **changes,
+    }
+    path = folder / f"{name}.toml"
+    path.write_bytes(_toml(content))
+    return path
+
+
+def _toml(content: dict[str, object]) -> bytes:
+    """Write TOML by hand: values that are tables come last, and JSON's strings, numbers and lists are TOML's."""
+
+    def inline(value: object) -> str:
+        if isinstance(value, dict):
+            return "{ " + ", ".join(f"{key} = {inline(item)}" for key, item in value.items()) + " }"
+        if isinstance(value, list):
+            return "[" + ", ".join(map(inline, value)) + "]"
+        return json.dumps(value)
+
+    return "".join(f"{key} = {inline(value)}\n" for key, value in content.items() if value is not None).encode()
+
+
+class PartyThread:
+    """A party of this process that dials over the network."""
+
+    def __init__(
+        self, folder: Path, party: cn.Party, port: int, *, identity: Identity | None = None, **changes: Any
+    ) -> None:
+        options = {"wait_seconds": 20.0, "keepalive_seconds": 2.0, "tls": tls(folder, party.name), **changes}
+        state = str(folder / f"{party.name}-state")
+        self.file = PartyFile(party.name, f"127.0.0.1:{port}", state, DataFile("unused"), **options)
+        self.said: list[str] = []
+        self.outcome: object = None
+        self.folder = StateFolder(Path(state))
+        self.log_path = self.folder.path / "log.jsonl"
+        log = EventLog(self.log_path)
+        rules = self.file.policy
+        self.desk = PartyDesk(
+            party_session(party.table, party.policy, identity),
+            codec(self.file.max_message_bytes),
+            policy=party.policy,
+            allowance=Allowance(self.folder.path / "spent.json", rules.rows_a_day, rules.requests_a_minute),
+            folder=self.folder,
+            log=log,
+            max_runs=rules.open_runs,
+        )
+        self.line = GrpcParty(self.file, self.desk, log, self.said.append)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        try:
+            self.outcome = self.line.serve(once=True)
+        except cn.ColonnadeError as error:
+            self.outcome = error
+
+    def join(self) -> object:
+        self._thread.join(30)
+        assert not self._thread.is_alive(), "the party hangs"
+        self.desk.close()
+        self.folder.release()
+        return self.outcome
+
+    def stop(self) -> None:
+        self.line.stop()
+        self.join()
+
+
+@contextmanager
+def federation_in_threads(folder: Path, parties: Sequence[cn.Party], **changes: Any) -> Iterator[cn.Federation]:
+    """Connect parties that run in threads of this process."""
+    names = [party.name for party in parties]
+    if not (folder / "certs").exists():
+        new_certificates(folder / "certs", names)
+    port = free_port()
+    path = write_federation_file(folder, names, port, **changes)
+    identities = door.identities(parties)
+    with ExitStack() as stack:
+        for party in parties:
+            stack.callback(PartyThread(folder, party, port, identity=identities[party.name]).stop)
+        with cn.Federation.connect(path) as federation:
+            yield federation
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Trial:
+    """The bank example as real processes: a server and three parties, with mutual TLS."""
+
+    names = ("bank", "telephone", "shop")
+
+    def __init__(self, folder: Path, jobs: list[dict[str, object]], **changes: object) -> None:
+        self.folder = folder
+        for file in BANK.glob("*.csv"):
+            shutil.copy(file, folder)
+        if not (folder / "certs").exists():
+            new_certificates(folder / "certs", self.names)
+        self.port = free_port()
+        self.federation_file = write_federation_file(folder, self.names, self.port, **{"job": jobs, **changes})
+        self.party_files = {name: write_party_file(folder, name, self.port) for name in self.names}
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def start(self, *arguments: str, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+        self._processes.append(process)
+        return process
+
+    def start_server(self) -> subprocess.Popen[str]:
+        return self.start("server", str(self.federation_file))
+
+    def start_party(self, name: str, *options: str) -> subprocess.Popen[str]:
+        return self.start("party", str(self.party_files[name]), *(options or ("--once",)))
+
+    def __enter__(self) -> "Trial":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()

@@ -1,0 +1,83 @@
+"""The paper's numbers, again: as run they are the authors', as written they are better. Seeds are fixed.
+
+What may differ and why: the twin stands in for YearPredictionMSD, made of 7,000 of its rows, so levels are off by a few
+per cent (the full ridge fit's test error is 89.3, not 90.4; k-means costs 71.0, not 71.7, its rows being more alike).
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Cells = dict[tuple[str, int], dict[str, Any]]
+SIZES = (1000, 6000)
+
+
+def reproduce(data_folder: Path, out: Path, *arguments: str) -> Cells:
+    command = [sys.executable, "-c", "from colonnade.cli.main import main; main()", "reproduce", *arguments]
+    environment = os.environ | {"COLONNADE_DATA": str(data_folder)}
+    done = subprocess.run(
+        [*command, "--json", "--out", str(out)], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return {(cell["method"], cell["size"]): cell for cell in json.loads(done.stdout)}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reproduced")
+
+
+@pytest.mark.slow
+def test_ridge_as_run_is_as_printed_and_as_written_is_better(data_folder: Path, out: Path) -> None:
+    """Ten repeats: the standard errors are below 0.7 at 1000 rows and 0.15 at 6000; 4 % is 4."""
+    ran = reproduce(data_folder, out, "table1-regression", "--quick", "--variant", "as-run")
+    written = reproduce(data_folder, out, "table1-regression", "--quick")
+    assert {cell["data"] for cell in [*ran.values(), *written.values()]} == {"twin of YearPredictionMSD"}
+    for size in SIZES:
+        for method in ("C-Central", "U-Central"):
+            cell = ran[method, size]
+            assert cell["mean"] == pytest.approx(cell["printed"], rel=0.04)
+        ours, theirs = written["C-Central", size], ran["C-Central", size]
+        error = np.sqrt((ours["std"] ** 2 + theirs["std"] ** 2) / ours["repeats"])
+        assert ours["mean"] <= theirs["mean"] + 2 * error
+        assert ran["C-Central", size]["mean"] < ran["U-Central", size]["mean"]
+        assert written["C-Central", size]["mean"] < written["U-Central", size]["mean"]
+    # The penalty's scale: as run it counts 46 times as much after uniform draws as on all rows.
+    ours, theirs = written["U-Central", 1000], ran["U-Central", 1000]
+    error = np.sqrt((ours["std"] ** 2 + theirs["std"] ** 2) / ours["repeats"])
+    assert ours["mean"] < theirs["mean"] - 3 * error
+    assert ran["C-SAGA", 1000]["mean"] > ran["C-Central", 1000]["mean"], "stopped before it converged"
+    assert written["C-SAGA", 1000]["mean"] == pytest.approx(written["C-Central", 1000]["mean"], rel=0.03)
+
+
+@pytest.mark.slow
+def test_kc_house_in_full_as_run(data_folder: Path, out: Path) -> None:
+    found = reproduce(data_folder, out, "kc-house", "--variant", "as-run")
+    assert found["Central", 21_613]["mean"] == pytest.approx(4.04669e10, rel=1e-5)
+    assert found["Kmeans++", 21_613]["mean"] == pytest.approx(11.405, rel=0.01)
+    for size in range(100, 601, 100):
+        for method in ("C-Kmeans++", "U-Kmeans++", "C-SAGA", "U-SAGA"):
+            cell = found[method, size]
+            pooled = np.sqrt((cell["std"] ** 2 + cell["stored_std"] ** 2) / 2)
+            assert abs(cell["mean"] - cell["stored_mean"]) < 3 * pooled, (method, size)
+        # The stored costs blow up for want of a rank-safe solver; ours stay near that of all rows.
+        assert found["C-Central", size]["mean"] < 1.25 * 4.04669e10 < found["C-Central", size]["stored_mean"] * 1.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["as-run", "as-written"])
+def test_k_means_is_within_four_per_cent(variant: str, data_folder: Path, out: Path) -> None:
+    found = reproduce(data_folder, out, "table1-clustering", "--quick", "--variant", variant)
+    assert {cell["data"] for cell in found.values()} == {"twin of YearPredictionMSD, one row in 5"}
+    for (method, _), cell in found.items():
+        if "Kmeans++" in method:
+            assert cell["mean"] == pytest.approx(cell["printed"], rel=0.04), method
+    for size in SIZES:
+        for solver in ("Kmeans++", "DistDim"):
+            assert found[f"C-{solver}", size]["mean"] < found[f"U-{solver}", size]["mean"]

@@ -1,0 +1,179 @@
+"""`colonnade server`, `party`, `status` and `certs` as people run them: real processes, mutual TLS, real exit codes."""
+
+import json
+import re
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import colonnade as cn
+from colonnade.cli import party, server
+from colonnade.cli.network_jobs import read_jobs
+from colonnade.transports.network_files import read_federation_file, read_party_file
+from network_trial import BANK, COMMAND, Trial, events, write_federation_file, write_party_file
+
+FIT: dict[str, object] = {
+    "do": "fit",
+    "task": {"kind": "regression", "l2": 0.1},
+    "sampler": {"kind": "importance", "size": 100},
+    "out": "run",
+}
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+
+
+def status(trial: Trial) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run("status", str(trial.federation_file), "--json").stdout)
+    return found
+
+
+def test_three_parties_and_a_server(tmp_path: Path) -> None:
+    jobs: list[dict[str, object]] = [
+        FIT,
+        {"do": "evaluate", "model": "run", "out": "evaluation.json"},
+        {"do": "predict", "model": "run", "rows": [7, 3], "to": "shop", "out": "some.csv"},
+    ]
+    with Trial(tmp_path, jobs) as trial:
+        parties = {name: trial.start_party(name, "--once", "--json") for name in trial.names}
+        process = trial.start("server", str(trial.federation_file), "--json")
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+        done = json.loads(said.splitlines()[-1])["jobs"]
+        for each in parties.values():
+            words, _ = each.communicate(timeout=20)
+            assert (each.returncode, json.loads(words.splitlines()[-1])) == (0, {"status": "done", "reason": ""})
+    assert [job["do"] for job in done] == ["fit", "evaluate", "predict"]
+    model = cn.Run.load(tmp_path / "run").model
+    assert done[0]["units"] == 100 + 2 * 100 * 3 + 2 * 3 + 100 * 7
+    assert json.loads((tmp_path / "evaluation.json").read_text())["cost"] == done[1]["cost"]
+    here = [
+        cn.Party(name, tmp_path / f"{name}.csv", key="customer", label="card_spending" if name == "bank" else None)
+        for name in Trial.names
+    ]
+    wanted = cn.Federation(here).predict(model, rows=[7, 3]).tolist()
+    assert (tmp_path / "some.csv").read_text() == f"row,prediction\n7,{wanted[0]}\n3,{wanted[1]}\n"
+    assert (tmp_path / "shop-predictions.csv").read_text() == f"row,prediction\n3,{wanted[1]}\n7,{wanted[0]}\n"
+
+    found = status(trial)
+    assert found["running"] is False
+    assert [(each["verb"], each["status"]) for each in found["runs"]] == [
+        ("hello", "done"),
+        ("fit", "done"),
+        ("evaluate", "done"),
+        ("predict", "done"),
+    ]
+    fit = found["runs"][1]
+    assert (fit["phase"], fit["round"]) == ("solving", 4)
+    assert sum(fit["bytes_sent"].values()) + sum(fit["bytes_received"].values()) == done[0]["bytes"]
+    assert "The server is not running." in run("status", str(trial.federation_file)).stdout
+    assert all("run" in line for line in events(tmp_path / "bank-state/log.jsonl") if line["event"] == "answered")
+
+
+def test_a_refusal_exits_6_on_all_sides_with_the_partys_reason(tmp_path: Path) -> None:
+    with Trial(tmp_path, [FIT]) as trial:
+        trial.party_files["shop"] = write_party_file(tmp_path, "shop", trial.port, policy={"rows_a_day": 50})
+        parties = {name: trial.start_party(name) for name in trial.names}
+        process = trial.start_server()
+        said, _ = process.communicate(timeout=60)
+        reason = (
+            "Party 'shop' did not answer AskScores: its owner's policy tells of 50 rows a day at most; "
+            "0 were told of today and 100 more were asked for."
+        )
+        assert process.returncode == 6
+        assert reason in said
+        for each in parties.values():
+            words, _ = each.communicate(timeout=20)
+            assert each.returncode == 6
+            assert reason in words
+    assert status(trial)["runs"][-1]["error"] == reason
+    refused = [line for line in events(tmp_path / "shop-state/log.jsonl") if line["event"] == "refused"]
+    assert [(line["request"], line["cause"], line["server"]) for line in refused] == [("AskScores", "policy", "server")]
+
+
+def test_a_party_that_stays_away_exits_5(tmp_path: Path) -> None:
+    with Trial(tmp_path, [FIT], wait_seconds=3.0) as trial:
+        bank = trial.start_party("bank")
+        process = trial.start_server()
+        assert process.wait(30) == 5
+        assert bank.wait(30) == 5
+        said = process.communicate()[0]
+        assert "waiting for telephone, shop" in said
+        assert "stayed away for more than 3 s" in bank.communicate()[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"partys": ["bank"]}, "unknown field `partys`"),
+        ({"parties": ["bank", "bank"]}, "a party is named twice"),
+        ({"parties": []}, "length >= 1"),
+        ({"listen": "localhost"}, "has no port"),
+        ({"tls": None}, "insecure_plaintext_on_loopback = true"),
+        ({"run_by": "somebody"}, "which is no party"),
+        ({"wait_seconds": 0}, "$.wait_seconds"),
+        ({"job": []}, "has no [[job]]"),
+        ({"job": [{"do": "dance"}]}, "Invalid value 'dance'"),
+        ({"job": [{**FIT, "sampler": {"kind": "importance", "size": 0}}]}, "size must be a whole number"),
+        ({"job": [{**FIT, "out": "."}]}, "is not a saved run"),
+        ({"tls": {"authority": "no", "certificate": "no", "key": "no"}}, "Cannot read"),
+    ],
+)
+def test_bad_federation_files_are_bad_input(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    trial = Trial(tmp_path, [FIT])
+    path = write_federation_file(tmp_path, trial.names, trial.port, **{"job": [FIT], **changes})
+    with pytest.raises(cn.InputError, match=re.escape(message)):
+        server.command(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"policy": {"never": ["everything"]}}, "cannot name 'everything'"),
+        ({"policy": {"solvers": ["sage"]}}, "cannot name the solver 'sage'"),
+        ({"policy": {"tasks": ["regress"]}}, "cannot name the task 'regress'"),
+        ({"policy": {"phases": ["hello"]}}, "cannot name 'hello'"),
+        ({"policy": {"rows_a_day": -1}}, "$.policy.rows_a_day"),
+        ({"data": {"file": "missing.csv"}}, "missing.csv"),
+        ({"tls": None, "insecure_plaintext_on_loopback": True, "server": "10.0.0.1:7143"}, "is not loopback"),
+    ],
+)
+def test_bad_party_files_are_bad_input(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    trial = Trial(tmp_path, [FIT])
+    with pytest.raises(cn.InputError, match=re.escape(message)):
+        party.command(write_party_file(tmp_path, "shop", trial.port, **changes))
+
+
+def test_certs_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
+    folder = tmp_path / "certs"
+    made = json.loads(run("certs", "new", str(folder), "--party", "bank", "--party", "shop", "--json").stdout)
+    assert [Path(path).name for path in made["certificates"]] == ["ca.pem", "server.pem", "bank.pem", "shop.pem"]
+    for key in folder.glob("*.key"):
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    again = run("certs", "new", str(folder), "--party", "bank")
+    assert again.returncode == 3
+    assert "is not an empty folder" in again.stderr
+    for name in ("../bank", "ca", "server", "b k"):
+        done = run("certs", "new", str(tmp_path / "other"), "--party", name)
+        assert done.returncode == 3, name
+    assert not (tmp_path / "other").exists()
+    assert "--json" in run("certs", "new", "--help").stdout
+
+
+def test_the_examples_can_be_read() -> None:
+    folder = BANK.parent / "network"
+    file = read_federation_file(folder / "federation.toml")
+    assert [type(job).__name__ for job in read_jobs(file.job, folder / "federation.toml")] == [
+        "FitJob",
+        "EvaluateJob",
+        "PredictJob",
+    ]
+    for name in file.parties:
+        read = read_party_file(folder / f"{name}.toml")
+        assert read.name == name
+        assert read.server == file.listen
+        assert Path(read.data.file).exists()

@@ -1,0 +1,208 @@
+"""CompactCentral: near Central in its models, far below it in bytes, and safe from hostile replies."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.contracts import PartyCard, Roster
+from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.quantise import encode_codes
+from colonnade.messages import Message, sendable_floats
+from colonnade.solvers.scaled_columns import ScaledColumns
+from colonnade.solvers.whitened_columns import WhitenedColumns
+from colonnade.transports.loopback import Loopback
+from conftest import make_parties
+
+TASKS = [
+    cn.Regression(),
+    cn.Regression(l2=0.1, standardize=True),
+    cn.Regression(l1=0.05),
+    cn.Regression(l2=0.02, l1=0.05, fit_intercept=False),
+    cn.Regression(l2="cv"),
+    cn.KMeans(n_clusters=3),
+    cn.KMeans(n_clusters=3, standardize=True),
+]
+
+
+def coefficients(model: Any) -> Floats:
+    found: Floats = model.coef_ if isinstance(model, cn.LinearModel) else np.sort(model.cluster_centers_, axis=0)
+    return found
+
+
+@pytest.mark.parametrize("task", TASKS, ids=str)
+@pytest.mark.parametrize("split", [None, cn.HoldOut(0.3)], ids=["all", "split"])
+def test_a_fine_step_gives_what_central_gives_on_all_rows(task: Any, split: Any) -> None:
+    """All rows meet the moments exactly, so that calibration changes nothing either."""
+    federation = cn.Federation(make_parties())
+    plain, compact = (
+        federation.fit(task, sampler=cn.AllRows(), split=split, solver=solver, seed=1)
+        for solver in (cn.Central(), cn.CompactCentral(step=1e-5))
+    )
+    if isinstance(task, cn.KMeans):
+        assert compact.facts["cost"] == pytest.approx(plain.facts["cost"], rel=1e-3)
+    else:
+        np.testing.assert_allclose(coefficients(compact.model), coefficients(plain.model), rtol=1e-2, atol=2e-3)
+
+
+def test_bytes_and_disclosures() -> None:
+    federation = cn.Federation(make_parties(n_rows=2000))
+    plain = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(800))
+    compact = federation.fit(cn.Regression(), coreset=plain.coreset, solver=cn.CompactCentral())
+    columns = [entry for entry in compact.ledger if entry.kind == "WhitenedColumns"]
+    assert sum(entry.bytes for entry in columns) < 0.08 * plain.ledger.by_phase()["solving"].bytes
+    assert [entry.reveals for entry in columns] == [
+        ("moments", "features"),
+        ("moments", "features"),
+        ("moments", "labels", "features"),
+    ]
+    # The paper's count, m (d + 1), and the moments: 6 features and the label, their means and mixing matrices.
+    assert sum(entry.units for entry in columns) == 800 * 7 + 7 + 3 + 6 + 3
+    np.testing.assert_array_equal(compact.coreset.weights, plain.coreset.weights)
+    assert 0 < compact.facts["weight_change"] < 1
+
+
+def test_a_policy_keeps_labels_and_moments() -> None:
+    rng = np.random.default_rng(0)
+    for kept in ("labels", "moments", "features"):
+        party = cn.Party("a", rng.normal(size=(50, 2)), label=rng.normal(size=50), policy=cn.Policy(never=[kept]))
+        with pytest.raises(cn.PolicyRefusedError, match=f"never reveals {kept}"):
+            cn.Federation([party]).fit(cn.Regression(), sampler=cn.AllRows(), solver=cn.CompactCentral())
+
+
+@pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=3)], ids=str)
+def test_transports_agree_bit_for_bit(task: Any) -> None:
+    options: Any = {"sampler": cn.ImportanceSampling(80, round_scores=True), "solver": cn.CompactCentral(0.3)}
+    near = cn.Federation(make_parties()).fit(task, **options, seed=3)
+    far = cn.Federation(make_parties(), transport=Loopback).fit(task, **options, seed=3)
+    np.testing.assert_array_equal(coefficients(near.model), coefficients(far.model))
+    assert near.ledger.bytes == far.ledger.bytes
+
+
+def test_rounded_scores_weigh_rows_as_exact_ones_do() -> None:
+    federation = cn.Federation(make_parties(n_rows=500))
+    exact = federation.coreset(cn.Regression(), cn.ImportanceSampling(3000), seed=1)
+    rounded = federation.coreset(cn.Regression(), cn.ImportanceSampling(3000, round_scores=True), seed=1)
+    assert rounded.ledger.units == exact.ledger.units
+    assert rounded.ledger.bytes < 0.25 * exact.ledger.bytes
+    by_row = dict(zip(exact.coreset.rows.tolist(), exact.coreset.weights.tolist(), strict=True))
+    pairs = [(by_row[r], w) for r, w in zip(rounded.coreset.rows, rounded.coreset.weights, strict=True) if r in by_row]
+    expected, found = np.array(pairs).T
+    assert np.abs(found / expected - 1).max() < 2e-3  # a thousandth of the row's score and one of the total
+
+
+def test_collinear_parties_and_constant_columns() -> None:
+    """The second party repeats the first's columns: a direction with nothing in it but rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=3000)
+    copies = np.column_stack([X[:, :2] + X[:, 1:], np.full(3000, 7.5)])
+    federation = cn.Federation([cn.Party("a", X, label=y), cn.Party("b", copies), cn.Party("c", np.ones((3000, 1)))])
+    best = federation.evaluate(federation.fit(cn.Regression(), sampler=cn.AllRows()).model).cost
+    for step in (0.3, 1.0, 2.0):
+        run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(1500), solver=cn.CompactCentral(step))
+        assert federation.evaluate(run.model).cost < 1.1 * best
+
+
+def test_one_row_and_duplicates() -> None:
+    X = np.arange(12.0).reshape(6, 2) ** 2
+    federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0], [1, 1]))
+    for rows in ([3], [2] * 5):
+        coreset = cn.Coreset(np.array(rows), np.ones(len(rows)), n_rows=6, total_weight=6.0)
+        run = federation.fit(cn.Regression(), coreset=coreset, solver=cn.CompactCentral(0.1))
+        assert np.isfinite(run.model.coef_).all()
+
+
+def test_a_label_party_without_features() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    federation = cn.Federation([cn.Party("a", np.empty((400, 0)), label=X @ [1.0, 2.0]), cn.Party("b", X)])
+    run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(300), solver=cn.CompactCentral(0.1))
+    np.testing.assert_allclose(run.model.coef_, [1.0, 2.0], atol=0.05)
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, float("nan"), 100.0, True, "fine"])
+def test_the_step_must_make_sense(step: Any) -> None:
+    with pytest.raises(cn.InputError, match="step must be a number"):
+        cn.CompactCentral(step)
+
+
+ROSTER = Roster((PartyCard("airline", 9, ("x", "z"), "y"), PartyCard("weather", 9, ("t",), None)))
+CORESET = cn.Coreset(np.arange(4), np.ones(4), n_rows=9, total_weight=9.0)
+CODES = encode_codes(np.arange(12).reshape(3, 4))
+WEATHER = WhitenedColumns(4, sendable_floats([0.0]), sendable_floats([1.0]), None, encode_codes(np.zeros((1, 4), int)))
+
+
+def whitened(**changed: Any) -> WhitenedColumns:
+    honest = {
+        "size": 4,
+        "mean": [0.0, 1.0],
+        "mixing": [1.0, 0.5, 0.2, 1.0, 0.1, 1.0],
+        "label_mean": 3.0,
+        "codes": CODES,
+    }
+    given = {**honest, **changed}
+    return WhitenedColumns(
+        given["size"],
+        sendable_floats(given["mean"]),
+        sendable_floats(given["mixing"]),
+        given["label_mean"],
+        given["codes"],
+    )
+
+
+def solve(task: Any, airline: Message, weather: Message) -> Any:
+    script = cn.CompactCentral(0.5).solve(task, ROSTER, CORESET, np.random.default_rng(0))
+    next(script)
+    with pytest.raises(StopIteration) as end:
+        script.send({"airline": airline, "weather": weather})
+    return end.value.value.model
+
+
+def test_an_honest_reply_is_taken() -> None:
+    assert np.isfinite(solve(cn.Regression(l2=0.1), whitened(), WEATHER).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"size": 5}, "5 rows, where 4 were asked for"),
+        ({"mean": [0.0]}, "shape"),
+        ({"mean": [0.0, np.nan]}, "NaN, infinity"),
+        ({"label_mean": None}, "a label where none was due, or none where it was"),
+        ({"label_mean": np.inf}, "NaN, infinity"),
+        ({"mixing": [1.0, 0.5]}, "no mixing matrix of 3 columns"),
+        ({"mixing": [-1.0, 0.5, 0.2, 1.0, 0.1, 1.0]}, "mixing matrix that is not positive"),
+        ({"mixing": [1.0, 0.5, 0.2, 0.0, 0.0, 1.0]}, "mixing matrix that is not positive"),
+        ({"mixing": [np.inf, 0.5, 0.2, 1.0, 0.1, 1.0]}, "NaN, infinity"),
+        ({"codes": CODES[:-1]}, "bytes"),
+        ({"codes": CODES + b"\x00"}, "bytes after the last code"),
+        ({"codes": b""}, "bytes do not hold"),
+        ({"codes": encode_codes(np.arange(8).reshape(2, 4))}, "byte"),
+    ],
+)
+def test_hostile_whitened_columns(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"'airline' sent a WhitenedColumns with .*{message}") as caught:
+        solve(cn.Regression(), whitened(**changed), WEATHER)
+    assert (caught.value.party, caught.value.kind) == ("airline", "WhitenedColumns")
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (ScaledColumns(3, 2, 0.5, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "3 rows of 2 columns"),
+        (ScaledColumns(4, 1, 0.5, sendable_floats([1.0]), b"\x00\x00"), "4 rows of 1 columns"),
+        (ScaledColumns(4, 2, 0.0, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
+        (ScaledColumns(4, 2, np.nan, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
+        (ScaledColumns(4, 2, 0.5, sendable_floats([1.0, np.inf]), b"\x00\x00\x00\x00"), "NaN, infinity"),
+        (ScaledColumns(4, 2, 0.5, sendable_floats([1.0]), b"\x00\x00\x00\x00"), "levels"),
+        (ScaledColumns(4, 2, 0.5, sendable_floats([1.0, 2.0]), b"\x00\x09\x00\x00"), "Form"),
+        (ScaledColumns(4, 2, 0.5, sendable_floats([1.0, 2.0]), b"\x00\x00\x00"), "number"),
+    ],
+)
+def test_hostile_scaled_columns(reply: ScaledColumns, message: str) -> None:
+    weather = ScaledColumns(4, 1, 0.5, sendable_floats([1.0]), b"\x00\x00")
+    with pytest.raises(RemoteProtocolError, match=f"'airline' sent a ScaledColumns with .*{message}"):
+        solve(cn.KMeans(2), reply, weather)

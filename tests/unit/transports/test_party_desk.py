@@ -1,0 +1,310 @@
+"""The desk without a network: numbers, repeats, restarts, limits."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.catalogue import codec, party_session
+from colonnade.evaluation.delivery import Deliver, Received
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.privacy.identities import identities_here
+from colonnade.privacy.pairwise import SignedKey
+from colonnade.protocol.asked import Asked
+from colonnade.protocol.hello import Card, Hello
+from colonnade.protocol.refusal import Refused
+from colonnade.protocol.session import Delivery
+from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
+from colonnade.sampling.shared import Ready, UseAllRows
+from colonnade.solvers.central import AskColumns, Columns
+from colonnade.transports.allowance import Allowance
+from colonnade.transports.envelopes import Ask, Ended
+from colonnade.transports.events import EventLog
+from colonnade.transports.party_desk import PartyDesk
+from colonnade.transports.state_folder import StateFolder
+
+CODEC = codec()
+ASKED = Asked("fit", "regression", "importance", "central", "0" * 64)
+TABLE = np.random.default_rng(0).normal(size=(40, 2))
+
+IDENTITIES = identities_here(["bank", "shop"], os.urandom)
+
+
+class Office:
+    """A desk that can be closed and opened again on the same folder."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.folder, self.options = folder, options
+        self.delivered: list[Delivery] = []
+        self.now, self.tick = datetime(2026, 1, 1, 12, tzinfo=UTC), 0.0
+        self.data = TABLE
+        self.open()
+
+    def open(self) -> None:
+        options = dict(self.options)
+        policy = options.pop("policy", cn.Policy())
+        self.state = StateFolder(self.folder)
+        allowance = Allowance(
+            self.folder / "spent.json",
+            options.pop("rows_a_day", None),
+            options.pop("requests_a_minute", None),
+            now=lambda: self.now,
+            ticks=lambda: self.tick,
+        )
+        self.desk = PartyDesk(
+            party_session(cn.Party("bank", self.data, label=self.data[:, 0]).table, policy, IDENTITIES["bank"]),
+            CODEC,
+            policy=policy,
+            allowance=allowance,
+            folder=self.state,
+            log=EventLog(self.folder / "log.jsonl"),
+            deliver=self.delivered.append,
+            **options,
+        )
+
+    def die_and_return(self) -> None:
+        self.state.release()  # the operating system does that when a process dies
+        self.open()
+
+    def ask(self, number: int, message: Message, run: str = "fit-1", asked: Asked | None = ASKED) -> Message:
+        answer = self.desk.answer(Ask(run, number, asked if number == 1 else None, CODEC.encode(message)))
+        self.desk.after_sending()
+        assert (answer.run, answer.number) == (run, number)
+        return CODEC.decode(answer.payload)
+
+    def log(self, event: str) -> list[dict[str, Any]]:
+        lines = map(json.loads, (self.folder / "log.jsonl").read_text().splitlines())
+        return [line for line in lines if line["event"] == event]
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    return Office(tmp_path)
+
+
+TOTAL, DRAW = AskTotal(LeverageScores(fit_intercept=True)), DrawRows(5, 7, stratified=True)
+
+
+def test_a_repeated_number_is_answered_from_the_journal(office: Office) -> None:
+    assert isinstance(office.ask(1, TOTAL), Total)
+    first = office.ask(2, DRAW)
+    again = office.ask(2, DRAW)
+    assert isinstance(first, DrawnRows)
+    assert isinstance(again, DrawnRows)
+    assert first.rows.tolist() == again.rows.tolist()
+    assert len(office.log("repeated")) == 1
+    assert len(office.log("answered")) == 2
+
+
+def test_a_party_that_died_goes_on_where_it_was(office: Office) -> None:
+    office.ask(1, TOTAL)
+    first = office.ask(2, DRAW)
+    office.die_and_return()
+    assert office.desk.open_runs == ("fit-1",)
+    again = office.ask(2, DRAW)
+    assert isinstance(first, DrawnRows)
+    assert isinstance(again, DrawnRows)
+    assert again.rows.tolist() == first.rows.tolist()
+    office.ask(3, UseAllRows())
+    office.die_and_return()
+    assert isinstance(office.ask(4, AskColumns(with_label=True)), Columns)
+
+
+def keys_of(*replies: Message) -> tuple[SignedKey, ...]:
+    return tuple(SignedKey(each.key, each.exchanged, each.signature) for each in replies if isinstance(each, PublicKey))
+
+
+def key_of_the_shop() -> Message:
+    shop = party_session(cn.Party("shop", TABLE).table, cn.Policy(), IDENTITIES["shop"])
+    for request in (Hello(1), TOTAL, DRAW):
+        shop.answer(request)
+    return shop.answer(AskPublicKey())
+
+
+def test_a_key_is_lost_with_the_process_and_the_run_is_not(office: Office) -> None:
+    office.ask(1, TOTAL)
+    office.ask(2, DRAW)
+    key = office.ask(3, AskPublicKey())
+    office.die_and_return()
+    assert office.desk.open_runs == ("fit-1",)
+    again = office.ask(3, AskPublicKey())
+    assert isinstance(key, PublicKey)
+    assert isinstance(again, PublicKey)
+    assert again.key == key.key, "a request is answered once"
+    request = AskMaskedScores(sendable_rows([1, 2]), 6, 40, keys_of(key, key_of_the_shop()))
+    masked = office.ask(4, request)
+    assert isinstance(masked, MaskedScores)
+    assert masked.masked is None, "it says that it has that key no longer"
+    office.die_and_return()
+    assert isinstance(office.ask(5, AskPublicKey()), PublicKey)
+
+
+def test_masked_scores_are_told_once_over_a_restart(office: Office) -> None:
+    office.ask(1, TOTAL)
+    office.ask(2, DRAW)
+    keys = keys_of(office.ask(3, AskPublicKey()), key_of_the_shop())
+    request = AskMaskedScores(sendable_rows([1, 2]), 6, 40, keys)
+    first = office.ask(4, request)
+    office.die_and_return()
+    again = office.ask(4, request)
+    assert isinstance(first, MaskedScores)
+    assert isinstance(again, MaskedScores)
+    assert first.masked is not None
+    assert again.masked == first.masked
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 1 << 39])
+def test_numbers_out_of_order_are_refused_and_change_nothing(office: Office, number: int) -> None:
+    office.ask(1, TOTAL)
+    office.ask(2, DRAW)
+    reply = office.ask(number, UseAllRows() if number != 3 else AskColumns(with_label=False))
+    assert isinstance(reply, Refused)
+    assert reply.cause == "order"
+    assert isinstance(office.ask(3, UseAllRows()), Ready)
+
+
+def test_the_same_number_with_another_request_is_refused(office: Office) -> None:
+    office.ask(1, TOTAL)
+    office.ask(2, DRAW)
+    reply = office.ask(2, DrawRows(5, 8, stratified=True))
+    assert isinstance(reply, Refused)
+    assert "does not follow number 2, or differs from it" in reply.reason
+
+
+def test_a_run_in_the_middle_is_not_begun(office: Office) -> None:
+    reply = office.ask(2, DRAW)
+    assert isinstance(reply, Refused)
+    assert "it knows nothing of this run" in reply.reason
+
+
+def test_runs_do_not_see_each_other(office: Office) -> None:
+    office.ask(1, TOTAL)
+    assert isinstance(office.ask(1, TOTAL, run="fit-2"), Total)
+    assert isinstance(office.ask(2, DRAW), DrawnRows)
+    assert isinstance(office.ask(2, AskColumns(with_label=False), run="fit-2"), Refused)
+    assert isinstance(office.ask(1, Hello(1), run="hello-1"), Card)
+
+
+def test_ended_runs_leave_nothing(office: Office) -> None:
+    office.ask(1, TOTAL)
+    assert list(office.folder.glob("*.journal"))
+    office.desk.end(Ended("fit-1", "done", ""))
+    office.desk.end(Ended("unheard-of", "failed", "whatever"))
+    assert not list(office.folder.glob("*.journal"))
+    assert not office.desk.open_runs
+
+
+def test_too_many_runs_are_refused(tmp_path: Path) -> None:
+    office = Office(tmp_path, max_runs=2)
+    for name in ("fit-1", "fit-2"):
+        assert isinstance(office.ask(1, TOTAL, run=name), Total)
+    reply = office.ask(1, TOTAL, run="fit-3")
+    assert isinstance(reply, Refused)
+    assert reply.cause == "policy"
+    office.desk.end(Ended("fit-1", "failed", ""))
+    assert isinstance(office.ask(1, TOTAL, run="fit-3"), Total)
+
+
+def test_bytes_that_are_no_message_are_refused_and_logged(office: Office) -> None:
+    for payload in (b"", b"\xc1", b"x" * 100, CODEC.encode(UseAllRows())[:-1]):
+        answer = office.desk.answer(Ask("fit-1", 1, ASKED, payload))
+        reply = CODEC.decode(answer.payload)
+        assert isinstance(reply, Refused)
+        assert reply.cause == "request"
+    assert len(office.log("refused")) == 4
+
+
+def test_other_data_after_a_restart_loses_the_run_and_says_so(office: Office) -> None:
+    office.ask(1, TOTAL)
+    office.data = TABLE + np.arange(80).reshape(40, 2)
+    office.die_and_return()
+    reply = office.ask(2, DRAW)
+    assert isinstance(reply, Refused)
+    assert "its data or policy changed since" in reply.reason
+    assert office.log("run lost")
+    assert not list(office.folder.glob("*.journal"))
+
+
+def test_the_journal_keeps_only_the_last_reply_after_a_phase(office: Office) -> None:
+    office.ask(1, UseAllRows())
+    office.ask(2, AskColumns(with_label=True))
+    path = office.folder / "fit-1.journal"
+    before = path.stat().st_size
+    office.ask(3, UseAllRows())
+    office.ask(4, AskColumns(with_label=True))
+    assert path.stat().st_size < 1.3 * before, "the first columns were dropped when their phase was over"
+    office.die_and_return()
+    assert isinstance(office.ask(4, AskColumns(with_label=True)), Columns)
+
+
+def test_rows_a_day_outlive_a_restart_and_end_with_the_day(tmp_path: Path) -> None:
+    office = Office(tmp_path, rows_a_day=100)
+    columns = AskColumns(with_label=False)
+    office.ask(1, UseAllRows())
+    assert isinstance(office.ask(2, columns), Columns)
+    assert isinstance(office.ask(2, columns), Columns), "a repeat tells nothing new"
+    office.die_and_return()
+    assert isinstance(office.ask(3, columns), Columns)
+    reply = office.ask(4, columns)
+    assert isinstance(reply, Refused)
+    assert reply.cause == "policy"
+    assert "100 rows a day at most; 80 were told of today and 40 more were asked for" in reply.reason
+    office.now += timedelta(days=1)
+    assert isinstance(office.ask(4, columns), Columns), "and the run goes on"
+
+
+def test_requests_a_minute(tmp_path: Path) -> None:
+    office = Office(tmp_path, requests_a_minute=2)
+    office.ask(1, TOTAL)
+    office.ask(2, DRAW)
+    reply = office.ask(3, UseAllRows())
+    assert isinstance(reply, Refused)
+    assert "2 requests a minute" in reply.reason
+    office.tick += 61
+    assert isinstance(office.ask(3, UseAllRows()), Ready)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (cn.Policy(tasks=["kmeans"]), "answers the tasks kmeans, not 'regression'"),
+        (cn.Policy(phases=["sampling"]), "answers in the phases sampling, not in 'solving'"),
+        (cn.Policy(solvers=["saga"]), "answers the solvers saga, not 'central'"),
+        (cn.Policy(rows_a_request=39), "39 rows a request at most, and this Columns would of 40"),
+        (cn.Policy(never=["features"]), "never reveals features"),
+    ],
+    ids=str,
+)
+def test_the_owners_policy_is_applied_and_logged(tmp_path: Path, policy: cn.Policy, reason: str) -> None:
+    office = Office(tmp_path, policy=policy)
+    assert isinstance(office.ask(1, Hello(1), asked=Asked("hello", None, None, None, "")), Card)
+    replies = [office.ask(1, UseAllRows(), run="fit-2"), office.ask(2, AskColumns(with_label=False), run="fit-2")]
+    refusal = next(reply for reply in replies if isinstance(reply, Refused))
+    assert refusal.cause == "policy"
+    assert reason in refusal.reason
+    logged = office.log("refused")[0]
+    assert logged["reason"] == refusal.reason
+    assert (logged["run"], logged["server"]) == ("fit-2", "server")
+
+
+def test_predictions_are_handed_on_once_and_before_the_answer(office: Office) -> None:
+    office.ask(1, UseAllRows())
+    assert isinstance(office.ask(2, Deliver(sendable_floats(np.arange(40.0)), None)), Received)
+    assert [delivery.predictions.tolist() for delivery in office.delivered] == [list(range(40))]
+    office.die_and_return()
+    assert len(office.delivered) == 1, "rebuilding the state delivers nothing anew"
+
+
+def test_the_log_holds_no_data_values(office: Office) -> None:
+    office.ask(1, UseAllRows())
+    office.ask(2, AskColumns(with_label=True))
+    told = (office.folder / "log.jsonl").read_text()
+    assert '"reveals":["features","labels"],"rows":40,"units":120' in told
+    assert not any(f"{value:.4f}"[:6] in told for value in np.abs(TABLE.ravel()))
