@@ -21,9 +21,10 @@ check: $(READY)  ## lint, format, types, layers, docs snippets
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/docs
 
-bench: $(READY)  ## time the scores against QR and the bare arithmetic, the network against plain gRPC
+bench: $(READY)  ## time scores against QR, the network against plain gRPC, and secure sums against plain ones
 	$(BIN)/python benchmarks/scores.py
 	$(BIN)/python benchmarks/network.py
+	$(BIN)/python benchmarks/secure_sum.py
 
 lock: $(READY)  ## refresh requirements.lock (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \

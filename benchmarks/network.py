@@ -31,8 +31,8 @@ import grpc
 import numpy as np
 
 from colonnade.catalogue import codec
-from colonnade.contracts import Asked
 from colonnade.messages import Message, sendable_floats
+from colonnade.protocol.asked import Asked
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartyState
 from colonnade.sampling.shared import Ready, UseAllRows

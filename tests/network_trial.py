@@ -16,7 +16,9 @@ from typing import Any
 import msgspec
 
 import colonnade as cn
+from colonnade import door
 from colonnade.catalogue import codec, party_session
+from colonnade.protocol.identity import Identity
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.certificates import new_certificates
 from colonnade.transports.events import EventLog
@@ -90,7 +92,9 @@ def _toml(content: dict[str, object]) -> bytes:
 class PartyThread:
     """A party of this process that dials over the network."""
 
-    def __init__(self, folder: Path, party: cn.Party, port: int, **changes: Any) -> None:
+    def __init__(
+        self, folder: Path, party: cn.Party, port: int, *, identity: Identity | None = None, **changes: Any
+    ) -> None:
         options = {"wait_seconds": 20.0, "keepalive_seconds": 2.0, "tls": tls(folder, party.name), **changes}
         state = str(folder / f"{party.name}-state")
         self.file = PartyFile(party.name, f"127.0.0.1:{port}", state, DataFile("unused"), **options)
@@ -101,7 +105,7 @@ class PartyThread:
         log = EventLog(self.log_path)
         rules = self.file.policy
         self.desk = PartyDesk(
-            party_session(party.table, party.policy),
+            party_session(party.table, party.policy, identity),
             codec(self.file.max_message_bytes),
             policy=party.policy,
             allowance=Allowance(self.folder.path / "spent.json", rules.rows_a_day, rules.requests_a_minute),
@@ -139,9 +143,10 @@ def federation_in_threads(folder: Path, parties: Sequence[cn.Party], **changes: 
         new_certificates(folder / "certs", names)
     port = free_port()
     path = write_federation_file(folder, names, port, **changes)
+    identities = door.identities(parties)
     with ExitStack() as stack:
         for party in parties:
-            stack.callback(PartyThread(folder, party, port).stop)
+            stack.callback(PartyThread(folder, party, port, identity=identities[party.name]).stop)
         with cn.Federation.connect(path) as federation:
             yield federation
 

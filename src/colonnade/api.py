@@ -65,7 +65,8 @@ class Federation:
         transport: MakeTransport = InProcess,
         on_round: RoundListener = lambda _phase, _number: None,
     ) -> None:
-        self._stage = Stage.here(door.check_parties(parties), transport, on_round)
+        parties = door.check_parties(parties)
+        self._stage = Stage.here(parties, door.identities(parties), transport, on_round)
 
     @classmethod
     def connect(
@@ -140,7 +141,7 @@ class Federation:
         41
         """
         door.check_kind("sampler", sampler, AnySampler)
-        door.check_job(task, self.roster, split=split)
+        door.check_job(task, self.roster, sampler=sampler, split=split)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
         return self._stage.learn("coreset", jobs.draw(task, sampler, split, self.roster, seed), what)
@@ -190,6 +191,7 @@ class Federation:
         door.check_kind("solver", solver, AnySolver)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
         solver.check(task)
+        door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         return self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)

@@ -8,6 +8,7 @@ from colonnade.errors import InputError
 from colonnade.messages import MAX_MESSAGE_BYTES, Message
 from colonnade.protocol import framing, hello
 from colonnade.protocol.codec import Codec
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
@@ -44,7 +45,7 @@ def check_policy(policy: Policy) -> None:
             raise InputError(f"A policy cannot name the {what} {unknown[0]!r}. Choose among: {', '.join(tags)}.")
 
 
-def party_session(table: Table, policy: Policy) -> PartySession:
+def party_session(table: Table, policy: Policy, identity: Identity | None = None) -> PartySession:
     """Open a session that answers every request its owner allows.
 
     Parameters
@@ -53,10 +54,12 @@ def party_session(table: Table, policy: Policy) -> PartySession:
         The party's data.
     policy : Policy
         The owner's.
+    identity : Identity, optional
+        For secure sums.
 
     Returns
     -------
     PartySession
         At its first step.
     """
-    return PartySession(table, HANDLERS, policy)
+    return PartySession(table, HANDLERS, policy, identity)

@@ -1,17 +1,16 @@
 """The contracts: the only things that are pluggable, and the types that pass between them."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-import msgspec
 import numpy as np
 
-from colonnade.coreset import Coreset
+from colonnade.coreset import Coreset, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.messages import Message
+from colonnade.messages import Message, Reveals
 
 T = TypeVar("T")
 M_co = TypeVar("M_co", covariant=True)
@@ -22,23 +21,6 @@ Inbox: TypeAlias = Mapping[str, Message]
 # The server's side of a phase: yields a request for each party, is sent each party's reply, returns its result.
 # It does no I/O and reads nothing but its arguments and inboxes, so replaying the inboxes replays the run.
 Script: TypeAlias = Generator[Outbox, Inbox, T]
-
-
-# Words of the other end, which are written to logs.
-Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
-
-
-class Asked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a run is for, in words for the parties' owners, and a digest of all that decides its result but the data.
-
-    Two runs with one fingerprint send the same requests as long as they get the same replies.
-    """
-
-    verb: Word
-    task: Word | None
-    sampler: Word | None
-    solver: Word | None
-    fingerprint: Word
 
 
 class Transport(Protocol):
@@ -86,15 +68,30 @@ class Table(Protocol):
         """Copy the given rows (they may repeat), C-contiguous, columns as in `blocks`."""
 
 
+@dataclass(frozen=True)
+class ScoreBounds:
+    """What one score and the total cannot exceed, whatever the data. No score is below the row's part of the weight."""
+
+    score: float
+    total: float
+
+
 class ScoreRule(Protocol):
     """How a party scores its own rows: a small struct that travels, and a function of the data alone."""
 
     def scores(self, table: Table) -> Floats:
         """Compute g^(j), non-negative, one for each row."""
 
+    def bounds(self, card: "PartyCard", n_counted: int) -> ScoreBounds:
+        """Bound the scores of a party with these columns, where so many rows count."""
+
 
 class View(Protocol):
     """How a party looks at its table for a time: a struct that travels, and a function of the data alone."""
+
+    @property
+    def scaling(self) -> "Scaling":
+        """In which units columns enter."""
 
     def of(self, table: Table) -> Table:
         """Show the table so: the same rows and columns, in other units, or with other weights."""
@@ -183,11 +180,20 @@ class Frame:
     scale: Floats | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """S, ascending; S^(j), the part of it that each party drew; what each was asked and answered for it, in order."""
+
+    rows: Rows
+    by_party: Mapping[str, Rows]
+    exchanged: Mapping[str, Sequence[Message]]
+
+
 class SumMechanism(Protocol):
     """Round 3 of Algorithm 1: the sum over parties of their scores on the drawn rows."""
 
-    def __call__(self, roster: Roster, rows: Rows, drawn: Mapping[str, Rows]) -> Script[Floats]:
-        """Sum the scores of `rows` over the parties, in the clear or otherwise; each knows those that it drew."""
+    def __call__(self, roster: Roster, drawn: Drawn) -> Script[Floats]:
+        """Sum the scores of the drawn rows over the parties, in the clear or otherwise."""
 
 
 class Sampler(Protocol):
@@ -197,31 +203,6 @@ class Sampler(Protocol):
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
         """Draw rows and weights; the parties know the rows' own weights."""
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """Rows in one place: what a central solver works on.
-
-    Parameters
-    ----------
-    features : ndarray of float64, shape (size, n_features)
-        In the roster's column order.
-    labels : ndarray of float64, shape (size,), or None
-        Present where the task needs them.
-    weights : ndarray of float64, shape (size,)
-        The coreset's.
-    total_weight : float
-        The weight of all rows, the n that multiplies a penalty.
-    rows : ndarray of int64, shape (size,)
-        The coreset's row ids: copies of one row have the same.
-    """
-
-    features: Floats
-    labels: Floats | None
-    weights: Floats
-    total_weight: float
-    rows: Rows
 
 
 class Task(Protocol[M_co]):
@@ -286,6 +267,9 @@ class Solution(Generic[T]):
 
 class Solver(Protocol):
     """Learns on a coreset whose rows the parties know."""
+
+    # What of single rows it shows to the server, or to other parties.
+    shows: ClassVar[tuple[Reveals, ...]]
 
     def check(self, task: Task[object]) -> None:
         """Raise `UnsupportedError` where this solver cannot do the task."""

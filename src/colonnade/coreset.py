@@ -89,3 +89,28 @@ def _owned(array: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:
     copy = np.array(array, dtype=dtype)
     copy.flags.writeable = False
     return copy
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Rows in one place: what a central solver works on.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (size, n_features)
+        In the roster's column order.
+    labels : ndarray of float64, shape (size,), or None
+        Present where the task needs them.
+    weights : ndarray of float64, shape (size,)
+        The coreset's.
+    total_weight : float
+        The weight of all rows, the n that multiplies a penalty.
+    rows : ndarray of int64, shape (size,)
+        The coreset's row ids: copies of one row have the same.
+    """
+
+    features: Floats
+    labels: Floats | None
+    weights: Floats
+    total_weight: float
+    rows: Rows

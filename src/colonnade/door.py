@@ -1,5 +1,6 @@
 """The door: what a federation requires of its callers, checked once, before anything is sent."""
 
+import os
 import reprlib
 import warnings
 from collections.abc import Iterable
@@ -11,11 +12,14 @@ import numpy.typing as npt
 from colonnade.contracts import Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.errors import AlignmentError, AssumptionWarning, InputError, UnsupportedError
+from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
+from colonnade.privacy.identities import identities_here
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
-from colonnade.sampling import AnySampler
+from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.solvers import AnySolver
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
 
@@ -28,6 +32,8 @@ def check_job(
     check_kind("coreset", coreset, Coreset | None)
     check_kind("split", split, AnySplit | None)
     task.check(roster)
+    if isinstance(sampler, ImportanceSampling):
+        sampler.check(roster)
     if isinstance(coreset, Coreset) and coreset.n_rows != roster.n_rows:
         raise AlignmentError(
             f"The coreset was made of {coreset.n_rows} rows; these parties hold {roster.n_rows}. "
@@ -35,6 +41,21 @@ def check_job(
         )
     if isinstance(coreset, Coreset):
         _warn_of_other_task(task, coreset)
+
+
+def warn_of_disclosure(sampler: object, solver: AnySolver) -> None:
+    """Warn where scores are kept from the server and the solver then shows it the rows they are scores of.
+
+    In one process nothing is disclosed, and `Central` always shows rows: a warning in each fit would be read once and
+    never again. Here the caller has asked for secrecy, and does not get it.
+    """
+    if isinstance(sampler, ImportanceSampling) and sampler.scores == "secure" and solver.shows:
+        warnings.warn(
+            f"Scores are summed in secret, but {type(solver).__name__} shows {' and '.join(solver.shows)} of the same "
+            "rows. Stop at the coreset, federation.coreset(...), or see run.disclosure for what was shown to whom.",
+            DisclosureWarning,
+            stacklevel=3,
+        )
 
 
 def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | Coreset:
@@ -94,6 +115,12 @@ def check_parties(parties: Iterable[Party]) -> list[Party]:
     if duplicates := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Two parties are called {duplicates[0]!r}. Give each its own name.")
     return parties
+
+
+def identities(parties: Iterable[Party]) -> dict[str, Identity | None]:
+    """Give each party of this process its owner's identity; where no owner gave any, new ones that trust each other."""
+    given = {party.name: party.identity for party in parties}
+    return given if any(given.values()) else dict(identities_here(given, os.urandom))
 
 
 def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:

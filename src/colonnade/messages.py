@@ -29,6 +29,7 @@ class Reveals(StrEnum):
     TOTALS = "totals"
     ROW_IDS = "row ids"
     SCORES = "scores"
+    SCORE_SUMS = "sums of scores"
     FEATURES = "features"
     LABELS = "labels"
     PREDICTIONS = "predictions"
@@ -45,11 +46,12 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     """Base of every kind of message.
 
     A kind annotates each field with exactly one `Reveals`, names its `phase`, and, if it is a request,
-    the kind that answers it in `reply`.
+    the kind that answers it in `reply`. One that is made of fresh secrets, and so differs each time, is `fresh`.
     """
 
     phase: ClassVar[str]
     reply: ClassVar[type["Message"] | None] = None
+    fresh: ClassVar[bool] = False
 
     @property
     def kind(self) -> str:

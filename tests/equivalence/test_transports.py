@@ -47,6 +47,7 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
         cn.Regression(l2=0.1, l1=0.1), sampler=cn.ImportanceSampling(size=60), solver=cn.Saga(tolerance=0.01), seed=3
     ),
     "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), cn.ImportanceSampling(size=2000), seed=3),
+    "secure coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=120, scores="secure"), seed=3),
     "coreset again": lambda f: f.fit(
         cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), cn.ImportanceSampling(size=50), seed=9).coreset
     ),
@@ -78,6 +79,9 @@ FRAMED: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
         split=SPLIT,
     ),
     "coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=500), split=SPLIT, seed=3),
+    "secure coreset": lambda f: f.coreset(
+        cn.KMeans(n_clusters=4), cn.ImportanceSampling(size=120, scores="secure"), split=SPLIT, seed=3
+    ),
 }
 
 

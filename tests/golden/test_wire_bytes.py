@@ -17,6 +17,7 @@ from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.quantise import encode_codes
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
@@ -25,6 +26,14 @@ from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
+from colonnade.sampling.secure_summing import (
+    Agreement,
+    AskAgreement,
+    AskMaskedScores,
+    AskPublicKey,
+    MaskedScores,
+    PublicKey,
+)
 from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
@@ -67,6 +76,15 @@ EXAMPLES: dict[str, Message] = {
     "ask scores": AskScores(sendable_rows([]), 2),
     "ask scores, others": AskScores(sendable_rows([3, 3, 900]), 0),
     "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),
+    "ask public key": AskPublicKey(),
+    "public key": PublicKey(bytes(32), bytes(range(32)), bytes(32), bytes(64)),
+    "ask masked scores": AskMaskedScores(
+        sendable_rows([3, 3]), 6, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))
+    ),
+    "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
+    "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),
+    "ask agreement": AskAgreement((Seal(bytes(32), bytes(64)),)),
+    "agreement": Agreement(bytes(32)),
     "ask score codes": AskScoreCodes(sendable_rows([5, 8]), 1),
     "score codes": ScoreCodes(3, encode_scores(np.array([0.5, 0.0, 2.0]))),
     "use shared draw": UseSharedDraw(10, seed=5),

@@ -331,7 +331,7 @@ def test_plaintext_is_for_loopback_only(tmp_path: Path) -> None:
     with pytest.raises(cn.InputError, match=r"plaintext is refused at 0.0.0.0:7143"):
         cn.Federation.connect(path)
     path = write_federation_file(tmp_path, PARTIES, port, tls=None, insecure_plaintext_on_loopback=True)
-    options = {"tls": None, "insecure_plaintext_on_loopback": True}
+    options: dict[str, Any] = {"tls": None, "insecure_plaintext_on_loopback": True}
     threads = [PartyThread(tmp_path, party, port, **options) for party in make_parties()]
     with cn.Federation.connect(path) as federation:
         Meeting(tmp_path, federation).check_unharmed()

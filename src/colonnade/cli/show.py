@@ -53,16 +53,20 @@ def show_run(run: Run[Any], out: Path | None, comparison: Comparison | None = No
     """
     saved = None if out is None else run.save(out)
     if json:
-        show_json(_summary(run, saved, comparison))
+        show_json(run_summary(run, saved, comparison))
         return
-    if run.model is not None:
-        show(f"{_model_text(run.model)}\n")
-    show("\n".join([_facts(run), *_costs(run, comparison)]))
-    show(f"\nWhat was sent:\n{run.ledger}")
+    show(run_text(run, comparison))
     say(f"Saved to {saved}" if saved else "Not saved; --out FOLDER keeps the run.")
 
 
-def _summary(run: Run[Any], saved: Path | None, comparison: Comparison | None) -> dict[str, Any]:
+def run_text(run: Run[Any], comparison: Comparison | None = None) -> str:
+    """Lay out a run for people: model, coreset, costs, what was sent."""
+    model = [] if run.model is None else [f"{_model_text(run.model)}\n"]
+    return "\n".join([*model, _facts(run), *_costs(run, comparison), f"\nWhat was sent:\n{run.ledger}"])
+
+
+def run_summary(run: Run[Any], saved: Path | None, comparison: Comparison | None = None) -> dict[str, Any]:
+    """Put a run into one object for programs."""
     return {
         "task": run.task,
         "sampler": run.sampler,

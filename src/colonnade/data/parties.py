@@ -11,6 +11,7 @@ from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.options import whole_number
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 
 
@@ -35,6 +36,9 @@ class Party:
         Which rows to hold out where a job asks for ``SplitBy(name)``: 1, true or "test" where one is.
     policy : Policy, optional
         What this party never reveals.
+    identity : Identity, optional
+        Who it is to the other parties in secure sums: a signing key and the others' pinned keys
+        (`colonnade.privacy.identities.PinnedIdentity`). In one process, where no party has one, each is given one.
 
     Examples
     --------
@@ -53,15 +57,19 @@ class Party:
         weight: str | npt.ArrayLike | None = None,
         split: str | npt.ArrayLike | None = None,
         policy: Policy | None = None,
+        identity: Identity | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or name == SERVER:
             raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
         if policy is not None and not isinstance(policy, Policy):
             raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
+        if identity is not None and identity.name != name:
+            raise InputError(f"Party {name!r} was given the identity of {identity.name!r}. Give it its own.")
         check_policy(policy or Policy())
         self.name = name
         self.table = read_table(name, data, label=label, key=key, weight=weight, split=split)
         self.policy = policy or Policy()
+        self.identity = identity
 
     def __repr__(self) -> str:
         table = self.table

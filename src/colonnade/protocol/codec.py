@@ -47,13 +47,12 @@ class Codec:
     def __init__(self, kinds: Iterable[type[Message]], max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self.kinds = frozenset(kinds)
         self.max_bytes = max_bytes
-        self._encoder = msgspec.msgpack.Encoder(enc_hook=_pack_array)
         union: Any = reduce(or_, sorted(self.kinds, key=lambda kind: kind.__name__))
         self._decoder = msgspec.msgpack.Decoder(union, ext_hook=_unpack_array, dec_hook=_check_array)
 
     def encode(self, message: Message) -> bytes:
         """Turn a message into bytes."""
-        encoded = self._encoder.encode(message)
+        encoded = wire_bytes(message)
         if len(encoded) > self.max_bytes:
             raise InputError(
                 f"One {message.kind} message would weigh {len(encoded):,} bytes; the limit is {self.max_bytes:,}. "
@@ -90,6 +89,11 @@ class Codec:
                 party=party,
             ) from error
         return message
+
+
+def wire_bytes(message: Message) -> bytes:
+    """Write a message as it travels, whatever its size."""
+    return msgspec.msgpack.encode(message, enc_hook=_pack_array)
 
 
 def _pack_array(value: object) -> msgspec.msgpack.Ext:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from colonnade.contracts import Asked
 from colonnade.errors import InputError
 from colonnade.messages import UNCOUNTED, Message, Reveals
 from colonnade.options import whole_number
+from colonnade.protocol.asked import Asked
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting")
 # What a row's values can be read from, or guessed.
@@ -18,8 +18,8 @@ class Policy:
     Parameters
     ----------
     never : iterable of str
-        What no reply may reveal: any of ``totals, row ids, scores, features, labels, predictions, moments, row weights,
-        model``.
+        What no reply may reveal: any of ``totals, row ids, scores, sums of scores, features, labels, predictions,
+        moments, row weights, model``.
     phases : iterable of str, optional
         The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting``; all if left
         out.

@@ -13,6 +13,7 @@ from colonnade.contracts import ScoreRule, Table, View
 from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused, refused
 
@@ -54,6 +55,10 @@ class PartyState:
         How this run scores rows.
     rows : ndarray of int64, shape (size,), or None
         The coreset's rows, once they are known; before that, the party's own draw.
+    exchanged : tuple of Message
+        What was asked and answered since rows were scored: a secure sum is bound to it.
+    secret : object or None
+        What a secure sum keeps at the party between two of its rounds; it alone reads it, and nothing prints it.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     received : Delivery or None
@@ -64,6 +69,8 @@ class PartyState:
     view: View | None = None
     rule: ScoreRule | None = None
     rows: Rows | None = None
+    exchanged: tuple[Message, ...] = ()
+    secret: object | None = field(default=None, repr=False)
     learning: object | None = None
     received: Delivery | None = None
 
@@ -78,10 +85,12 @@ class PartyState:
 class PartyData:
     """A party's table, with its scores kept: they depend on the table and the rule alone.
 
-    The last view of the table is kept likewise, with its scores.
+    The last view of the table is kept likewise, with its scores. Where the party has an identity, it can take part in
+    secure sums.
     """
 
     table: Table
+    identity: Identity | None = None
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
     _kept: dict[Callable[[Table], Any], Any] = field(default_factory=dict, repr=False)
@@ -91,7 +100,7 @@ class PartyData:
         if view is None:
             return self
         if not self._views or not self._views[0][0].equals(view):
-            self._views[:] = [(view, PartyData(view.of(self.table)))]
+            self._views[:] = [(view, PartyData(view.of(self.table), self.identity))]
         return self._views[0][1]
 
     def once(self, compute: Callable[[Table], T]) -> T:
@@ -156,11 +165,15 @@ class PartySession:
         All it can answer.
     policy : Policy
         What of that its owner lets it answer.
+    identity : Identity, optional
+        Who it is to the other parties. Without one it takes no part in secure sums.
     """
 
-    def __init__(self, table: Table, handlers: Iterable[Handler], policy: Policy) -> None:
+    def __init__(
+        self, table: Table, handlers: Iterable[Handler], policy: Policy, identity: Identity | None = None
+    ) -> None:
         self.state = PartyState()
-        self._data = PartyData(table)
+        self._data = PartyData(table, identity)
         self._handlers = {handler.request: handler for handler in handlers}
         self._policy = policy
 
@@ -202,6 +215,7 @@ class PartySession:
         return other
 
     def _entered(self, handler: Handler) -> PartyState:
-        """Forget a view that belongs to an earlier job."""
+        """Forget a view, and secrets, that belong to an earlier job."""
+        state = self.state if handler.after is not None else replace(self.state, secret=None)
         keeps = handler.keeps_view is None or self.state.step in handler.keeps_view
-        return self.state if keeps else replace(self.state, view=None)
+        return state if keeps else replace(state, view=None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Table
+from colonnade.contracts import PartyCard, ScoreBounds, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.clustering_scores import clustering_scores
@@ -57,3 +57,20 @@ class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, f
             blocks, take, table.n_rows, self.n_clusters, np.random.default_rng(LOCAL_SEED), table.row_weights
         )
         return clustering_scores(blocks, centers, table.row_weights)
+
+    def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:  # noqa: ARG002  # columns do not matter
+        """Bound the three terms of line 10 by 1, 1 and 2, and their sums by 1, 1 and 2 a cluster.
+
+        Parameters
+        ----------
+        card : PartyCard
+            Not used: the bounds hold for any columns.
+        n_counted : int
+            There are no more clusters with rows in them.
+
+        Returns
+        -------
+        ScoreBounds
+            4, and 2 + 2 k: the paper's 2 α (k + 1) with α = 1.
+        """
+        return ScoreBounds(4.0, 2.0 + 2.0 * min(self.n_clusters, n_counted))

@@ -9,22 +9,26 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Drawn, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.options import flag, share
+from colonnade.privacy.primitives import check_available
 from colonnade.protocol import checks
 from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
 from colonnade.sampling.rounded import RoundedScores, sum_rounded
 from colonnade.sampling.rules import AnyRule
+from colonnade.sampling.secure_summing import SecureSum
 from colonnade.sampling.shared import MAX_SIZE, sample_size, weight_of_all
 from colonnade.sampling.summing import DRAWN, sum_in_the_clear
 
 SCORED = "scored"
 NO_SHARE = 0.0
+# Totals are sums of n rounded numbers.
+ROUNDING = 1e-6
 
 
 class Total(Message, frozen=True):
@@ -87,6 +91,13 @@ class ImportanceSampling(
     round_scores : bool
         Whether parties round all their scores, each by less than a thousandth, before they draw by them: a score then
         takes about 11 bits instead of 64, and weights are still right on average.
+    scores : "plain" or "secure", optional
+        How scores of drawn rows are added. "plain": each party tells the server its own. "secure": the server learns
+        only their sums; the same rows are drawn, and weights agree to one part in a million. In one process it is
+        "plain" if left out. "secure" needs the extra ``colonnade[secure]``, and three parties or more.
+    allow_two_parties : bool
+        Whether "secure" is good enough with two parties: whoever learns the weights then subtracts its own scores and
+        has the other's. Only a server that is neither party is kept out.
 
     Examples
     --------
@@ -99,12 +110,18 @@ class ImportanceSampling(
     >>> mixed = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=100, uniform_share=0.5), seed=1)
     >>> bool(mixed.coreset.weights.max() <= 500 / (100 * 0.5))
     True
+    >>> three = cn.Federation(cn.split_columns(rng.normal(size=(500, 6)), rng.normal(size=500), [2, 2, 2]))
+    >>> secure = three.coreset(cn.Regression(), cn.ImportanceSampling(size=100, scores="secure"), seed=1)
+    >>> secure.ledger.disclosures()["party1", "server"]
+    ('totals', 'row ids', 'sums of scores')
     """
 
     size: int
     uniform_share: float = NO_SHARE
     draws: Literal["stratified", "independent"] = "stratified"
     round_scores: bool = False
+    scores: Literal["plain", "secure"] | None = None
+    allow_two_parties: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
@@ -114,14 +131,40 @@ class ImportanceSampling(
         if self.draws not in ("stratified", "independent"):
             raise InputError(f'draws must be "stratified" or "independent", got {self.draws!r}. Pass one of the two.')
         force_setattr(self, "round_scores", flag("round_scores", self.round_scores))
+        if self.scores not in (None, "plain", "secure"):
+            raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
+        force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
+        if self.round_scores and self.scores == "secure":
+            raise InputError(
+                'round_scores=True and scores="secure" do not go together: under a mask a rounded score takes as many '
+                "bytes as any other. Leave out one of the two."
+            )
+
+    def check(self, roster: Roster) -> None:
+        """Require enough parties for the scores of one to be hidden among those of others."""
+        if self.scores != "secure":
+            return
+        check_available()
+        n_parties = len(roster.cards)
+        if n_parties == 1:
+            raise InputError(f'With one party, {roster.names[0]}, a sum of scores is its scores. Pass scores="plain".')
+        if n_parties == 2 and not self.allow_two_parties:
+            raise InputError(
+                f"With two parties, {' and '.join(roster.names)}, whoever learns the sums or the weights subtracts its "
+                "own scores and has the other's: a secure sum hides them only from a server that is neither party. "
+                "Pass allow_two_parties=True if that is enough."
+            )
 
     def sample(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
-        """Play Algorithm 1 with the scores summed in the clear."""
-        if not self.round_scores:
-            return importance_sampling(roster, rule, self, rng, sum_in_the_clear, row_weights)
-        return self._rounded(roster, rule, rng, row_weights)
+        """Play Algorithm 1 with the scores summed as asked."""
+        self.check(roster)
+        if self.round_scores:
+            return self._rounded(roster, rule, rng, row_weights)
+        secure = self.scores == "secure"
+        sum_scores: SumMechanism = SecureSum(rule, row_weights) if secure else sum_in_the_clear
+        return importance_sampling(roster, rule, self, rng, sum_scores, row_weights)
 
     def _rounded(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None
@@ -164,31 +207,46 @@ def importance_sampling(
         count 1, w_i / W is 1 / n.
     """
     n, size, even_share = roster.n_rows, sampler.size, sampler.uniform_share
-    inbox = yield {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
-    totals = _read_totals(checks.replies(inbox, Total))
+    asked: Outbox = {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
+    told = yield asked
+    totals = _read_totals(checks.replies(told, Total), roster, rule, row_weights)
     total = float(totals.sum())
 
     # The server draws the even rows itself: they need no party, and go out with the others in round 3.
     n_even = int(rng.binomial(size, even_share))
     quotas = rng.multinomial(size - n_even, totals / total)
     seeds = rng.integers(2**63, size=len(quotas))
-    inbox = yield {
+    orders: Outbox = {
         party: DrawRows(int(quota), int(seed), sampler.draws == "stratified")
         for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
     }
-    drawn = _read_rows(checks.replies(inbox, DrawnRows), quotas, n)
-    rows = sendable_rows(np.sort(np.concatenate([*drawn.values(), draw_evenly(n, n_even, rng, row_weights)])))
+    answers = yield orders
+    by_party = _read_rows(checks.replies(answers, DrawnRows), quotas, n)
+    rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), draw_evenly(n, n_even, rng, row_weights)])))
 
-    scores = yield from sum_scores(roster, rows, drawn)
+    scores = yield from sum_scores(roster, Drawn(rows, by_party, _exchanged(asked, told, orders, answers)))
     counts = 1.0 if row_weights is None else row_weights[rows]
     all_weight = weight_of_all(roster, row_weights)
     weights = total * counts / (size * ((1 - even_share) * scores + even_share * total * counts / all_weight))
     return Coreset(rows, weights, n, all_weight, str(sampler), type(rule).__name__, total)
 
 
-def _read_totals(replies: Mapping[str, Total]) -> np.ndarray:
-    for party, reply in replies.items():
-        checks.positive(party, reply, reply.total)
+def _exchanged(*boxes: Outbox | Inbox) -> dict[str, list[Message]]:
+    return {party: [box[party] for box in boxes] for party in boxes[0]}
+
+
+def _read_totals(
+    replies: Mapping[str, Total], roster: Roster, rule: ScoreRule, row_weights: Floats | None
+) -> np.ndarray:
+    """Read totals; one that no data can have would bend the draw, and is an error instead."""
+    n_counted = roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
+    for card in roster.cards:
+        reply, most = replies[card.name], rule.bounds(card, n_counted).total
+        checks.positive(card.name, reply, reply.total)
+        if reply.total > most * (1 + ROUNDING):
+            raise checks.wrong(
+                card.name, reply, f"the total {reply.total:g}, where scores of its columns add up to {most:g} at most"
+            )
     return np.array([reply.total for reply in replies.values()])
 
 
@@ -200,7 +258,8 @@ def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int
 
 
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
-    return replace(state, rule=request.rule, rows=None), Total(float(data.scores(request.rule).sum()))
+    reply = Total(float(data.scores(request.rule).sum()))
+    return replace(state, rule=request.rule, rows=None, exchanged=(request, reply)), reply
 
 
 def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple[PartyState, Message]:
@@ -208,8 +267,8 @@ def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple
     checks.seed(request, request.seed)
     rng = np.random.default_rng(request.seed)
     drawn = draw_by_scores(data.scores(state.rule), request.count, rng, stratified=request.stratified)
-    rows = sendable_rows(drawn)
-    return replace(state, rows=rows), DrawnRows(rows)
+    reply = DrawnRows(sendable_rows(drawn))
+    return replace(state, rows=reply.rows, exchanged=(*state.exchanged, request, reply)), reply
 
 
 HANDLERS = (

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from colonnade.contracts import Table
+from colonnade.contracts import PartyCard, ScoreBounds, Table
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.leverage import regression_scores
 
@@ -33,3 +33,21 @@ class LeverageScores(msgspec.Struct, frozen=True, array_like=True, tag=True, for
         """
         holds_label = table.label_name is not None
         return regression_scores(table.blocks, constant=self.fit_intercept and holds_label, weights=table.row_weights)
+
+    def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
+        """Bound a leverage by 1 and their sum by the rank; a row's part of the weight by 1, and so their sum.
+
+        Parameters
+        ----------
+        card : PartyCard
+            Its features count, and at the label party the label and the intercept's column of ones.
+        n_counted : int
+            No rank is larger.
+
+        Returns
+        -------
+        ScoreBounds
+            2, and the rank + 1.
+        """
+        at_label = 0 if card.label_name is None else 1 + self.fit_intercept
+        return ScoreBounds(2.0, min(card.n_features + at_label, n_counted) + 1.0)

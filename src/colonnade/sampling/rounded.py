@@ -4,22 +4,25 @@ A party rounds the scores of all its rows before anything else, and draws, total
 is lost between what rows are drawn by and what they are weighted by, and costs stay right on average.
 """
 
-from collections.abc import Mapping
+import math
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Roster, Script, Table
+from colonnade.contracts import Drawn, PartyCard, Roster, ScoreBounds, Script, Table
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.score_codes import decode_scores, encode_scores, round_scores
+from colonnade.kernels.score_codes import LOG_STEP, decode_scores, encode_scores, round_scores
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.summing import DRAWN, add_scores, all_rows, others
+
+# A score is off by less than this, relative.
+ROUNDED_BY = math.expm1(LOG_STEP / 2)
 
 
 class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
@@ -36,6 +39,24 @@ class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
     def scores(self, table: Table) -> Floats:
         """Compute the other rule's scores and round each by less than a thousandth of itself."""
         return round_scores(self.rule.scores(table))
+
+    def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
+        """Allow the other rule's bounds what rounding may add.
+
+        Parameters
+        ----------
+        card : PartyCard
+            The party's columns.
+        n_counted : int
+            So many rows count.
+
+        Returns
+        -------
+        ScoreBounds
+            The other rule's, larger by the rounding.
+        """
+        exact = self.rule.bounds(card, n_counted)
+        return ScoreBounds(exact.score * (1 + ROUNDED_BY), exact.total * (1 + ROUNDED_BY))
 
 
 class ScoreCodes(Message, frozen=True):
@@ -65,24 +86,23 @@ class AskScoreCodes(Message, frozen=True):
         return len(self.others) + self.n_own
 
 
-def sum_rounded(roster: Roster, rows: Rows, drawn: Mapping[str, Rows]) -> Script[Floats]:
-    """Sum the rounded scores of some rows over the parties.
+def sum_rounded(roster: Roster, drawn: Drawn) -> Script[Floats]:
+    """Sum the rounded scores of the drawn rows over the parties.
 
     Parameters
     ----------
     roster : Roster
         The parties, which were asked to score by `RoundedScores`.
-    rows : ndarray of int64, shape (m,)
-        S, ascending.
-    drawn : mapping of str to ndarray of int64
-        S^(j), the part of S that each party drew.
+    drawn : Drawn
+        S, and the part of it that each party drew.
 
     Returns
     -------
     ndarray of float64, shape (m,)
         g_i for each i in S, positive.
     """
-    inbox = yield {party: AskScoreCodes(others(rows, drawn[party]), len(drawn[party])) for party in roster.names}
+    rows, own = drawn.rows, drawn.by_party
+    inbox = yield {party: AskScoreCodes(others(rows, own[party]), len(own[party])) for party in roster.names}
     replies = checks.replies(inbox, ScoreCodes)
     return add_scores(replies, {party: _decoded(party, reply, len(rows)) for party, reply in replies.items()})
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script
+from colonnade.contracts import Drawn, Roster, Script
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_floats, sendable_rows
@@ -39,24 +39,23 @@ class AskScores(Message, frozen=True):
         return len(self.others) + self.n_own
 
 
-def sum_in_the_clear(roster: Roster, rows: Rows, drawn: Mapping[str, Rows]) -> Script[Floats]:
-    """Sum the scores of some rows over the parties.
+def sum_in_the_clear(roster: Roster, drawn: Drawn) -> Script[Floats]:
+    """Sum the scores of the drawn rows over the parties.
 
     Parameters
     ----------
     roster : Roster
         The parties.
-    rows : ndarray of int64, shape (m,)
-        S, ascending.
-    drawn : mapping of str to ndarray of int64
-        S^(j), the part of S that each party drew.
+    drawn : Drawn
+        S, and the part of it that each party drew.
 
     Returns
     -------
     ndarray of float64, shape (m,)
         g_i for each i in S, positive.
     """
-    inbox = yield {party: AskScores(others(rows, drawn[party]), len(drawn[party])) for party in roster.names}
+    rows, own = drawn.rows, drawn.by_party
+    inbox = yield {party: AskScores(others(rows, own[party]), len(own[party])) for party in roster.names}
     replies = checks.replies(inbox, Scores)
     for party, reply in replies.items():
         checks.shape(party, reply, reply.scores, (len(rows),))

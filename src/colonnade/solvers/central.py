@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import PartyCard, Roster, Script, Solution, Task, WeightedRows
-from colonnade.coreset import Coreset
+from colonnade.contracts import PartyCard, Roster, Script, Solution, Task
+from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
@@ -47,6 +47,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     >>> run.model.coef_.round(6).tolist(), round(run.model.intercept_, 6)
     ([1.0, 2.0], 3.0)
     """
+
+    shows: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES, Reveals.LABELS)
 
     def check(self, task: Task[object]) -> None:
         """Take any task: they all fit rows in one place."""

@@ -6,20 +6,21 @@ clustering they travel as they are, each in the form that suits it. Precision is
 """
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import ClusteringTask, LinearTask, Roster, Script, Solution, Task, WeightedRows
-from colonnade.coreset import GIVEN, Coreset
+from colonnade.contracts import ClusteringTask, LinearTask, Roster, Script, Solution, Task
+from colonnade.coreset import GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import correct_rows, worthwhile_share
 from colonnade.kernels.whitening import mix
+from colonnade.messages import Reveals
 from colonnade.protocol import checks
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
@@ -51,6 +52,8 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     >>> columns > 15 * rounded
     True
     """
+
+    shows: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES, Reveals.LABELS)
 
     step: float = 0.5
 

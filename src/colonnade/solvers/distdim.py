@@ -69,6 +69,8 @@ class DistDim(msgspec.Struct, frozen=True, tag_field="kind", tag="distdim", forb
     ([[1.0, 1.0], [1.0, 9.0], [9.0, 1.0]], 304)
     """
 
+    shows: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
+
     def check(self, task: Task[object]) -> None:
         """Take tasks whose model is a set of centres."""
         _clustering(task)

@@ -147,6 +147,8 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
     ([1.0, 2.0, 3.0, 4.0], 5.0)
     """
 
+    shows: ClassVar[tuple[Reveals, ...]] = (Reveals.LABELS,)
+
     batch: int = 8
     tolerance: float = 1e-4
     max_epochs: int = 1000

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import WeightedRows
+from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import solve_elastic_net

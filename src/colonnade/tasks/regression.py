@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Frame, Roster, Scaling, WeightedRows
+from colonnade.contracts import Frame, Roster, Scaling
+from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import elastic_net

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from colonnade.contracts import Asked
 from colonnade.errors import RemoteProtocolError
+from colonnade.protocol.asked import Asked
 
 ENVELOPE_VERSION = 1
 # Run ids name files at the other end, so they are letters, digits and dashes.

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from colonnade.catalogue import codec
-from colonnade.contracts import Asked, Inbox, Outbox
+from colonnade.contracts import Inbox, Outbox
 from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.protocol.asked import Asked
 from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
 from colonnade.transports.events import EventLog
 from colonnade.transports.grpc_hub import Hub, Waiting

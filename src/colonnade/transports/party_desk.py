@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from colonnade.contracts import Asked
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
+from colonnade.protocol.asked import Asked
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.policy import Policy, rows_told
 from colonnade.protocol.refusal import Cause, Refused, refused
@@ -56,6 +56,7 @@ class _OpenRun:
     phase_ended: bool = False
     request: bytes = b""
     reply: bytes = b""
+    is_fresh: bool = False
 
 
 class PartyDesk:
@@ -250,9 +251,12 @@ class PartyDesk:
             if isinstance(entry, _Answered):
                 run = run or _OpenRun(journal, self._session.greeted())
                 request = self._codec.decode(entry.request, party=SERVER)
-                reply = self._codec.encode(run.session.answer(request))
-                run.number, run.phase, run.request, run.reply = entry.number, request.phase, entry.request, reply
-            if run is not None and not _is_as_before(run.reply, entry):
+                reply = run.session.answer(request)
+                # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
+                run.is_fresh = reply.fresh
+                encoded = entry.reply if reply.fresh and entry.reply is not None else self._codec.encode(reply)
+                run.number, run.phase, run.request, run.reply = entry.number, request.phase, entry.request, encoded
+            if run is not None and not run.is_fresh and not _is_as_before(run.reply, entry):
                 raise RemoteProtocolError(
                     f"after a restart its reply number {run.number} would differ: its data or policy changed since."
                 )

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from colonnade.contracts import Asked
 from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.protocol.asked import Asked
 from colonnade.transports.envelopes import Status
 from colonnade.transports.events import EventLog
 from colonnade.transports.journal import Journal

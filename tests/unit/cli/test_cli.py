@@ -65,6 +65,27 @@ def test_a_chosen_penalty_is_printed_with_its_path(job: Callable[..., str]) -> N
     assert path["chosen"] in path["points"]
 
 
+def test_report_shows_a_saved_run_again_and_its_disclosure_sheet(job: Callable[..., str], tmp_path: Path) -> None:
+    saved = str(tmp_path / "run")
+    fitted = run("fit", job(), "--out", saved)
+    again = run("report", saved)
+    assert (again.returncode, again.stdout) == (0, fitted.stdout)
+    sheet = run("report", saved, "--disclosure")
+    assert sheet.stdout.startswith("Features or labels of single rows were shown: to server features of")
+    read = json.loads(run("report", saved, "--disclosure", "--json").stdout)
+    assert sheet.stdout.startswith(read["headline"])
+    assert {line["what"] for line in read["lines"]} >= {"features", "labels", "scores"}
+    assert json.loads(run("report", saved, "--json").stdout)["bytes"] > 0
+    missing = run("report", str(tmp_path / "nothing"))
+    assert missing.returncode == 3
+
+
+def test_secure_scores_from_a_job_file(job: Callable[..., str]) -> None:
+    done = run("coreset", job(old='kind = "importance"', new='kind = "importance"\nscores = "secure"'))
+    assert done.returncode == 0
+    assert "sums of scores" in done.stdout
+
+
 def test_coreset_stops_before_the_model(job: Callable[..., str]) -> None:
     found = json.loads(run("coreset", job(), "--json").stdout)
     assert found["model"] is None

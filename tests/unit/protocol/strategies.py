@@ -11,6 +11,7 @@ from colonnade.evaluation.clustering import AskPartialDistances, PartialDistance
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
@@ -19,6 +20,14 @@ from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
+from colonnade.sampling.secure_summing import (
+    Agreement,
+    AskAgreement,
+    AskMaskedScores,
+    AskPublicKey,
+    MaskedScores,
+    PublicKey,
+)
 from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
@@ -85,6 +94,21 @@ MESSAGES |= {
     PartialPredictions: st.builds(PartialPredictions, floats, st.none() | st.floats()),
     AskPartialDistances: st.builds(AskPartialDistances, matrices, st.none() | floats),
     PartialDistances: st.builds(PartialDistances, matrices),
+}
+digests = st.binary(max_size=64)
+MESSAGES |= {
+    AskPublicKey: st.builds(AskPublicKey),
+    PublicKey: st.builds(PublicKey, digests, digests, digests, digests),
+    AskMaskedScores: st.builds(
+        AskMaskedScores,
+        rows,
+        st.integers(-9, 99),
+        st.integers(-(2**62), 2**62),
+        st.lists(st.builds(SignedKey, digests, digests, digests), max_size=4).map(tuple),
+    ),
+    MaskedScores: st.builds(MaskedScores, st.none() | digests, st.integers(-9, 99), digests, digests),
+    AskAgreement: st.builds(AskAgreement, st.lists(st.builds(Seal, digests, digests), max_size=4).map(tuple)),
+    Agreement: st.builds(Agreement, digests),
 }
 MESSAGES |= {
     OpenSaga: st.builds(OpenSaga, counts, seeds, st.floats(), st.floats(), st.booleans(), st.booleans()),

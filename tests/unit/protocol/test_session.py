@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import colonnade as cn
 from colonnade.catalogue import HANDLERS, party_session
+from colonnade.contracts import ScoreBounds
 from colonnade.data.tables import read_table
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.messages import Message, sendable_floats, sendable_rows
@@ -158,6 +159,9 @@ def test_scores_are_computed_once_a_rule() -> None:
         def scores(self, table: object) -> np.ndarray:  # noqa: ARG002
             Counting.calls += 1
             return np.ones(N_ROWS)
+
+        def bounds(self, card: object, n_counted: int) -> ScoreBounds:  # noqa: ARG002
+            return ScoreBounds(1.0, N_ROWS)
 
     session = open_session()
     counting = Counting()

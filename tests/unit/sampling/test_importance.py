@@ -8,17 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colonnade as cn
-from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
+from colonnade.contracts import Drawn, Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.kernels.score_codes import round_scores
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling, UniformSampling
+from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rounded import RoundedScores
 from colonnade.sampling.summing import AskScores, Scores, others
 
 N = 50
-ROSTER = Roster(tuple(PartyCard(name, N, ("x",), None) for name in ("airline", "weather")))
+ROSTER = Roster(tuple(PartyCard(name, N, ("x", "y"), None) for name in ("airline", "weather")))
 RULE = LeverageScores(fit_intercept=False)
 
 
@@ -77,6 +80,40 @@ def test_a_total_must_be_finite_and_positive(total: float) -> None:
     assert (caught.value.party, caught.value.kind) == ("weather", "Total")
 
 
+@pytest.mark.parametrize(("total", "most"), [(3.001, "3"), (1e6, "3")])
+def test_an_inflated_total_is_an_error_and_no_bigger_share(total: float, most: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"'weather' sent a Total with .* add up to {most} at most") as caught:
+        Play(totals=(3.0, total)).run()
+    assert (caught.value.party, caught.value.kind) == ("weather", "Total")
+
+
+@pytest.mark.parametrize(
+    ("rule", "label", "n_counted", "most"),
+    [
+        (LeverageScores(fit_intercept=True), None, 40, 3.0),
+        (LeverageScores(fit_intercept=False), "y", 40, 4.0),
+        (LeverageScores(fit_intercept=True), "y", 40, 5.0),
+        (LeverageScores(fit_intercept=True), "y", 2, 3.0),
+        (ClusteringScores(5), None, 40, 12.0),
+        (ClusteringScores(5), "y", 3, 8.0),
+    ],
+)
+def test_bounds_of_totals(rule: Any, label: str | None, n_counted: int, most: float) -> None:
+    assert rule.bounds(PartyCard("airline", N, ("a", "b"), label), n_counted).total == most
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("task", [cn.Regression(standardize=True), cn.Regression(fit_intercept=False), cn.KMeans(4)])
+def test_no_data_exceeds_the_bounds(task: Any, weighted: bool) -> None:
+    """Full rank, heavy tails, few rows that count: honest parties reach the bounds and never pass them."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_cauchy(size=(60, 6)), rng.normal(size=60)
+    weight = rng.integers(0, 3, size=60) * np.where(np.arange(60) < 50, 0, 1) if weighted else None
+    federation = cn.Federation(cn.split_columns(X, y, [4, 2], weight=weight))
+    run = federation.coreset(task, ImportanceSampling(200))
+    assert run.coreset.total is not None
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -111,8 +148,8 @@ def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, me
 def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
     from colonnade.sampling.summing import sum_in_the_clear
 
-    drawn = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
-    script = sum_in_the_clear(ROSTER, sendable_rows([1, 2]), drawn)
+    own = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
+    script = sum_in_the_clear(ROSTER, Drawn(sendable_rows([1, 2]), own, {}))
     next(script)
     with pytest.raises(RemoteProtocolError, match="a score of zero, as every other party, for a row that was drawn"):
         script.send({name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names})
@@ -169,3 +206,17 @@ def test_a_coreset_of_rounded_scores_serves_its_task() -> None:
     run = federation.coreset(cn.Regression(), ImportanceSampling(50, round_scores=True))
     assert run.coreset.rule == "LeverageScores"
     federation.fit(cn.Regression(), coreset=run.coreset)  # a warning would be an error
+
+
+@pytest.mark.parametrize("rule", [LeverageScores(fit_intercept=True), ClusteringScores(3)])
+def test_rounded_scores_have_bounds_and_a_larger_total_is_caught(
+    rule: LeverageScores | ClusteringScores,
+) -> None:
+    card, rounded = ROSTER.cards[0], RoundedScores(rule)
+    exact, bounds = rule.bounds(card, N), rounded.bounds(card, N)
+    assert round_scores(np.array([exact.score]))[0] <= bounds.score
+    assert exact.total * 1.0009 < bounds.total < exact.total * 1.001
+    script = ImportanceSampling(10, round_scores=True).sample(ROSTER, rule, np.random.default_rng(0))
+    next(script)
+    with pytest.raises(RemoteProtocolError, match=r"airline.*add up to"):
+        script.send({name: Total(bounds.total * 1.001) for name in ROSTER.names})

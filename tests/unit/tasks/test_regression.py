@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import ElasticNet, LinearRegression, Ridge
 
 import colonnade as cn
-from colonnade.contracts import WeightedRows
+from colonnade.coreset import WeightedRows
 from colonnade.kernels.arrays import Floats
 from colonnade.tasks.penalty_path import FOLDS, POINTS, deal_folds
 

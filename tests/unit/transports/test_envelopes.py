@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colonnade as cn
-from colonnade.contracts import Asked
+from colonnade.protocol.asked import Asked
 from colonnade.transports.envelopes import (
     FRAME_BYTES,
     LARGE,

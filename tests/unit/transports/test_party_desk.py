@@ -1,6 +1,7 @@
 """The desk without a network: numbers, repeats, restarts, limits."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,17 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Asked
 from colonnade.evaluation.delivery import Deliver, Received
-from colonnade.messages import Message, sendable_floats
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.privacy.identities import identities_here
+from colonnade.privacy.pairwise import SignedKey
+from colonnade.protocol.asked import Asked
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import Delivery
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.sampling.shared import Ready, UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.transports.allowance import Allowance
@@ -29,6 +33,8 @@ from colonnade.transports.state_folder import StateFolder
 CODEC = codec()
 ASKED = Asked("fit", "regression", "importance", "central", "0" * 64)
 TABLE = np.random.default_rng(0).normal(size=(40, 2))
+
+IDENTITIES = identities_here(["bank", "shop"], os.urandom)
 
 
 class Office:
@@ -53,7 +59,7 @@ class Office:
             ticks=lambda: self.tick,
         )
         self.desk = PartyDesk(
-            party_session(cn.Party("bank", self.data, label=self.data[:, 0]).table, policy),
+            party_session(cn.Party("bank", self.data, label=self.data[:, 0]).table, policy, IDENTITIES["bank"]),
             CODEC,
             policy=policy,
             allowance=allowance,
@@ -109,6 +115,49 @@ def test_a_party_that_died_goes_on_where_it_was(office: Office) -> None:
     office.ask(3, UseAllRows())
     office.die_and_return()
     assert isinstance(office.ask(4, AskColumns(with_label=True)), Columns)
+
+
+def keys_of(*replies: Message) -> tuple[SignedKey, ...]:
+    return tuple(SignedKey(each.key, each.exchanged, each.signature) for each in replies if isinstance(each, PublicKey))
+
+
+def key_of_the_shop() -> Message:
+    shop = party_session(cn.Party("shop", TABLE).table, cn.Policy(), IDENTITIES["shop"])
+    for request in (Hello(1), TOTAL, DRAW):
+        shop.answer(request)
+    return shop.answer(AskPublicKey())
+
+
+def test_a_key_is_lost_with_the_process_and_the_run_is_not(office: Office) -> None:
+    office.ask(1, TOTAL)
+    office.ask(2, DRAW)
+    key = office.ask(3, AskPublicKey())
+    office.die_and_return()
+    assert office.desk.open_runs == ("fit-1",)
+    again = office.ask(3, AskPublicKey())
+    assert isinstance(key, PublicKey)
+    assert isinstance(again, PublicKey)
+    assert again.key == key.key, "a request is answered once"
+    request = AskMaskedScores(sendable_rows([1, 2]), 6, 40, keys_of(key, key_of_the_shop()))
+    masked = office.ask(4, request)
+    assert isinstance(masked, MaskedScores)
+    assert masked.masked is None, "it says that it has that key no longer"
+    office.die_and_return()
+    assert isinstance(office.ask(5, AskPublicKey()), PublicKey)
+
+
+def test_masked_scores_are_told_once_over_a_restart(office: Office) -> None:
+    office.ask(1, TOTAL)
+    office.ask(2, DRAW)
+    keys = keys_of(office.ask(3, AskPublicKey()), key_of_the_shop())
+    request = AskMaskedScores(sendable_rows([1, 2]), 6, 40, keys)
+    first = office.ask(4, request)
+    office.die_and_return()
+    again = office.ask(4, request)
+    assert isinstance(first, MaskedScores)
+    assert isinstance(again, MaskedScores)
+    assert first.masked is not None
+    assert again.masked == first.masked
 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 1 << 39])

@@ -1,0 +1,147 @@
+"""The disclosure sheet: who learned what about whom, in words that need no statistics. Made from a ledger alone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import fill
+
+import msgspec
+
+from colonnade.ledger import SERVER, Ledger, aligned
+from colonnade.messages import Reveals
+
+OTHERS = "the other parties"
+# The worst first. The only place where kinds of disclosure are put into words.
+MEANINGS = {
+    Reveals.FEATURES: "values of its columns for single rows: raw, rounded, averaged, or in a basis that it keeps",
+    Reveals.LABELS: "labels of single rows: raw, or less what a model predicts",
+    Reveals.ROW_WEIGHTS: "the weight of every row",
+    Reveals.PREDICTIONS: "what a model says of single rows, or the part of it that its columns make",
+    Reveals.SCORES: "how unusual single rows are in its columns, or how far apart they are",
+    Reveals.MODEL: "the part of the model that belongs to its columns",
+    Reveals.MOMENTS: "means and spreads of its columns, and how they vary together",
+    Reveals.SCORE_SUMS: "how unusual single rows are to all parties together; no party's own part of it",
+    Reveals.ROW_IDS: "which rows were drawn or set aside: unusual ones are drawn more often",
+    Reveals.TOTALS: "one number about all its rows, such as how many independent columns it has",
+    Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys",
+}
+RAW = (Reveals.FEATURES, Reveals.LABELS)
+
+
+class Learned(msgspec.Struct, frozen=True):
+    """One thing that somebody learned.
+
+    Parameters
+    ----------
+    who, about : str
+        A party's name, "server", or "the other parties", where the server told what came from them.
+    what : str
+        The kind of disclosure, as in the ledger.
+    meaning : str
+        The same in plain words.
+    numbers : int
+        At most so many, in all messages of these kinds.
+    messages : tuple of str
+        The kinds of messages that told it.
+    """
+
+    who: str
+    about: str
+    what: str
+    meaning: str
+    numbers: int
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """The disclosure sheet of a run. Printed, it is a table; it names no value.
+
+    Parameters
+    ----------
+    lines : tuple of Learned
+        The worst first.
+    """
+
+    lines: tuple[Learned, ...]
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> "Disclosure":
+        """Read a ledger.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Of a run, or of a federation.
+
+        Returns
+        -------
+        Disclosure
+            Its sheet.
+        """
+        numbers: dict[tuple[str, str, str], int] = {}
+        messages: dict[tuple[str, str, str], dict[str, None]] = {}
+        for entry in ledger:
+            about = OTHERS if entry.sender == SERVER else entry.sender
+            for what in entry.reveals:
+                told = (entry.receiver, about, what)
+                numbers[told] = numbers.get(told, 0) + entry.units
+                messages.setdefault(told, {})[entry.kind] = None
+        severity = {str(kind): place for place, kind in enumerate(MEANINGS)}
+        worst_first = sorted(numbers, key=lambda told: severity[told[2]])
+        return cls(
+            tuple(
+                Learned(*told, MEANINGS[Reveals(told[2])], numbers[told], tuple(messages[told])) for told in worst_first
+            )
+        )
+
+    @property
+    def raw(self) -> tuple[Learned, ...]:
+        """What was learned of single rows' features and labels."""
+        return tuple(line for line in self.lines if line.what in RAW)
+
+    @property
+    def headline(self) -> str:
+        """One sentence: whether features or labels of single rows were shown, whose, and to whom."""
+        if not self.raw:
+            return "Nobody was shown features or labels of any row."
+        shown = [
+            f"to {_listed(line.who for line in group)} {group[0].what} of {_listed(line.about for line in group)}"
+            for group in _groups(self.raw)
+        ]
+        return f"Features or labels of single rows were shown: {'; '.join(shown)}."
+
+    def to_json(self) -> str:
+        """Write the headline and the lines as a JSON object."""
+        return msgspec.json.encode({"headline": self.headline, "lines": self.lines}).decode()
+
+    def __str__(self) -> str:
+        """Lay out the headline, a table with one line a kind and direction, and what the words mean."""
+        if not self.lines:
+            return "Nobody learned anything about anybody's data."
+        header = ("who learned", "about whom", "what", "numbers, at most", "told in")
+        table = aligned([header, *map(_row, _groups(self.lines))], numbers={3})
+        words = dict.fromkeys(line.what for line in self.lines)
+        meanings = "\n".join(fill(f"{what}: {MEANINGS[Reveals(what)]}", 100, subsequent_indent="  ") for what in words)
+        return f"{self.headline}\n\n{table}\n\nWhere\n{meanings}"
+
+
+def _groups(lines: Iterable[Learned]) -> list[list[Learned]]:
+    """Put together what the server learned of one kind, and what parties did."""
+    groups: dict[tuple[str, bool], list[Learned]] = {}
+    for line in lines:
+        groups.setdefault((line.what, line.who == SERVER), []).append(line)
+    return list(groups.values())
+
+
+def _row(group: list[Learned]) -> tuple[str, ...]:
+    return (
+        _listed(line.who for line in group),
+        _listed(line.about for line in group),
+        group[0].what,
+        f"{sum(line.numbers for line in group):,}",
+        _listed(kind for line in group for kind in line.messages),
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))

@@ -1,0 +1,102 @@
+"""Who a party is to the others: a key it signs with, and the others' keys, pinned by its owner.
+
+The server relays keys and could put its own in their place; a signature under a pinned key is what it cannot make.
+Certificates of a network can take the place of pins: whatever is a `colonnade.protocol.identity.Identity` will do.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from colonnade.errors import InputError
+from colonnade.privacy.primitives import KEY_BYTES, is_signed, sign, signing_key
+
+Entropy = Callable[[int], bytes]
+
+
+class PinnedIdentity:
+    """A signing key and a list of pins.
+
+    Parameters
+    ----------
+    name : str
+        The party's.
+    seed : bytes
+        32 secret bytes of the operating system's entropy, from which the signing key is made. Kept in memory only.
+    pins : mapping of str to bytes
+        The signing keys of all parties of the federation, this one included, as their owners told them. A secure
+        sum is made with exactly these parties, or not at all.
+    entropy : callable
+        Gives so many bytes, for the keys of single runs: the operating system's, outside tests.
+    """
+
+    def __init__(self, name: str, seed: bytes, pins: Mapping[str, bytes], entropy: Entropy) -> None:
+        if len(seed) != KEY_BYTES or name not in pins:
+            raise InputError(
+                f"The identity of {name!r} needs {KEY_BYTES} secret bytes and a pin of its own among those of "
+                f"{', '.join(pins) or 'nobody'}. Pass os.urandom({KEY_BYTES}) and the pins of all parties."
+            )
+        self.name = name
+        self._seed = seed
+        self._pins = pins
+        self._entropy = entropy
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Whom it takes part with, itself included, in the order of their names."""
+        return tuple(sorted(self._pins))
+
+    def fresh(self, count: int) -> bytes:
+        """Draw secret bytes."""
+        return self._entropy(count)
+
+    def sign(self, statement: bytes) -> bytes:
+        """Sign a statement as this party."""
+        return sign(self._seed, statement)
+
+    def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
+        """Tell whether a pinned party signed this statement."""
+        return party in self._pins and is_signed(self._pins[party], statement, signature)
+
+    def __repr__(self) -> str:
+        return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"
+
+
+class _PinsOfSeeds(Mapping[str, bytes]):
+    """Pins that are computed when first asked for: most runs never need them."""
+
+    def __init__(self, seeds: Mapping[str, bytes]) -> None:
+        self._seeds = seeds
+        self._keys: dict[str, bytes] = {}
+
+    def __getitem__(self, name: str) -> bytes:
+        if name not in self._keys:
+            self._keys[name] = signing_key(self._seeds[name])
+        return self._keys[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._seeds
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seeds)
+
+    def __len__(self) -> int:
+        return len(self._seeds)
+
+
+def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, PinnedIdentity]:
+    """Make identities for parties of one process, each with pins of all. For a rehearsal: whoever runs it holds them.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The parties.
+    entropy : callable
+        Gives so many secret bytes.
+
+    Returns
+    -------
+    dict of str to PinnedIdentity
+        One a party.
+    """
+    seeds = {name: entropy(KEY_BYTES) for name in names}
+    pins = _PinsOfSeeds(seeds)
+    return {name: PinnedIdentity(name, seed, pins, entropy) for name, seed in seeds.items()}

@@ -1,0 +1,171 @@
+"""Masks between pairs of parties: what is signed, what masks are bound to, and the party's secret of one sum."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.masks import Ring, Words, masked, to_words
+from colonnade.ledger import SERVER
+from colonnade.privacy.primitives import KEY_BYTES, agreed_secret, digest, mask_words, public_key
+from colonnade.protocol.identity import Identity
+
+# In every signed or derived text, so that none of another protocol, or of another version, can take its place.
+_PROTOCOL = b"colonnade secure sum 1"
+
+
+class SignedKey(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A party's public key of one sum, what it remembers of the run so far, and its signature on both."""
+
+    key: bytes
+    exchanged: bytes
+    signature: bytes
+
+
+class Seal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The digest of the masked numbers that a party sent, and its signature on it."""
+
+    digest: bytes
+    signature: bytes
+
+
+class Secret:
+    """A party's secret key of one sum: made afresh, in memory only, used once.
+
+    Parameters
+    ----------
+    secret : bytes
+        32 bytes of entropy.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self.key = public_key(secret)
+
+    def masked(self, numbers: Floats, ring: Ring, keys: Sequence[bytes], transcript: bytes) -> Words:
+        """Hide numbers under a mask with each other party.
+
+        Parameters
+        ----------
+        numbers : ndarray of float64, shape (m,)
+            To be summed.
+        ring : Ring
+            Where.
+        keys : sequence of bytes
+            All parties' public keys, in one order for all; ours is among them.
+        transcript : bytes
+            What all parties must agree on: masks of different transcripts do not cancel.
+
+        Returns
+        -------
+        ndarray of uint64, shape (m,)
+            The sum over all parties is the sum of the numbers.
+        """
+        ours = keys.index(self.key)
+
+        def mask(other: int) -> Words:
+            first, second = min(ours, other), max(ours, other)
+            context = digest(_PROTOCOL, b"mask", transcript, keys[first], keys[second])
+            return mask_words(agreed_secret(self._secret, keys[other]), context, len(numbers))
+
+        later, earlier = map(mask, range(ours + 1, len(keys))), map(mask, range(ours))
+        return masked(to_words(numbers, ring), later, earlier, ring.width)
+
+    def __repr__(self) -> str:
+        return "Secret(not shown)"
+
+
+def key_statement(party: str, key: bytes, exchanged: bytes, frame: bytes) -> bytes:
+    """Give the text a party signs to say: this is my key, in the run in which this was exchanged."""
+    return digest(_PROTOCOL, b"key", party.encode(), key, exchanged, frame)
+
+
+def seal_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
+    """Give the text a party signs to say: this is what I saw, and this is what I sent."""
+    return digest(_PROTOCOL, b"seal", party.encode(), transcript, sent)
+
+
+def transcript_of(
+    purpose: str, parties: Sequence[str], keys: Sequence[SignedKey], frame: bytes, asked: bytes, ring: Ring
+) -> bytes:
+    """Hash all that parties and server must agree on before anything is masked.
+
+    Parameters
+    ----------
+    purpose : str
+        Which sum of a run it is.
+    parties : sequence of str
+        In the order of their names.
+    keys : sequence of SignedKey
+        Theirs.
+    frame : bytes
+        The digest of which rows count and in which units.
+    asked : bytes
+        What is to be summed.
+    ring : Ring
+        Where.
+
+    Returns
+    -------
+    bytes
+        A digest. It is new in every run and every attempt, since every honest party's key is.
+    """
+    names = digest(*(party.encode() for party in parties))
+    signed = digest(*(part for entry in keys for part in (entry.key, entry.exchanged, entry.signature)))
+    in_ring = f"{ring.width} bytes, steps of 2^-{ring.exponent}".encode()
+    return digest(_PROTOCOL, purpose.encode(), names, signed, frame, digest(asked), in_ring)
+
+
+def agreement_of(transcript: bytes, seals: Sequence[Seal]) -> bytes:
+    """Hash the transcript to its end: what all sides compare."""
+    sealed = digest(*(part for seal in seals for part in (seal.digest, seal.signature)))
+    return digest(_PROTOCOL, b"agreement", transcript, sealed)
+
+
+def frame_digest(row_weights: Floats | None, scaling: str) -> bytes:
+    """Hash which rows count, how much, and in which units columns enter."""
+    counted = b"" if row_weights is None else np.ascontiguousarray(row_weights, "<f8").tobytes()
+    return digest(_PROTOCOL, b"frame", counted, scaling.encode())
+
+
+def check_keys(identity: Identity, keys: Sequence[SignedKey], frame: bytes) -> None:
+    """Require one key of each pinned party, signed by it, all different.
+
+    Parameters
+    ----------
+    identity : Identity
+        Of the party that checks.
+    keys : sequence of SignedKey
+        As the server relayed them, in the order of the parties' names.
+    frame : bytes
+        As this party sees it.
+    """
+    if len(keys) != len(identity.parties):
+        raise _relayed_wrongly(
+            f"{len(keys)} keys, but its owner pinned {len(identity.parties)} parties: {', '.join(identity.parties)}"
+        )
+    for party, entry in zip(identity.parties, keys, strict=True):
+        statement = key_statement(party, entry.key, entry.exchanged, frame)
+        if len(entry.key) != KEY_BYTES or not identity.is_signed(party, statement, entry.signature):
+            raise _relayed_wrongly(f"a key for {party!r} that {party!r} did not sign")
+    if len({entry.key for entry in keys}) != len(keys):
+        raise _relayed_wrongly("one key for two parties")
+
+
+def check_seals(identity: Identity, transcript: bytes, seals: Sequence[Seal]) -> None:
+    """Require that every pinned party signed the transcript that this party saw."""
+    if len(seals) != len(identity.parties):
+        raise _relayed_wrongly(f"{len(seals)} seals for {len(identity.parties)} parties")
+    for party, seal in zip(identity.parties, seals, strict=True):
+        if not identity.is_signed(party, seal_statement(party, transcript, seal.digest), seal.signature):
+            raise _relayed_wrongly(f"a seal of {party!r} on something else than this party saw")
+
+
+def _relayed_wrongly(what: str) -> RemoteProtocolError:
+    return RemoteProtocolError(
+        f"the server relayed {what}: it, or somebody between, may be listening in. No score was told. "
+        "Compare the parties' keys by telephone.",
+        party=SERVER,
+    )

@@ -1,0 +1,117 @@
+"""The few primitives that are used, all from the package `cryptography`, which is loaded only when one is called.
+
+X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, Ed25519 to sign.
+"""
+
+import hashlib
+from importlib.util import find_spec
+
+import numpy as np
+
+from colonnade.errors import RemoteProtocolError, UnsupportedError
+from colonnade.kernels.masks import WORD_BYTES, Words
+from colonnade.ledger import SERVER
+
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+DIGEST_BYTES = 32
+_AES_KEY, _AES_BLOCK = 32, 16
+
+
+def check_available() -> None:
+    """Require the package; it is an extra."""
+    if find_spec("cryptography") is None:
+        raise UnsupportedError(
+            "Secure sums need the package cryptography. Install it: pip install 'colonnade[secure]'."
+        )
+
+
+def digest(*parts: bytes) -> bytes:
+    """Hash parts so that no two lists of parts have one text: each is preceded by its length.
+
+    Parameters
+    ----------
+    *parts : bytes
+        Any.
+
+    Returns
+    -------
+    bytes
+        32 of them.
+    """
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.digest()
+
+
+def public_key(secret: bytes) -> bytes:
+    """Compute the X25519 public key of 32 secret bytes."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+def agreed_secret(secret: bytes, their_key: bytes) -> bytes:
+    """Agree on 32 bytes with whoever holds the secret of `their_key` (X25519); points of low order are refused."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+    try:
+        return X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(their_key))
+    except ValueError as error:
+        raise RemoteProtocolError("A public key that agrees on nothing was sent on.", party=SERVER) from error
+
+
+def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
+    """Stretch an agreed secret to uniform words: HKDF gives an AES key and a first counter, AES the stream.
+
+    Parameters
+    ----------
+    agreed : bytes
+        From `agreed_secret`.
+    context : bytes
+        What the mask is for: another context gives an unrelated mask.
+    count : int
+        m.
+
+    Returns
+    -------
+    ndarray of uint64, shape (m,)
+        The mask.
+    """
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    derived = HKDF(SHA256(), _AES_KEY + _AES_BLOCK, salt=None, info=context).derive(agreed)
+    stream = Cipher(AES256(derived[:_AES_KEY]), CTR(derived[_AES_KEY:])).encryptor()
+    return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), "<u8").astype(np.uint64)
+
+
+def signing_key(seed: bytes) -> bytes:
+    """Compute the Ed25519 public key of a 32-byte seed."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+
+
+def sign(seed: bytes, statement: bytes) -> bytes:
+    """Sign (Ed25519)."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(seed).sign(statement)
+
+
+def is_signed(key: bytes, statement: bytes, signature: bytes) -> bool:
+    """Tell whether the holder of a public key signed this statement."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, statement)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

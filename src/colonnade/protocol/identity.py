@@ -1,0 +1,24 @@
+"""Who a party is to the other parties: what a session needs to take part in a secure phase."""
+
+from typing import Protocol
+
+
+class Identity(Protocol):
+    """Who a party is to the other parties, and where its secrets come from."""
+
+    @property
+    def name(self) -> str:
+        """The party's name."""
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Whom its owner lets it take part with, itself included, in the order of their names."""
+
+    def fresh(self, count: int) -> bytes:
+        """Draw so many secret bytes, never from a run's seed."""
+
+    def sign(self, statement: bytes) -> bytes:
+        """Sign a statement as this party."""
+
+    def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
+        """Tell whether one of these parties signed this statement."""

@@ -1,0 +1,220 @@
+"""Round 3 of Algorithm 1 under masks: the server learns the sums of the scores, and no party's own.
+
+Three rounds take the place of one: keys, masked scores, and a comparison of what all sides saw. No party can drop
+out: without one nothing is unmasked. A party that restarted in between has lost its key, says so, and all begin
+again with fresh ones; the sum is the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import Drawn, Roster, ScoreRule, Script
+from colonnade.errors import RemoteProtocolError, UnsupportedError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
+from colonnade.messages import Message, Reveals
+from colonnade.privacy.pairwise import Seal, SignedKey, agreement_of, transcript_of
+from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, digest
+from colonnade.protocol import checks
+from colonnade.protocol.codec import wire_bytes
+
+PURPOSE = "scores"
+# A party that loses its keys again and again is not restarting.
+MAX_ATTEMPTS = 5
+# Scores are rounded, by their computation and by the ring.
+SLACK = 1e-5
+
+
+class PublicKey(Message, frozen=True):
+    """A fresh key, signed; with digests of what was exchanged before, and of which rows count in which units."""
+
+    phase: ClassVar[str] = "summing"
+    fresh: ClassVar[bool] = True
+
+    key: Annotated[bytes, Reveals.NOTHING]
+    exchanged: Annotated[bytes, Reveals.NOTHING]
+    frame: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskPublicKey(Message, frozen=True):
+    """Make a key for one sum of scores."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = PublicKey
+
+
+class MaskedScores(Message, frozen=True):
+    """The scores of the rows in S under masks, or none where the party no longer has its key.
+
+    With what the party saw (a digest), and its signature on both.
+    """
+
+    phase: ClassVar[str] = "summing"
+    fresh: ClassVar[bool] = True
+
+    masked: Annotated[bytes | None, Reveals.SCORE_SUMS]
+    width: Annotated[int, Reveals.NOTHING]
+    transcript: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+    def units(self) -> int:
+        """Count one for each score."""
+        return 0 if self.masked is None else len(self.masked) // max(self.width, 1)
+
+
+class AskMaskedScores(Message, frozen=True):
+    """S, the ring, and all parties' keys in the order of their names."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = MaskedScores
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+    width: Annotated[int, Reveals.NOTHING]
+    exponent: Annotated[int, Reveals.NOTHING]
+    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+
+
+class Agreement(Message, frozen=True):
+    """The digest of all that the party saw."""
+
+    phase: ClassVar[str] = "summing"
+
+    digest: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskAgreement(Message, frozen=True):
+    """What every party signed, in the order of their names."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = Agreement
+
+    seals: Annotated[tuple[Seal, ...], Reveals.NOTHING]
+
+
+class SecureSum:
+    """Sums scores so that nobody learns a single party's.
+
+    Parameters
+    ----------
+    rule : ScoreRule
+        How rows are scored: it bounds the scores, and so the ring.
+    row_weights : ndarray of float64, shape (n_rows,), or None
+        What each row counts: the smallest score of a row is its part of all.
+    """
+
+    def __init__(self, rule: ScoreRule, row_weights: Floats | None) -> None:
+        self._rule = rule
+        self._row_weights = row_weights
+
+    def __call__(self, roster: Roster, drawn: Drawn) -> Script[Floats]:
+        """Sum the scores of the drawn rows over the parties.
+
+        Parameters
+        ----------
+        roster : Roster
+            The parties.
+        drawn : Drawn
+            S, and what the parties were asked and answered before; each must remember the same.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,)
+            g_i for each i in S, within a millionth of the smallest score.
+        """
+        smallest, largest = self._bounds(roster, drawn.rows)
+        ring = narrowest_ring(smallest, largest, len(roster.cards))
+        if ring is None:
+            raise UnsupportedError(
+                f"The weights of drawn rows differ so much (the lightest is {smallest:.3g} of all) that a secure sum "
+                'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
+            )
+        said = {party: digest_of(messages) for party, messages in drawn.exchanged.items()}
+        lost = ""
+        for _ in range(MAX_ATTEMPTS):
+            result = yield from _attempt(roster, drawn.rows, ring, said)
+            if not isinstance(result, str):
+                return _checked(to_numbers(result, ring), smallest, largest, roster)
+            lost = result
+        raise RemoteProtocolError(
+            f"Party {lost!r} lost its key {MAX_ATTEMPTS} times in one secure sum. See why it restarts, and run again.",
+            party=lost,
+        )
+
+    def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
+        """Bound every party's score of every drawn row, from what all sides know."""
+        weights = self._row_weights
+        smallest = 1 / roster.n_rows if weights is None else float(weights[rows].min() / weights.sum())
+        return smallest, max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
+
+
+def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> Floats:
+    n_parties = len(roster.cards)
+    if (sums < smallest * n_parties * (1 - SLACK)).any() or (sums > largest * n_parties * (1 + SLACK)).any():
+        raise RemoteProtocolError(
+            f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: one of them "
+            "masked something else, and a secure sum does not show which. Nothing of it was used; see that all run "
+            "the same version."
+        )
+    return sums
+
+
+def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | str]:
+    """Play the three rounds once; return the sum, or the name of a party that lost its key."""
+    inbox = yield {party: AskPublicKey() for party in roster.names}
+    keys, frame = _read_keys(checks.replies(inbox, PublicKey), said)
+    request = AskMaskedScores(rows, ring.width, ring.exponent, tuple(keys.values()))
+    transcript = transcript_of_scores(tuple(keys), request, frame)
+
+    inbox = yield dict.fromkeys(roster.names, request)
+    replies = checks.replies(inbox, MaskedScores)
+    for party, reply in replies.items():
+        if reply.masked is None:
+            return party
+    seals = tuple(_read_seal(party, replies[party], request, transcript) for party in keys)
+
+    inbox = yield {party: AskAgreement(seals) for party in roster.names}
+    agreement = agreement_of(transcript, seals)
+    for party, agreed in checks.replies(inbox, Agreement).items():
+        if agreed.digest != agreement:
+            raise checks.wrong(party, agreed, "a digest of something else than was exchanged")
+    total: Words = np.sum(
+        [unpack(reply.masked or b"", ring.width) for reply in replies.values()], axis=0, dtype=np.uint64
+    )
+    return total
+
+
+def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:
+    """Check that all remember what was exchanged, and see the same rows in the same units; order by name."""
+    frame = next(iter(replies.values())).frame
+    for party, reply in replies.items():
+        if reply.exchanged != said[party]:
+            raise checks.wrong(party, reply, "a digest of other messages than were exchanged with it")
+        if reply.frame != frame or len(frame) != DIGEST_BYTES:
+            raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
+        if len(reply.key) != KEY_BYTES:
+            raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
+    signed = {party: SignedKey(r.key, r.exchanged, r.signature) for party, r in sorted(replies.items())}
+    return signed, frame
+
+
+def _read_seal(party: str, reply: MaskedScores, request: AskMaskedScores, transcript: bytes) -> Seal:
+    packed = reply.masked or b""
+    if reply.width != request.width or len(packed) != len(request.rows) * request.width:
+        raise checks.wrong(party, reply, f"{len(packed)} bytes where {len(request.rows)} x {request.width} are due")
+    if reply.transcript != transcript:
+        raise checks.wrong(party, reply, "a digest of another request than it was sent")
+    return Seal(digest(packed), reply.signature)
+
+
+def transcript_of_scores(parties: Sequence[str], request: AskMaskedScores, frame: bytes) -> bytes:
+    """Hash what parties and server must agree on in the round of masked scores."""
+    asked = np.ascontiguousarray(request.rows, "<i8").tobytes()
+    return transcript_of(PURPOSE, parties, request.keys, frame, asked, Ring(request.width, request.exponent))
+
+
+def digest_of(messages: Sequence[Message]) -> bytes:
+    """Hash messages as they travel."""
+    return digest(*map(wire_bytes, messages))

@@ -1,0 +1,81 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.privacy.identities import PinnedIdentity, identities_here
+from colonnade.privacy.primitives import agreed_secret, digest, mask_words, public_key, signing_key
+
+
+def test_a_signature_holds_for_its_party_and_text_alone() -> None:
+    people = identities_here(["airline", "weather"], os.urandom)
+    signature = people["airline"].sign(b"text")
+    assert people["weather"].is_signed("airline", b"text", signature)
+    assert not people["weather"].is_signed("weather", b"text", signature)
+    assert not people["weather"].is_signed("airline", b"other", signature)
+    assert not people["weather"].is_signed("airline", b"text", signature[:-1])
+    assert not people["weather"].is_signed("stranger", b"text", signature)
+
+
+def test_a_key_that_was_not_pinned_signs_nothing() -> None:
+    pins = {"airline": signing_key(bytes(32)), "weather": signing_key(b"w" * 32)}
+    impostor = PinnedIdentity("airline", b"x" * 32, pins, os.urandom)
+    weather = PinnedIdentity("weather", b"w" * 32, pins, os.urandom)
+    assert not weather.is_signed("airline", b"text", impostor.sign(b"text"))
+
+
+def test_an_identity_needs_a_seed_and_its_own_pin() -> None:
+    with pytest.raises(cn.InputError, match=r"identity of 'airline' needs 32 secret bytes .* among those of nobody"):
+        PinnedIdentity("airline", bytes(32), {}, os.urandom)
+    with pytest.raises(cn.InputError, match="needs 32 secret bytes"):
+        PinnedIdentity("airline", bytes(31), {"airline": bytes(32)}, os.urandom)
+
+
+def test_a_party_has_its_own_identity() -> None:
+    weather = identities_here(["weather"], os.urandom)["weather"]
+    with pytest.raises(cn.InputError, match="'airline' was given the identity of 'weather'"):
+        cn.Party("airline", np.eye(3), identity=weather)
+
+
+def test_two_sides_agree_and_different_keys_or_contexts_give_different_masks() -> None:
+    ours, theirs, third = (os.urandom(32) for _ in range(3))
+    agreed = agreed_secret(ours, public_key(theirs))
+    assert agreed == agreed_secret(theirs, public_key(ours))
+    masks = [
+        mask_words(agreed, b"run 1", 50),
+        mask_words(agreed, b"run 2", 50),
+        mask_words(agreed_secret(ours, public_key(third)), b"run 1", 50),
+    ]
+    for i, mask in enumerate(masks):
+        for other in masks[i + 1 :]:
+            assert not (mask == other).any(), "a coincidence has probability 150 / 2^64"
+
+
+@pytest.mark.parametrize("point", [bytes(32), b"\x01" + bytes(31)])
+def test_points_of_low_order_agree_on_nothing(point: bytes) -> None:
+    with pytest.raises(cn.RemoteProtocolError, match="agrees on nothing"):
+        agreed_secret(os.urandom(32), point)
+
+
+def test_no_two_lists_of_parts_have_one_digest() -> None:
+    assert len({digest(b"ab", b"c"), digest(b"a", b"bc"), digest(b"abc"), digest(b"abc", b"")}) == 4
+
+
+def test_federations_that_sum_nothing_in_secret_load_no_cryptography() -> None:
+    code = (
+        "import sys, numpy as np, colonnade as cn\n"
+        "f = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [2, 2, 2]))\n"
+        "f.coreset(cn.Regression(), cn.ImportanceSampling(size=10))\n"
+        "assert 'cryptography' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("colonnade.privacy.primitives.find_spec", lambda _: None)
+    federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [2, 2, 2]))
+    with pytest.raises(cn.UnsupportedError, match=r"pip install 'colonnade\[secure\]'"):
+        federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10, scores="secure"))

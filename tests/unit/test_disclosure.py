@@ -1,0 +1,84 @@
+import json
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.disclosure import MEANINGS, OTHERS, Disclosure
+from colonnade.ledger import Ledger
+from colonnade.messages import Reveals
+from colonnade.solvers import AnySolver
+
+
+def federation(policy: cn.Policy | None = None) -> cn.Federation:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    bank = cn.Party("bank", X[:, :2], label=X @ np.ones(6), policy=policy)
+    return cn.Federation([bank, cn.Party("shop", X[:, 2:4]), cn.Party("telephone", X[:, 4:])])
+
+
+def test_every_kind_of_disclosure_has_words() -> None:
+    assert set(MEANINGS) == set(Reveals) - {Reveals.NOTHING}
+
+
+def test_the_sheet_says_first_that_rows_were_shown() -> None:
+    sheet = federation().fit(cn.Regression(), sampler=cn.ImportanceSampling(20)).disclosure
+    assert sheet.headline == (
+        "Features or labels of single rows were shown: to server features of bank, shop, telephone; "
+        "to server labels of bank."
+    )
+    assert str(sheet).startswith(sheet.headline)
+    assert [line.what for line in sheet.lines][:4] == ["features"] * 3 + ["labels"]
+
+
+def test_a_secure_coreset_shows_no_row_and_no_partys_scores() -> None:
+    sheet = federation().coreset(cn.Regression(), cn.ImportanceSampling(20, scores="secure")).disclosure
+    assert sheet.headline == "Nobody was shown features or labels of any row."
+    assert {line.what for line in sheet.lines} == {"sums of scores", "row ids", "totals"}
+    assert "no party's own part" in str(sheet)
+
+
+def test_lines_are_what_the_ledger_says() -> None:
+    run = federation().coreset(cn.Regression(), cn.ImportanceSampling(20))
+    pairs = {(line.who, line.about, line.what) for line in run.disclosure.lines}
+    expected = {
+        (receiver, OTHERS if sender == "server" else sender, what)
+        for (sender, receiver), kinds in run.ledger.disclosures().items()
+        for what in kinds
+    }
+    assert pairs == expected
+    (scores,) = (line for line in run.disclosure.lines if (line.about, line.what) == ("shop", "scores"))
+    assert (scores.who, scores.numbers, scores.messages) == ("server", 20, ("Scores",))
+    assert json.loads(run.disclosure.to_json())["lines"][0]["what"] == "scores"
+
+
+def test_an_empty_ledger_discloses_nothing() -> None:
+    assert str(Disclosure.of(Ledger())) == "Nobody learned anything about anybody's data."
+
+
+def test_a_table_a_lawyer_can_read() -> None:
+    text = str(federation().coreset(cn.Regression(), cn.ImportanceSampling(20)).disclosure)
+    table = text.splitlines()[2:]
+    assert table[0].split() == ["who", "learned", "about", "whom", "what", "numbers,", "at", "most", "told", "in"]
+    assert any(line.startswith("bank, shop, telephone  the other parties") and "row ids" in line for line in table), (
+        "which rows all drew"
+    )
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_secret_scores_of_rows_that_are_shown_are_worth_a_warning() -> None:
+    secure = cn.ImportanceSampling(20, scores="secure")
+    with pytest.warns(cn.DisclosureWarning, match="Central shows features and labels of the same rows") as caught:
+        federation().fit(cn.Regression(), sampler=secure)
+    assert caught[0].filename == __file__
+    federation().coreset(cn.Regression(), secure)
+    federation().fit(cn.Regression(), sampler=cn.ImportanceSampling(20))  # no warning: warnings are errors here
+
+
+@pytest.mark.parametrize(
+    ("solver", "task"),
+    [(cn.Central(), cn.Regression()), (cn.Saga(max_epochs=200), cn.Regression()), (cn.DistDim(), cn.KMeans(3))],
+)
+def test_solvers_show_what_they_say(solver: AnySolver, task: cn.Regression | cn.KMeans) -> None:
+    raw = federation().fit(task, sampler=cn.UniformSampling(30), solver=solver).disclosure.raw
+    assert {line.what for line in raw} == set(solver.shows)
