@@ -10,11 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
 
 PROJECT = Path(__file__).parents[1]
+
+
+# On a shared machine the time of one example means nothing.
+settings.register_profile("colonnade", deadline=None)
+settings.load_profile("colonnade")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

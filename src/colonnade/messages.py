@@ -68,9 +68,14 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         return tuple(dict.fromkeys(r for r in present if r is not Reveals.NOTHING))
 
     def rows_of(self, kinds: Container[Reveals]) -> int:
-        """Count the rows of the longest array that reveals one of these."""
-        arrays = (value for _, reveals, value in self._fields() if reveals in kinds and isinstance(value, np.ndarray))
-        return max((len(array) for array in arrays), default=0)
+        """Count the rows of the longest field that reveals one of these, be it an array or coded."""
+        values = [value for _, reveals, value in self._fields() if reveals in kinds]
+        coded = [self.coded_rows() for value in values if isinstance(value, bytes)]
+        return max([*coded, *(len(value) for value in values if isinstance(value, np.ndarray))], default=0)
+
+    def coded_rows(self) -> int:
+        """Count the rows that fields of bytes are of; a kind with such fields says so in `size`, or here."""
+        return int(getattr(self, "size", 0))
 
     def _fields(self) -> list[tuple[str, Reveals, Any]]:
         return [(name, reveals, getattr(self, name)) for name, reveals in disclosures(type(self)).items()]

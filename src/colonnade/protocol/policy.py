@@ -9,7 +9,16 @@ from colonnade.protocol.asked import Asked
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting")
 # What a row's values can be read from, or guessed.
-OF_ROWS = frozenset({Reveals.SCORES, Reveals.FEATURES, Reveals.LABELS, Reveals.PREDICTIONS, Reveals.ROW_WEIGHTS})
+OF_ROWS = frozenset(
+    {
+        Reveals.SCORES,
+        Reveals.SCORE_SUMS,
+        Reveals.FEATURES,
+        Reveals.LABELS,
+        Reveals.PREDICTIONS,
+        Reveals.ROW_WEIGHTS,
+    }
+)
 
 
 class Policy:

@@ -64,6 +64,10 @@ class MaskedScores(Message, frozen=True):
         """Count one for each score."""
         return 0 if self.masked is None else len(self.masked) // max(self.width, 1)
 
+    def coded_rows(self) -> int:
+        """Count one for each score."""
+        return self.units()
+
 
 class AskMaskedScores(Message, frozen=True):
     """S, the ring, and all parties' keys in the order of their names."""
