@@ -6,7 +6,7 @@ Three jobs: least squares on KC House (two parties), ridge on the twin of YearPr
 Covertype (three). In each, at the bytes of the paper's wire (8 bytes a unit, T + 3 m T + m d units, d counting y on KC
 House):
 
-    paper     ImportanceSampling(m), Central: the rows as they are
+    paper     ImportanceSampling(m, draws="independent"), Central: Algorithm 1 to the letter, the rows as they are
     ours      ImportanceSampling(round_scores=True), CompactCentral; as many rows as the same bytes hold
     uniform   UniformSampling, CompactCentral; likewise
     all       every row, 8 bytes a value: no excess, by definition
@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 import colonnade as cn
+from colonnade.data.year_twin import year_twin
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
@@ -42,7 +43,6 @@ from colonnade.kernels.whitening import mix, whiten
 
 SCORE_BITS = 11.3
 MARGIN = 0.985
-TWIN_ROWS, TWIN_ALL_ROWS, TWIN_SEED, TWIN_NOISE, TWIN_BLOCK = 463_715, 515_345, 11, 0.1, 16_384
 
 
 @dataclass(frozen=True)
@@ -96,28 +96,9 @@ def houses(folder: Path) -> Job:
 
 def years(folder: Path) -> Job:
     """Ridge on the twin of YearPredictionMSD: 90 features in three parties."""
-    sample = read(folder / "year_msd_sample7000.parquet", range(91))
-    values = twin(sample)[:TWIN_ROWS]
-    ratio = REGRESSION_NOISE_RATIO
-    task = cn.Regression(l2=0.1)
-    return Job(
-        "YearPredictionMSD twin", values[:, 1:], values[:, 0], (30, 30, 30), task, 1000, 90, 91, 0.0, ratio, 1 / 15
-    )
-
-
-def twin(sample: Floats) -> Floats:
-    """Make rows like those of a sample: drawn from it, blurred, with its mean and covariance."""
-    rng, mean = np.random.default_rng(TWIN_SEED), sample.mean(axis=0)
-    centred = sample - mean
-    factor = np.linalg.cholesky(centred.T @ centred / len(sample))
-    values = np.empty((TWIN_ALL_ROWS, sample.shape[1]), order="F")
-    for start in range(0, TWIN_ALL_ROWS, TWIN_BLOCK):
-        block = values[start : start + TWIN_BLOCK]
-        drawn = centred[rng.integers(len(sample), size=len(block))]
-        block[:] = mean + (drawn + TWIN_NOISE * rng.standard_normal(drawn.shape) @ factor.T) / np.sqrt(
-            1 + TWIN_NOISE**2
-        )
-    return values
+    features, labels = year_twin(folder / "year_msd_sample7000.parquet").train
+    task, ratio = cn.Regression(l2=0.1), REGRESSION_NOISE_RATIO
+    return Job("YearPredictionMSD twin", features, labels, (30, 30, 30), task, 1000, 90, 91, 0.0, ratio, 1 / 15)
 
 
 def covertype(folder: Path) -> Job:
@@ -183,7 +164,7 @@ def run_job(job: Job, n_seeds: int) -> dict[str, Any]:
     measure = Measure(job)
     by_scores, evenly = job.step(by_scores=True), job.step(by_scores=False)
     arms: dict[str, Callable[[int], dict[str, Any]]] = {
-        "paper": lambda m: {"sampler": cn.ImportanceSampling(m)},
+        "paper": lambda m: {"sampler": cn.ImportanceSampling(m, draws="independent")},
         "ours": lambda m: {
             "sampler": cn.ImportanceSampling(m, round_scores=True),
             "solver": cn.CompactCentral(by_scores),
