@@ -61,7 +61,7 @@ def _ours(cell: Cell | None) -> str:
 def _above(value: float | None, base: float | None) -> str:
     if value is None or base is None:
         return "-"
-    return f"{value / base - 1:+.1%}" if value < 10 * base else f"x {value / base:.0e}"
+    return f"{value / base - 1:+z.1%}" if value < 10 * base else f"x {value / base:.0e}"
 
 
 def main() -> None:

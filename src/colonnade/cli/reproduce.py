@@ -107,10 +107,18 @@ def _run(chosen: list[Experiment], settings: Settings, data: Path | None, store:
 
 
 def _write(out: Path, trials: list[Trial]) -> None:
-    names = dict.fromkeys(trial.experiment for trial in trials)
-    remarks = [f"{name}: {remark}" for name in names for remark in EXPERIMENTS[name].remarks]
+    remarks = _remarks(dict.fromkeys(trial.experiment for trial in trials))
     pictures = figures(trials)
     (out / "report.md").write_text(reproduction_page.markdown(trials, switches(), remarks))
     (out / "report.html").write_text(reproduction_page.html(trials, switches(), remarks, pictures))
     for title, picture in pictures.items():
         (out / f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.png").write_bytes(picture)
+
+
+def _remarks(names: Iterable[str]) -> list[str]:
+    """List what is to be remarked, each once, with the experiments it concerns."""
+    concerned: dict[str, list[str]] = {}
+    for name in names:
+        for remark in EXPERIMENTS[name].remarks:
+            concerned.setdefault(remark, []).append(name)
+    return [f"{', '.join(some)}: {remark}" for remark, some in concerned.items()]

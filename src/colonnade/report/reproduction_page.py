@@ -9,11 +9,13 @@ from colonnade.report.trials import Trial, cells
 
 TITLE = "Coresets for vertical federated learning: the paper's experiments, run again"
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; font-size: 13px; margin: .5rem 0 1.5rem; }
-th, td { padding: .15rem .6rem; border-bottom: 1px solid #ddd; text-align: right; font-variant-numeric: tabular-nums; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 85rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; font-size: 13px; }
+.wide { overflow-x: auto; margin: .5rem 0 1.5rem; }
+th, td { padding: .15rem .6rem; border-bottom: 1px solid #ddd; }
+td, th { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 th:first-child, td:first-child { text-align: left; }
-.words td { text-align: left; vertical-align: top; }
+.words th, .words td { text-align: left; vertical-align: top; white-space: normal; }
 img { max-width: 100%; }
 h3 { margin-bottom: .2rem; }
 """
@@ -70,7 +72,8 @@ def html(trials: Sequence[Trial], switches: Switches, remarks: Sequence[str], pi
     head = "".join(f"<th>{escape(name)}</th>" for name in SWITCH_HEADER)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in switches)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(TITLE)}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{escape(TITLE)}</title>'
         f"<style>{STYLE}</style></head><body><h1>{escape(TITLE)}</h1>"
         f"<p>Data: {escape(_data(trials))}.</p><p>{escape(LEGEND)}</p>"
         f"<ul>{''.join(f'<li>{escape(remark)}</li>' for remark in remarks)}</ul>{''.join(sections)}"

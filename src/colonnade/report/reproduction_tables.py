@@ -57,7 +57,8 @@ class Layout:
         """Write it in HTML."""
         head = "".join(f"<th>{escape(name)}</th>" for name in HEADER)
         body = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in line)}</tr>" for line in self.lines)
-        return f"<h3>{escape(self.title)}</h3><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f'<h3>{escape(self.title)}</h3><div class="wide">{table}</div>'
 
 
 def layouts(found: Sequence[Cell]) -> list[Layout]:
@@ -112,7 +113,7 @@ def _line(cell: Cell, full: Cell | None) -> tuple[str, ...]:
         "-" if cell.printed is None else f"{cell.printed:.2f}",
         "-" if cell.stored_mean is None else spread(cell.stored_mean, cell.stored_std or 0.0),
         _relative(cell.mean, cell.stored_mean),
-        "-" if stds is None else f"{stds:+.1f}",
+        "-" if stds is None else f"{stds:+z.1f}",
         _relative(cell.mean, full.mean if compared and full else None),
         _relative(cell.stored_mean, full.stored_mean if compared and full else None),
         f"{cell.units:.1e}",
@@ -125,7 +126,7 @@ def _relative(value: float | None, base: float | None) -> str:
     if value is None or base is None:
         return "-"
     change = value / base - 1.0
-    return f"{change:+.1%}" if change < 10 else f"x {value / base:.0e}"
+    return f"{change:+z.1%}" if change < 10 else f"x {value / base:.0e}"
 
 
 def spread(mean: float, std: float) -> str:

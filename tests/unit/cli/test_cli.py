@@ -16,7 +16,7 @@ EXAMPLE = PROJECT / "examples" / "bank"
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from colonnade.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-m", "colonnade", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
