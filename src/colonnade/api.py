@@ -166,7 +166,7 @@ class Federation:
             How to draw the coreset. Either this or `coreset`.
         coreset : Coreset, optional
             One made before on the same rows: nothing is drawn anew (Theorem 2.5).
-        solver : Central, DistDim or Saga
+        solver : Central, CompactCentral, DistDim, Saga or SecureGram
             How to learn.
         split : HoldOut or SplitBy, optional
             Which rows to hold out: nothing is learned from them. ``evaluate(run.model, split=run.split)`` uses them.
@@ -188,9 +188,8 @@ class Federation:
         True
         """
         source = door.either(sampler, coreset)
-        door.check_kind("solver", solver, AnySolver)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
-        solver.check(task)
+        door.check_solver(solver, task, self.roster)
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}

@@ -11,6 +11,7 @@ from colonnade.evaluation.clustering import AskPartialDistances, PartialDistance
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import Card, Hello
@@ -32,6 +33,7 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
 from colonnade.solvers.saga import (
     AskCoefficients,
     AskProgress,
@@ -150,5 +152,20 @@ MESSAGES |= {
     WhitenedColumns: st.builds(WhitenedColumns, counts, floats, floats, st.none() | st.floats(), st.binary()),
     AskScaledColumns: st.builds(AskScaledColumns, st.floats(), seeds),
     ScaledColumns: st.builds(ScaledColumns, counts, counts, st.floats(), floats, st.binary()),
+}
+signed_keys = st.lists(st.builds(SignedKey, digests, digests, digests), max_size=4).map(tuple)
+seals = st.lists(st.builds(Seal, digests, digests), max_size=4).map(tuple)
+boxes = st.lists(digests, max_size=4).map(tuple)
+MESSAGES |= {
+    AskPairKey: st.builds(AskPairKey),
+    PairKey: st.builds(PairKey, digests, digests, digests, digests),
+    AskPairAgreement: st.builds(AskPairAgreement, seals),
+    PairAgreement: st.builds(PairAgreement, digests),
+    AskSealedSeeds: st.builds(AskSealedSeeds, signed_keys),
+    SealedSeeds: st.builds(SealedSeeds, boxes),
+    AskGramShares: st.builds(
+        AskGramShares, st.none() | floats, st.none() | rows, st.lists(counts, max_size=4).map(tuple), boxes
+    ),
+    GramShares: st.builds(GramShares, matrices, matrices, st.none() | digests, digests, digests, digests),
 }
 any_message = st.one_of(*MESSAGES.values())
