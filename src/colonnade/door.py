@@ -19,7 +19,7 @@ from colonnade.privacy.identities import identities_here
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler, ImportanceSampling
-from colonnade.solvers import AnySolver, SecureGram
+from colonnade.solvers import AnySolver, SecureGram, SecureLloyd
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
 
@@ -47,7 +47,7 @@ def check_solver(solver: AnySolver, task: Task[object], roster: Roster) -> None:
     """Require a solver that can do the task, with these parties."""
     check_kind("solver", solver, AnySolver)
     solver.check(task)
-    if isinstance(solver, SecureGram):
+    if isinstance(solver, SecureGram | SecureLloyd):
         solver.check_roster(roster)
 
 

@@ -5,7 +5,7 @@ has lost its key and says so; all begin again with fresh ones, and the result is
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Rows
+from colonnade.kernels.masks import Words
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pairwise import (
@@ -32,8 +33,8 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 T = TypeVar("T")
 
-# The steps of a secure phase: keys are made, seeds are sealed (if the phase has any), something was shared.
-PAIRED, SEEDED, SHARED = "paired", "seeded", "shared"
+# The steps of a secure phase: keys are made, rounds of its own were opened (if it has any), all was shared.
+PAIRED, OPENED, SHARED = "paired", "opened", "shared"
 # A party that loses its keys again and again is not restarting.
 MAX_ATTEMPTS = 5
 
@@ -100,18 +101,43 @@ class Lost:
     party: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Paired:
-    """What a party keeps of a secure phase: its key as long as it is needed, all keys, and what it saw."""
+    """What a party keeps of a secure phase.
+
+    Parameters
+    ----------
+    secret : Secret or None
+        Its key, as long as it is needed.
+    signed : tuple of SignedKey
+        All parties' keys, in the order of their names.
+    transcript : bytes
+        What it saw.
+    masked : ndarray of uint64, shape (m,), or None
+        Its own masked numbers, where it is the one that learns the sum.
+    """
 
     secret: Secret | None = None
     signed: tuple[SignedKey, ...] = ()
     transcript: bytes = b""
+    masked: Words | None = field(default=None, repr=False)
 
     @property
     def keys(self) -> list[bytes]:
         """The public keys, in the order of the parties' names."""
         return [entry.key for entry in self.signed]
+
+
+def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) -> None:
+    """Require enough parties for weights to tell none of them another's scores; the solver's name is for the error."""
+    check_available()
+    if len(roster.cards) == 1:
+        raise InputError(f"With one party, {roster.names[0]}, {name} has nobody to hide among. Use Central().")
+    if len(roster.cards) == 2 and not allow_two_parties:
+        raise InputError(
+            f"With two parties, {' and '.join(roster.names)}, each can work out the other's scores from the rows' "
+            f"weights, which {name} tells both. Pass allow_two_parties=True if that is no secret."
+        )
 
 
 def until_kept(attempt: Callable[[], Script[T | Lost]]) -> Script[T]:
@@ -258,6 +284,6 @@ def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyD
 
 
 HANDLERS = (
-    Handler(AskPairKey, _answer_key, after=frozenset({SELECTED, PAIRED, SEEDED, SHARED}), then=PAIRED),
+    Handler(AskPairKey, _answer_key, after=frozenset({SELECTED, PAIRED, OPENED, SHARED}), then=PAIRED),
     Handler(AskPairAgreement, _answer_agreement, after=frozenset({SHARED}), then=SELECTED),
 )

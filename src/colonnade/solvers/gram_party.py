@@ -11,7 +11,7 @@ from colonnade.kernels.masks import Words
 from colonnade.kernels.shares import LIMBS, MAX_ROWS, limb_products, pack_words, to_limbs
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
-from colonnade.privacy.pair_keys import PAIRED, SEEDED, SHARED, Paired, frame_of, identity_of, paired, with_keys
+from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
 from colonnade.privacy.pairwise import Secret, seal_statement, share_words
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
@@ -145,6 +145,6 @@ def _shared(
 
 
 HANDLERS = (
-    Handler(AskSealedSeeds, _answer_seeds, after=frozenset({PAIRED}), then=SEEDED, solver="gram"),
-    Handler(AskGramShares, _answer_shares, after=frozenset({SEEDED}), then=SHARED, solver="gram"),
+    Handler(AskSealedSeeds, _answer_seeds, after=frozenset({PAIRED}), then=OPENED, solver="gram"),
+    Handler(AskGramShares, _answer_shares, after=frozenset({OPENED}), then=SHARED, solver="gram"),
 )

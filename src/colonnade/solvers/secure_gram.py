@@ -14,10 +14,10 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import LinearTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import UnsupportedError
 from colonnade.messages import Reveals
 from colonnade.options import flag
-from colonnade.privacy.primitives import check_available
+from colonnade.privacy.pair_keys import check_enough_parties
 from colonnade.solvers.gram_by_shares import gram_by_shares
 
 M = TypeVar("M")
@@ -64,14 +64,7 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
 
     def check_roster(self, roster: Roster) -> None:
         """Require enough parties for the rows of one to be hidden from the server."""
-        check_available()
-        if len(roster.cards) == 1:
-            raise InputError(f"With one party, {roster.names[0]}, there is nothing to share. Use Central().")
-        if len(roster.cards) == 2 and not self.allow_two_parties:
-            raise InputError(
-                f"With two parties, {' and '.join(roster.names)}, each can work out the other's scores from the rows' "
-                "weights, which SecureGram tells both. Pass allow_two_parties=True if that is no secret."
-            )
+        check_enough_parties(roster, "SecureGram", allow_two_parties=self.allow_two_parties)
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Gather the Gram matrix, of each fold if there are any, and solve from it."""

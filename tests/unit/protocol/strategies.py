@@ -10,6 +10,14 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.evaluation.masked import (
+    AskMagnitude,
+    AskMaskedPredictions,
+    DeliverMasked,
+    Magnitude,
+    MaskedPredictions,
+    MaskedReceived,
+)
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.pairwise import Seal, SignedKey
@@ -34,6 +42,15 @@ from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
 from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.lloyd_rounds import (
+    AskLloydCenters,
+    LloydCenters,
+    LloydOpened,
+    MaskedDistances,
+    MoveCenters,
+    OpenLloyd,
+    TryCenters,
+)
 from colonnade.solvers.saga import (
     AskCoefficients,
     AskProgress,
@@ -167,5 +184,22 @@ MESSAGES |= {
         AskGramShares, st.none() | floats, st.none() | rows, st.lists(counts, max_size=4).map(tuple), boxes
     ),
     GramShares: st.builds(GramShares, matrices, matrices, st.none() | digests, digests, digests, digests),
+}
+magnitudes = st.integers(-500, 500)
+parts = (st.none() | floats, st.none() | matrices, st.none() | floats)
+MESSAGES |= {
+    AskMagnitude: st.builds(AskMagnitude, *parts),
+    Magnitude: st.builds(Magnitude, magnitudes),
+    AskMaskedPredictions: st.builds(AskMaskedPredictions, *parts, magnitudes, names, signed_keys),
+    MaskedPredictions: st.builds(MaskedPredictions, st.none() | digests, digests, digests),
+    DeliverMasked: st.builds(DeliverMasked, digests, st.floats(), magnitudes, counts),
+    MaskedReceived: st.builds(MaskedReceived, digests),
+    OpenLloyd: st.builds(OpenLloyd, st.none() | floats, counts, counts, signed_keys),
+    LloydOpened: st.builds(LloydOpened, st.none() | magnitudes),
+    TryCenters: st.builds(TryCenters, rows, magnitudes),
+    MoveCenters: st.builds(MoveCenters, rows, st.none() | rows),
+    MaskedDistances: st.builds(MaskedDistances, st.none() | digests, counts),
+    AskLloydCenters: st.builds(AskLloydCenters),
+    LloydCenters: st.builds(LloydCenters, matrices, st.none() | matrices, digests, digests),
 }
 any_message = st.one_of(*MESSAGES.values())
