@@ -39,7 +39,7 @@ from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.rehearsal import diagnose, pilot
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
-from colonnade.solvers import Central, CompactCentral, DistDim, Saga
+from colonnade.solvers import Central, CompactCentral, DistDim, Saga, SecureGram, SecureLloyd
 from colonnade.tasks import KMeans, KMeansModel, LinearModel, Regression
 
 __all__ = [
@@ -77,6 +77,8 @@ __all__ = [
     "RemoteProtocolError",
     "Run",
     "Saga",
+    "SecureGram",
+    "SecureLloyd",
     "SplitBy",
     "TheorySize",
     "TransportError",

@@ -19,6 +19,7 @@ from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
+from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
@@ -166,7 +167,7 @@ class Federation:
             How to draw the coreset. Either this or `coreset`.
         coreset : Coreset, optional
             One made before on the same rows: nothing is drawn anew (Theorem 2.5).
-        solver : Central, DistDim or Saga
+        solver : Central, CompactCentral, DistDim, Saga, SecureGram or SecureLloyd
             How to learn.
         split : HoldOut or SplitBy, optional
             Which rows to hold out: nothing is learned from them. ``evaluate(run.model, split=run.split)`` uses them.
@@ -188,9 +189,8 @@ class Federation:
         True
         """
         source = door.either(sampler, coreset)
-        door.check_kind("solver", solver, AnySolver)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
-        solver.check(task)
+        door.check_solver(solver, task, self.roster)
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
@@ -231,6 +231,38 @@ class Federation:
         script = jobs.predict(model, ascending, to, self.roster)
         predictions = self._stage.play(script, "predict", model=model, rows=ascending, to=to)
         return predictions if order is None else predictions[np.argsort(order, kind="stable")]
+
+    def deliver(self, model: AnyModel, to: str, *, rows: npt.ArrayLike | None = None) -> None:
+        """Let one party learn predictions, and nobody else: the others' parts reach it in sum, under masks.
+
+        Neither the server nor the caller sees them, nor any party's part; `received` shows them where the party is in
+        this process. Needs the extra ``colonnade[secure]``.
+
+        Parameters
+        ----------
+        model : LinearModel or KMeansModel
+            Learned from these parties' columns.
+        to : str
+            The party.
+        rows : array_like of int, shape (m,), optional
+            Which rows; all of them if left out.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(18.0).reshape(6, 3) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0, 1.0] + 3.0, [1, 1, 1]))
+        >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.AllRows())
+        >>> federation.deliver(run.model, "party2", rows=[4, 0])
+        >>> np.allclose(federation.received("party2").predictions, run.model.predict(X[[0, 4]]))
+        True
+        """
+        door.check_model(model, self.roster)
+        door.check_party(to, self.roster)
+        check_available()
+        ascending = None if rows is None else np.sort(door.row_ids(rows, self.roster.n_rows))
+        script = jobs.deliver_in_secret(model, ascending, to, self.roster)
+        self._stage.play(script, "deliver", model=model, rows=ascending, to=to)
 
     def received(self, party: str) -> Delivery | None:
         """Show the predictions that were last delivered to a party of this process.

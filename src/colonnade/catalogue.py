@@ -6,6 +6,7 @@ from colonnade import diagnostics, evaluation, sampling, solvers
 from colonnade.contracts import Table
 from colonnade.errors import InputError
 from colonnade.messages import MAX_MESSAGE_BYTES, Message
+from colonnade.privacy import pair_keys
 from colonnade.protocol import framing, hello
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.identity import Identity
@@ -19,6 +20,7 @@ HANDLERS = (
     *hello.HANDLERS,
     *framing.HANDLERS,
     *sampling.HANDLERS,
+    *pair_keys.HANDLERS,
     *solvers.HANDLERS,
     *evaluation.HANDLERS,
     *diagnostics.HANDLERS,

@@ -10,6 +10,7 @@ import numpy as np
 
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.gram import Summary
 from colonnade.messages import Message, Reveals
 
 T = TypeVar("T")
@@ -241,6 +242,12 @@ class LinearTask(Protocol[M_co]):
 
     def penalty(self, coef: Floats) -> float:
         """Compute l2 |theta|^2 + l1 |theta|_1."""
+
+    def folds(self, rows: Rows, weights: Floats, rng: np.random.Generator) -> Rows | None:
+        """Deal rows to folds, each row's number or -1, where a penalty is to be chosen."""
+
+    def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[M_co, float]:
+        """Solve the task on rows that are known only in sum, one part a fold; give the model and its objective."""
 
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> M_co:
         """Make the model of what was learned."""

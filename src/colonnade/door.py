@@ -19,7 +19,7 @@ from colonnade.privacy.identities import identities_here
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler, ImportanceSampling
-from colonnade.solvers import AnySolver
+from colonnade.solvers import AnySolver, SecureGram, SecureLloyd
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
 
@@ -41,6 +41,14 @@ def check_job(
         )
     if isinstance(coreset, Coreset):
         _warn_of_other_task(task, coreset)
+
+
+def check_solver(solver: AnySolver, task: Task[object], roster: Roster) -> None:
+    """Require a solver that can do the task, with these parties."""
+    check_kind("solver", solver, AnySolver)
+    solver.check(task)
+    if isinstance(solver, SecureGram | SecureLloyd):
+        solver.check_roster(roster)
 
 
 def warn_of_disclosure(sampler: object, solver: AnySolver) -> None:

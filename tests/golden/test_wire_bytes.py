@@ -12,11 +12,20 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.evaluation.masked import (
+    AskMagnitude,
+    AskMaskedPredictions,
+    DeliverMasked,
+    Magnitude,
+    MaskedPredictions,
+    MaskedReceived,
+)
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.quantise import encode_codes
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
@@ -38,6 +47,16 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.lloyd_rounds import (
+    AskLloydCenters,
+    LloydCenters,
+    LloydOpened,
+    MaskedDistances,
+    MoveCenters,
+    OpenLloyd,
+    TryCenters,
+)
 from colonnade.solvers.saga import (
     AskCoefficients,
     AskProgress,
@@ -147,6 +166,41 @@ EXAMPLES: dict[str, Message] = {
     "pair distances": PairDistances(sendable_floats([0.0, 9.0])),
     "ask row distances": AskRowDistances(sendable_rows([3, 7])),
     "row distances": RowDistances(sendable_floats([[4.0, 0.0]])),
+    "ask pair key": AskPairKey(),
+    "pair key": PairKey(bytes(range(32)), bytes(32), bytes(32), bytes(64)),
+    "ask pair agreement": AskPairAgreement((Seal(bytes(32), bytes(64)),)),
+    "pair agreement": PairAgreement(bytes(32)),
+    "ask sealed seeds": AskSealedSeeds((SignedKey(bytes(32), bytes(32), bytes(64)),)),
+    "sealed seeds": SealedSeeds((bytes(48), bytes(range(48)))),
+    "sealed seeds, key lost": SealedSeeds(()),
+    "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), sendable_rows([1, 0]), (3, 1), (bytes(48),)),
+    "ask gram shares, all alike": AskGramShares(None, None, (3, 1), (bytes(48),)),
+    "gram shares": GramShares(
+        sendable_floats([[1.0]]), sendable_floats([[2.0]]), bytes(range(16)), bytes(16), bytes(32), bytes(64)
+    ),
+    "gram shares, key lost": GramShares(
+        sendable_floats(np.empty((0, 0))), sendable_floats(np.empty((0, 0))), None, b"", bytes(32), b""
+    ),
+    "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None),
+    "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0])),
+    "magnitude": Magnitude(-3),
+    "ask masked predictions": AskMaskedPredictions(
+        sendable_floats([0.5]), None, None, 7, "bank", (SignedKey(bytes(32), bytes(32), bytes(64)),)
+    ),
+    "masked predictions": MaskedPredictions(bytes(range(14)), bytes(32), bytes(64)),
+    "masked predictions, key lost": MaskedPredictions(None, bytes(32), b""),
+    "deliver masked": DeliverMasked(bytes(range(14)), 2.5, 7, 0),
+    "masked received": MaskedReceived(bytes(32)),
+    "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
+    "lloyd opened": LloydOpened(5),
+    "lloyd opened, key lost": LloydOpened(None),
+    "try centers": TryCenters(sendable_rows([3, 0]), 5),
+    "move centers": MoveCenters(sendable_rows([0, 1, 0]), None),
+    "move centers, first": MoveCenters(sendable_rows([0, 1, 0]), sendable_rows([2, 1])),
+    "masked distances": MaskedDistances(bytes(range(12)), 2),
+    "masked distances, key lost": MaskedDistances(None, 2),
+    "ask lloyd centers": AskLloydCenters(),
+    "lloyd centers": LloydCenters(sendable_floats([[1.0, 2.0]]), sendable_floats([[3.0, 4.0]]), bytes(32), bytes(64)),
 }
 
 

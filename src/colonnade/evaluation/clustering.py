@@ -7,6 +7,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.lloyd import squared_distances
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
@@ -83,21 +84,23 @@ def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats |
 def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:
     n_features = len(data.table.feature_names)
     rows, n_centers = state.selected(), len(request.centers)
-    checks.shape(SERVER, request, request.centers, (n_centers, n_features))
-    checks.in_range(SERVER, request, request.centers)
-    if request.scale is not None:
-        checks.shape(SERVER, request, request.scale, (n_features,))
-        for value in request.scale.tolist():
-            checks.positive(SERVER, request, value)
+    check_centers(request, request.centers, request.scale, n_features)
     if len(rows) * n_centers > MAX_NUMBERS:
         raise InputError(
             f"distances of {len(rows):,} rows to {n_centers} centres do not fit one message. Ask for fewer rows."
         )
     features = data.table.take(rows)[:, :n_features]
-    unit = 1.0 if request.scale is None else request.scale
-    # Differences first, then squares: no cancellation, however far from zero the columns lie.
-    distances = np.stack([np.square((features - center) / unit).sum(axis=1) for center in request.centers], axis=1)
-    return state, PartialDistances(sendable_floats(distances))
+    return state, PartialDistances(sendable_floats(squared_distances(features, request.centers, request.scale)))
+
+
+def check_centers(request: Message, centers: Floats, scale: Floats | None, n_features: int) -> None:
+    """Require a party's part of centres, and of the units distances are measured in."""
+    checks.shape(SERVER, request, centers, (len(centers), n_features))
+    checks.in_range(SERVER, request, centers)
+    if scale is not None:
+        checks.shape(SERVER, request, scale, (n_features,))
+        for value in scale.tolist():
+            checks.positive(SERVER, request, value)
 
 
 HANDLERS = (Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),)

@@ -68,7 +68,7 @@ def reduce_rows(features: Floats, labels: Floats, weights: Floats, *, fit_interc
     """
     joined = np.column_stack([features, labels])
     # Centring is what an unpenalised intercept amounts to, without the cancellation of a column of ones.
-    centre = _weighted_mean(joined, weights) if fit_intercept else np.zeros(joined.shape[1])
+    centre = weighted_mean(joined, weights) if fit_intercept else np.zeros(joined.shape[1])
     triangle = weighted_triangle(joined, weights, centre)
     # A constant column leaves its rounding behind, which must not be scaled up to a direction of its own.
     rounding = ROUNDING * np.sqrt(weights @ np.square(joined))
@@ -76,7 +76,8 @@ def reduce_rows(features: Floats, labels: Floats, weights: Floats, *, fit_interc
     return LinearProblem(triangle, centre)
 
 
-def _weighted_mean(matrix: Floats, weights: Floats) -> Floats:
+def weighted_mean(matrix: Floats, weights: Floats) -> Floats:
+    """Compute the weighted mean of each column, to its last digit."""
     mean = np.average(matrix, axis=0, weights=weights)
     # Once more on what is left: the first mean of a long constant column is off by more than its last digit.
     return mean + np.average(matrix - mean, axis=0, weights=weights)

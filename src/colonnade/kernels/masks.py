@@ -19,6 +19,8 @@ Words = npt.NDArray[np.uint64]
 # How far a sum may be from the exact one, as a part of the smallest number that is added.
 TOLERANCE = 1e-6
 WORD_BYTES = 8
+# 2^-400 is next to the smallest number a message may carry.
+MAX_EXPONENT = 400
 _LITTLE_ENDIAN = np.dtype("<u8")
 
 
@@ -64,6 +66,32 @@ def narrowest_ring(smallest: float, largest: float, n_terms: int) -> Ring | None
     most = math.ceil(math.ldexp(n_terms * largest * (1 + TOLERANCE), exponent)) + n_terms
     width = -(-most.bit_length() // 8)
     return Ring(width, exponent) if width <= WORD_BYTES else None
+
+
+def magnitude_of(numbers: Floats) -> int:
+    """Find the smallest e, from -400 to 400, with every |number| below 2^e: all that is told of them beforehand."""
+    largest = float(np.abs(numbers).max(initial=0.0))
+    return min(max(math.frexp(largest)[1] if largest else -MAX_EXPONENT, -MAX_EXPONENT), MAX_EXPONENT)
+
+
+def ring_of_magnitude(magnitude: int, n_terms: int, width: int) -> Ring:
+    """Find the finest ring of so many bytes in which sums of numbers below 2^magnitude never wrap.
+
+    Parameters
+    ----------
+    magnitude : int
+        Bounds each number that is added.
+    n_terms : int
+        T, how many are added.
+    width : int
+        Bytes a number.
+
+    Returns
+    -------
+    Ring
+        Its step is T 2^magnitude / 2^(8 width), up to a factor of 4.
+    """
+    return Ring(width, 8 * width - 1 - magnitude - math.ceil(math.log2(n_terms)))
 
 
 def to_words(numbers: Floats, ring: Ring) -> Words:

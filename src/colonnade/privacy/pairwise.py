@@ -9,7 +9,16 @@ from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Ring, Words, masked, to_words
 from colonnade.ledger import SERVER
-from colonnade.privacy.primitives import KEY_BYTES, agreed_secret, digest, mask_words, public_key
+from colonnade.privacy.primitives import (
+    KEY_BYTES,
+    agreed_secret,
+    decrypt,
+    derive,
+    digest,
+    encrypt,
+    mask_words,
+    public_key,
+)
 from colonnade.protocol.identity import Identity
 
 # In every signed or derived text, so that none of another protocol, or of another version, can take its place.
@@ -64,17 +73,60 @@ class Secret:
             The sum over all parties is the sum of the numbers.
         """
         ours = keys.index(self.key)
+        masks = [
+            self.stream(other, keys, transcript, b"mask", len(numbers)) for other in range(len(keys)) if other != ours
+        ]
+        return masked(to_words(numbers, ring), masks[ours:], masks[:ours], ring.width)
 
-        def mask(other: int) -> Words:
-            first, second = min(ours, other), max(ours, other)
-            context = digest(_PROTOCOL, b"mask", transcript, keys[first], keys[second])
-            return mask_words(agreed_secret(self._secret, keys[other]), context, len(numbers))
+    def stream(self, other: int, keys: Sequence[bytes], transcript: bytes, purpose: bytes, count: int) -> Words:
+        """Stretch what is agreed with one other party to uniform words, the same at both.
 
-        later, earlier = map(mask, range(ours + 1, len(keys))), map(mask, range(ours))
-        return masked(to_words(numbers, ring), later, earlier, ring.width)
+        Parameters
+        ----------
+        other : int
+            Its place among the keys.
+        keys : sequence of bytes
+            All parties' public keys, in one order for all; ours is among them.
+        transcript : bytes
+            What all parties must agree on.
+        purpose : bytes
+            Another one gives unrelated words.
+        count : int
+            How many.
+
+        Returns
+        -------
+        ndarray of uint64, shape (count,)
+            Words.
+        """
+        first, second = sorted((keys.index(self.key), other))
+        context = digest(_PROTOCOL, purpose, transcript, keys[first], keys[second])
+        return mask_words(agreed_secret(self._secret, keys[other]), context, count)
+
+    def own_seed(self, transcript: bytes) -> bytes:
+        """Derive a seed that only this party can, until it tells it to others."""
+        return derive(self._secret, digest(_PROTOCOL, b"own seed", transcript), KEY_BYTES)
+
+    def seal(self, text: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
+        """Encrypt one text of this transcript to the party at this place among the keys; the server cannot read it."""
+        context = digest(_PROTOCOL, b"sealed", transcript, self.key, keys[other])
+        return encrypt(agreed_secret(self._secret, keys[other]), context, text)
+
+    def unseal(self, sealed: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
+        """Read what the party at this place sealed for us."""
+        context = digest(_PROTOCOL, b"sealed", transcript, keys[other], self.key)
+        text = decrypt(agreed_secret(self._secret, keys[other]), context, sealed)
+        if text is None:
+            raise _relayed_wrongly("a sealed text that was changed on the way, or that another party sealed")
+        return text
 
     def __repr__(self) -> str:
         return "Secret(not shown)"
+
+
+def share_words(seed: bytes, transcript: bytes, count: int) -> Words:
+    """Stretch a party's seed to the uniform words under which it hides its numbers from the server."""
+    return mask_words(seed, digest(_PROTOCOL, b"share", transcript), count)
 
 
 def key_statement(party: str, key: bytes, exchanged: bytes, frame: bytes) -> bytes:
@@ -165,7 +217,7 @@ def check_seals(identity: Identity, transcript: bytes, seals: Sequence[Seal]) ->
 
 def _relayed_wrongly(what: str) -> RemoteProtocolError:
     return RemoteProtocolError(
-        f"the server relayed {what}: it, or somebody between, may be listening in. No score was told. "
+        f"the server relayed {what}: it, or somebody between, may be listening in. Nothing more was told. "
         "Compare the parties' keys by telephone.",
         party=SERVER,
     )

@@ -1,6 +1,7 @@
 """The few primitives that are used, all from the package `cryptography`, which is loaded only when one is called.
 
-X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, Ed25519 to sign.
+X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, in Galois/counter mode to encrypt,
+Ed25519 to sign.
 """
 
 import hashlib
@@ -16,13 +17,16 @@ KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 DIGEST_BYTES = 32
 _AES_KEY, _AES_BLOCK = 32, 16
+# A key that encrypts one text and no other needs no other nonce than zero.
+_NONCE = bytes(12)
+TAG_BYTES = 16
 
 
 def check_available() -> None:
     """Require the package; it is an extra."""
     if find_spec("cryptography") is None:
         raise UnsupportedError(
-            "Secure sums need the package cryptography. Install it: pip install 'colonnade[secure]'."
+            "Secure sums and shares need the package cryptography. Install it: pip install 'colonnade[secure]'."
         )
 
 
@@ -83,12 +87,51 @@ def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES256
     from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+    derived = derive(agreed, context, _AES_KEY + _AES_BLOCK)
+    stream = Cipher(AES256(derived[:_AES_KEY]), CTR(derived[_AES_KEY:])).encryptor()
+    return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), "<u8").astype(np.uint64)
+
+
+def derive(secret: bytes, context: bytes, count: int) -> bytes:
+    """Derive so many bytes from a secret, for one purpose (HKDF-SHA-256)."""
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    derived = HKDF(SHA256(), _AES_KEY + _AES_BLOCK, salt=None, info=context).derive(agreed)
-    stream = Cipher(AES256(derived[:_AES_KEY]), CTR(derived[_AES_KEY:])).encryptor()
-    return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), "<u8").astype(np.uint64)
+    return HKDF(SHA256(), count, salt=None, info=context).derive(secret)
+
+
+def encrypt(agreed: bytes, context: bytes, text: bytes) -> bytes:
+    """Encrypt one text so that the other holder of `agreed` alone can read it, and nobody can change it (AES-256-GCM).
+
+    Parameters
+    ----------
+    agreed : bytes
+        From `agreed_secret`.
+    context : bytes
+        What the text is, from whom and to whom: it must never be the same for two texts.
+    text : bytes
+        Any.
+
+    Returns
+    -------
+    bytes
+        16 more than the text.
+    """
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(derive(agreed, context, _AES_KEY)).encrypt(_NONCE, text, context)
+
+
+def decrypt(agreed: bytes, context: bytes, encrypted: bytes) -> bytes | None:
+    """Read what `encrypt` wrote; None where it was changed, or made by somebody else or for something else."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        return AESGCM(derive(agreed, context, _AES_KEY)).decrypt(_NONCE, encrypted, context)
+    except (InvalidTag, ValueError):
+        return None
 
 
 def signing_key(seed: bytes) -> bytes:

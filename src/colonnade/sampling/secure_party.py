@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from colonnade.contracts import PartyCard
 from colonnade.errors import InputError, LocalProtocolError
-from colonnade.kernels.masks import WORD_BYTES, Ring, pack
+from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.pairwise import (
@@ -33,8 +33,6 @@ from colonnade.sampling.secure_summing import (
 from colonnade.sampling.summing import DRAWN
 
 KEYED, MASKED = "keyed", "masked"
-# 2^-400 is next to the smallest number a message may carry.
-MAX_EXPONENT = 400
 
 
 @dataclass(frozen=True)

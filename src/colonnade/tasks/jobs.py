@@ -12,6 +12,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
+from colonnade.evaluation.masked import Applied, deliver_masked
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport, clustering_report, regression_report
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.framing import use_frame
@@ -74,6 +75,16 @@ def predict(model: AnyModel, rows: Rows | None, to: str | None, roster: Roster) 
     if to is not None:
         yield from deliver(to, predictions)
     return predictions
+
+
+def deliver_in_secret(model: AnyModel, rows: Rows | None, to: str, roster: Roster) -> Script[None]:
+    """Let a party learn predictions of the given rows (ascending), or of all, and nobody else."""
+    selected = (yield from use_all_rows(roster)).rows if rows is None else (yield from use_rows(roster, rows))
+    if isinstance(model, LinearModel):
+        applied = Applied(model.coef_, None, None, model.intercept_)
+    else:
+        applied = Applied(None, model.cluster_centers_, model.scale_, 0.0)
+    yield from deliver_masked(roster, selected, applied, to)
 
 
 def _predictions(model: AnyModel, size: int, roster: Roster) -> Script[Floats | Rows]:

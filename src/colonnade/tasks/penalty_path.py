@@ -5,6 +5,7 @@ seen. The penalty with the least weighted error is chosen, the larger of equal o
 rule, but the standard errors are kept for those who want it.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -13,8 +14,9 @@ import numpy.typing as npt
 
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.elastic_net import solve_elastic_net
+from colonnade.kernels.gram import Summary, merge
 from colonnade.kernels.linear import LinearProblem, reduce_rows, solve_ridge, weighted_triangle
 
 FOLDS = 5
@@ -86,7 +88,7 @@ def choose_penalty(
     RegularisationPath
         Errors along the path, and the choice.
     """
-    folds = deal_folds(rows, rng)
+    folds = deal_folds(rows.rows, rows.weights, rng)
     whole = reduce_rows(rows.features, labels, rows.weights, fit_intercept=fit_intercept)
     varied = _penalties(whole, vary) / rows.total_weight
     pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
@@ -95,6 +97,42 @@ def choose_penalty(
         tried = folds == fold
         shares[fold] = rows.weights[tried].sum() / rows.weights.sum()
         errors[fold] = _errors(rows, labels, tried, pairs, fit_intercept=fit_intercept)
+    return _least(pairs, errors, shares)
+
+
+def choose_penalty_of_parts(
+    parts: Sequence[Summary], total_weight: float, vary: Literal["l2", "l1"], fixed: float, *, fit_intercept: bool
+) -> RegularisationPath:
+    """Try the same path where the folds' rows are known only in sum.
+
+    Parameters
+    ----------
+    parts : sequence of Summary
+        One of each fold.
+    total_weight : float
+        n.
+    vary, fixed, fit_intercept
+        As in `choose_penalty`.
+
+    Returns
+    -------
+    RegularisationPath
+        Errors along the path, and the choice.
+    """
+    varied = _penalties(merge(parts).problem(fit_intercept=fit_intercept), vary) / total_weight
+    pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
+    weights = np.array([part.weight for part in parts])
+    errors = []
+    for fold, tried in enumerate(parts):
+        kept = merge([part for other, part in enumerate(parts) if other != fold])
+        problem = kept.problem(fit_intercept=fit_intercept)
+        n = total_weight * kept.weight / weights.sum()
+        errors.append(_along(problem, tried.about(problem.centre), tried.weight, n, pairs))
+    return _least(pairs, np.array(errors), weights / weights.sum())
+
+
+def _least(pairs: list[tuple[float, float]], errors: Floats, shares: Floats) -> RegularisationPath:
+    """Average the folds' errors, shape (folds, len(pairs)), and choose."""
     mean = shares @ errors
     std_error = np.std(errors, axis=0, ddof=1) / np.sqrt(FOLDS)
     points = tuple(
@@ -104,13 +142,15 @@ def choose_penalty(
     return RegularisationPath(points[int(np.argmin(mean))], points)
 
 
-def deal_folds(rows: WeightedRows, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def deal_folds(rows: Rows, weights: Floats, rng: np.random.Generator) -> Rows:
     """Deal the distinct rows to folds of nearly equal count; rows of no weight are in none.
 
     Parameters
     ----------
-    rows : WeightedRows
-        The coreset's rows in one place.
+    rows : ndarray of int64, shape (size,)
+        The coreset's rows.
+    weights : ndarray of float64, shape (size,)
+        Theirs.
     rng : Generator
         Decides who goes where.
 
@@ -119,14 +159,14 @@ def deal_folds(rows: WeightedRows, rng: np.random.Generator) -> npt.NDArray[np.i
     ndarray of int64, shape (size,)
         Each row's fold, or -1.
     """
-    weighted = rows.weights > 0
-    distinct, which = np.unique(rows.rows[weighted], return_inverse=True)
+    weighted = weights > 0
+    distinct, which = np.unique(rows[weighted], return_inverse=True)
     if len(distinct) < FOLDS:
         raise InputError(
             f"Cross-validation needs at least {FOLDS} distinct rows, one a fold, and there are {len(distinct)}. "
             'Draw more rows, or pass a number instead of "cv".'
         )
-    folds = np.full(len(rows.rows), -1)
+    folds = np.full(len(rows), -1)
     folds[weighted] = (rng.permutation(len(distinct)) % FOLDS)[which]
     return folds
 
@@ -165,8 +205,13 @@ def _errors(
     out = weighted_triangle(np.column_stack([X[tried], labels[tried]]), w[tried], problem.centre)
     # Part of the rows with part of the weight: a penalty a row stays what it is.
     n = rows.total_weight * w[~tried].sum() / w.sum()
-    errors, theta = [], np.zeros(X.shape[1])
+    return _along(problem, out, w[tried].sum(), n, pairs)
+
+
+def _along(problem: LinearProblem, out: Floats, weight: float, n: float, pairs: list[tuple[float, float]]) -> Floats:
+    """Solve along the path; give each solution's weighted mean squared error on rows whose triangle is `out`."""
+    errors, theta = [], np.zeros(problem.lhs.shape[1])
     for l2, l1 in pairs:
         theta = solve_elastic_net(problem, n * l2, n * l1, theta)
-        errors.append(np.sum((out[:, :-1] @ theta - out[:, -1]) ** 2) / w[tried].sum())
+        errors.append(np.sum((out[:, :-1] @ theta - out[:, -1]) ** 2) / weight)
     return np.array(errors)

@@ -1,5 +1,6 @@
 """Linear regression with l2 and l1 penalties (the paper's VRLR)."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -9,12 +10,13 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Frame, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.kernels.arrays import Floats
-from colonnade.kernels.elastic_net import elastic_net
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.elastic_net import elastic_net, solve_elastic_net
+from colonnade.kernels.gram import Summary, merge
 from colonnade.options import flag, non_negative_number
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.tasks.models import LinearModel, widths
-from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty
+from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty, choose_penalty_of_parts, deal_folds
 
 
 class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression", forbid_unknown_fields=True):
@@ -94,10 +96,45 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         coef, theta_0 = elastic_net(rows.features, rows.labels, rows.weights, n * l2, n * l1, fit_intercept=intercept)
         return msgspec.structs.replace(self.linear_model(coef, theta_0, roster), path=path)
 
+    def folds(self, rows: Rows, weights: Floats, rng: np.random.Generator) -> Rows | None:
+        """Deal rows to folds where a penalty is to be chosen; they are those of `fit_rows`."""
+        return deal_folds(rows, weights, rng) if "cv" in (self.l2, self.l1) else None
+
+    def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[LinearModel, float]:
+        """Solve the same where rows are known only in sum: as one part, or one a fold.
+
+        Parameters
+        ----------
+        parts : sequence of Summary
+            Of different rows.
+        total_weight : float
+            n, the weight of all rows that these stand for.
+        roster : Roster
+            The parties.
+
+        Returns
+        -------
+        model : LinearModel
+            As of `fit_rows`.
+        cost : float
+            Its objective on the rows.
+        """
+        n, intercept = total_weight, self.fit_intercept
+        vary, fixed = self._varied()
+        path = None if vary is None else choose_penalty_of_parts(parts, n, vary, fixed, fit_intercept=intercept)
+        l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
+        problem = merge(parts).problem(fit_intercept=intercept)
+        coef = solve_elastic_net(problem, n * l2, n * l1, np.zeros(problem.lhs.shape[1]))
+        model = self.linear_model(coef, problem.intercept(coef), roster)
+        cost = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))) + n * _penalty_of(coef, l2, l1)
+        return msgspec.structs.replace(model, path=path), cost
+
     def penalties(self) -> tuple[float, float]:
         """Give l2 and l1, both numbers."""
         if isinstance(self.l2, str) or isinstance(self.l1, str):
-            raise UnsupportedError('Only Central can choose a penalty by "cv". Use Central, or pass numbers.')
+            raise UnsupportedError(
+                'Only Central and SecureGram can choose a penalty by "cv". Use one of them, or pass numbers.'
+            )
         return self.l2, self.l1
 
     def penalty(self, coef: Floats) -> float:
@@ -150,11 +187,18 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         return msgspec.structs.replace(model, coef_=coef, intercept_=intercept, scale_=frame.scale)
 
     def _path(self, rows: WeightedRows, labels: Floats, rng: np.random.Generator) -> RegularisationPath | None:
+        vary, fixed = self._varied()
+        return (
+            None if vary is None else choose_penalty(rows, labels, vary, fixed, rng, fit_intercept=self.fit_intercept)
+        )
+
+    def _varied(self) -> tuple[Literal["l2", "l1"] | None, float]:
+        """Say which penalty is to be chosen, if one is, and what the other is."""
         if isinstance(self.l2, str) and not isinstance(self.l1, str):
-            return choose_penalty(rows, labels, "l2", self.l1, rng, fit_intercept=self.fit_intercept)
+            return "l2", self.l1
         if isinstance(self.l1, str) and not isinstance(self.l2, str):
-            return choose_penalty(rows, labels, "l1", self.l2, rng, fit_intercept=self.fit_intercept)
-        return None
+            return "l1", self.l2
+        return None, 0.0
 
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> LinearModel:
         """Name the coefficients."""

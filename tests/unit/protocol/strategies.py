@@ -10,7 +10,16 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.evaluation.masked import (
+    AskMagnitude,
+    AskMaskedPredictions,
+    DeliverMasked,
+    Magnitude,
+    MaskedPredictions,
+    MaskedReceived,
+)
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import Card, Hello
@@ -32,6 +41,16 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.lloyd_rounds import (
+    AskLloydCenters,
+    LloydCenters,
+    LloydOpened,
+    MaskedDistances,
+    MoveCenters,
+    OpenLloyd,
+    TryCenters,
+)
 from colonnade.solvers.saga import (
     AskCoefficients,
     AskProgress,
@@ -150,5 +169,37 @@ MESSAGES |= {
     WhitenedColumns: st.builds(WhitenedColumns, counts, floats, floats, st.none() | st.floats(), st.binary()),
     AskScaledColumns: st.builds(AskScaledColumns, st.floats(), seeds),
     ScaledColumns: st.builds(ScaledColumns, counts, counts, st.floats(), floats, st.binary()),
+}
+signed_keys = st.lists(st.builds(SignedKey, digests, digests, digests), max_size=4).map(tuple)
+seals = st.lists(st.builds(Seal, digests, digests), max_size=4).map(tuple)
+boxes = st.lists(digests, max_size=4).map(tuple)
+MESSAGES |= {
+    AskPairKey: st.builds(AskPairKey),
+    PairKey: st.builds(PairKey, digests, digests, digests, digests),
+    AskPairAgreement: st.builds(AskPairAgreement, seals),
+    PairAgreement: st.builds(PairAgreement, digests),
+    AskSealedSeeds: st.builds(AskSealedSeeds, signed_keys),
+    SealedSeeds: st.builds(SealedSeeds, boxes),
+    AskGramShares: st.builds(
+        AskGramShares, st.none() | floats, st.none() | rows, st.lists(counts, max_size=4).map(tuple), boxes
+    ),
+    GramShares: st.builds(GramShares, matrices, matrices, st.none() | digests, digests, digests, digests),
+}
+magnitudes = st.integers(-500, 500)
+parts = (st.none() | floats, st.none() | matrices, st.none() | floats)
+MESSAGES |= {
+    AskMagnitude: st.builds(AskMagnitude, *parts),
+    Magnitude: st.builds(Magnitude, magnitudes),
+    AskMaskedPredictions: st.builds(AskMaskedPredictions, *parts, magnitudes, names, signed_keys),
+    MaskedPredictions: st.builds(MaskedPredictions, st.none() | digests, digests, digests),
+    DeliverMasked: st.builds(DeliverMasked, digests, st.floats(), magnitudes, counts),
+    MaskedReceived: st.builds(MaskedReceived, digests),
+    OpenLloyd: st.builds(OpenLloyd, st.none() | floats, counts, counts, signed_keys),
+    LloydOpened: st.builds(LloydOpened, st.none() | magnitudes),
+    TryCenters: st.builds(TryCenters, rows, magnitudes),
+    MoveCenters: st.builds(MoveCenters, rows, st.none() | rows),
+    MaskedDistances: st.builds(MaskedDistances, st.none() | digests, counts),
+    AskLloydCenters: st.builds(AskLloydCenters),
+    LloydCenters: st.builds(LloydCenters, matrices, st.none() | matrices, digests, digests),
 }
 any_message = st.one_of(*MESSAGES.values())

@@ -8,7 +8,6 @@ import pytest
 from sklearn.linear_model import ElasticNet, LinearRegression, Ridge
 
 import colonnade as cn
-from colonnade.coreset import WeightedRows
 from colonnade.kernels.arrays import Floats
 from colonnade.tasks.penalty_path import FOLDS, POINTS, deal_folds
 
@@ -130,14 +129,9 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_other_folds() -> Non
     assert first.path != other.path
 
 
-def weighted_rows(rows: list[int], weights: list[float] | None = None) -> WeightedRows:
-    size = len(rows)
-    return WeightedRows(np.zeros((size, 1)), None, np.array(weights or [1.0] * size), 1.0, np.array(rows))
-
-
 def test_copies_of_a_row_are_in_one_fold() -> None:
     rows = np.sort(RNG.integers(0, 30, size=200))
-    folds = deal_folds(weighted_rows(rows.tolist()), np.random.default_rng(0))
+    folds = deal_folds(rows, np.ones(len(rows)), np.random.default_rng(0))
     assert set(folds) == set(range(FOLDS))
     assert all(len(set(folds[rows == row])) == 1 for row in rows)
     distinct = np.bincount([folds[rows == row][0] for row in np.unique(rows)])
@@ -145,7 +139,7 @@ def test_copies_of_a_row_are_in_one_fold() -> None:
 
 
 def test_rows_of_no_weight_are_in_no_fold() -> None:
-    folds = deal_folds(weighted_rows(list(range(7)), [1, 0, 1, 1, 1, 1, 0]), np.random.default_rng(0))
+    folds = deal_folds(np.arange(7), np.array([1.0, 0, 1, 1, 1, 1, 0]), np.random.default_rng(0))
     assert (folds[[1, 6]] == -1).all()
     assert sorted(folds[[0, 2, 3, 4, 5]]) == list(range(FOLDS))
 
@@ -222,7 +216,7 @@ def test_a_penalty_is_a_number_or_cv(name: str, value: Any) -> None:
 
 def test_only_central_chooses() -> None:
     assert cn.Regression(l2=0.1, l1=0.2).penalties() == (0.1, 0.2)
-    with pytest.raises(cn.UnsupportedError, match=r"Only Central can choose a penalty.*Use Central, or pass numbers"):
+    with pytest.raises(cn.UnsupportedError, match=r"Only Central and SecureGram can choose.*or pass numbers"):
         cn.Regression(l1="cv").penalties()
 
 

@@ -1,0 +1,113 @@
+"""Lloyd's iterations in steps: distances, k-means++ draws from them, and means of rows by label.
+
+`kmeans` does all of it where the rows are in one place. Here each step can be done by another party.
+"""
+
+import numpy as np
+
+from colonnade.kernels.arrays import Flags, Floats, Rows
+
+
+def squared_distances(features: Floats, centers: Floats, scale: Floats | None = None) -> Floats:
+    """Compute |x_i - c_l|^2.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        Rows, or one party's columns of them.
+    centers : ndarray of float64, shape (k, d)
+        Centres, in the same columns.
+    scale : ndarray of float64, shape (d,), optional
+        The units distances are measured in.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, k)
+        They add over parties.
+    """
+    unit = 1.0 if scale is None else scale
+    if not len(centers):
+        return np.empty((len(features), 0))
+    # Differences first, then squares: no cancellation, however far from zero the columns lie.
+    return np.stack([np.square((features - center) / unit).sum(axis=1) for center in centers], axis=1)
+
+
+def largest_distance(features: Floats) -> float:
+    """Bound the squared distance between any two points in the span of the rows: the diagonal of their box."""
+    return float(np.square(np.ptp(features, axis=0)).sum()) if len(features) else 0.0
+
+
+def draw_centers(nearest: Floats, weights: Floats, count: int, rng: np.random.Generator) -> Rows:
+    """Draw rows by k-means++: each with probability proportional to w_i times its squared distance.
+
+    Parameters
+    ----------
+    nearest : ndarray of float64, shape (m,)
+        Each row's squared distance to the nearest centre; 1 each before there is one.
+    weights : ndarray of float64, shape (m,)
+        Non-negative; not zero at all rows away from centres.
+    count : int
+        How many.
+    rng : Generator
+        Decides.
+
+    Returns
+    -------
+    ndarray of int64, shape (count,)
+        Places of rows; they may repeat.
+    """
+    mass = weights * nearest
+    chances = np.cumsum(mass)
+    drawn: Rows = np.searchsorted(chances, rng.random(count) * chances[-1], side="right").astype(np.int64)
+    return np.minimum(drawn, np.flatnonzero(mass)[-1])  # rounding may reach the end
+
+
+def means_by_label(features: Floats, weights: Floats, labels: Rows, old: Floats) -> Floats:
+    """Move each centre to the weighted mean of its rows; one without rows of weight stays.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        One party's columns.
+    weights : ndarray of float64, shape (m,)
+        Non-negative.
+    labels : ndarray of int64, shape (m,)
+        From 0 to k - 1.
+    old : ndarray of float64, shape (k, d)
+        Where the centres were.
+
+    Returns
+    -------
+    ndarray of float64, shape (k, d)
+        Where they are.
+    """
+    centers = old.copy()
+    for label in range(len(old)):
+        own = labels == label
+        if weights[own].sum() > 0:
+            centers[label] = np.average(features[own], axis=0, weights=weights[own])
+    return centers
+
+
+def single_clusters(labels: Rows, weights: Floats, rows: Rows, n_clusters: int) -> Flags:
+    """Find the clusters whose centre is a row: that of a single distinct row, or one that no row has moved.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (m,)
+        From 0 to k - 1.
+    weights : ndarray of float64, shape (m,)
+        Non-negative.
+    rows : ndarray of int64, shape (m,)
+        Row ids; they may repeat.
+    n_clusters : int
+        k.
+
+    Returns
+    -------
+    ndarray of bool, shape (k,)
+        True where fewer than two distinct rows of positive weight have the label.
+    """
+    used = weights > 0
+    distinct = np.unique(np.stack([labels[used], rows[used]]), axis=1)
+    return np.bincount(distinct[0], minlength=n_clusters) < 2

@@ -1,0 +1,95 @@
+"""Products of matrices that are shared: fixed point modulo 2^64, in two limbs.
+
+Party j holds Q_j, numbers from -1 to 1 in columns of norm 1 at most. It chooses E_j, uniform words that the server does
+not know, and gives the server U_j = Q_j - E_j, which is then uniform to it. The server's part of the triple is U_j, U_l
+and U_j'U_l; the masked matrices E_j and E_l are known to both parties. Then
+
+    Q_j'Q_l = U_j'U_l + Q_j'E_l + E_j'U_l ,
+
+of which the server knows the first term, party j the second, party l the third. Sums of whole numbers are exact, so
+the result does not depend on E.
+
+A number is high 2^-31 + low 2^-51 with whole high and low, and a product is high high' 2^-62 + (high low' + low high')
+2^-82; what low low' would add is below rounding. So products of unit columns come out to a float64's last digits.
+"""
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.masks import WORD_BYTES, Words
+
+# Columns have norm 1, so that no inner product of high limbs exceeds 2^62, nor one of high and low 2^51 sqrt(m).
+HIGH_BITS, LOW_BITS = 31, 20
+MAX_ROWS = 1 << 22
+LIMBS = 2
+_LITTLE_ENDIAN = np.dtype("<u8")
+
+
+def to_limbs(numbers: Floats) -> Words:
+    """Write numbers from -1 to 1 in steps of 2^-51; negative limbs count from 2^64 downwards.
+
+    Parameters
+    ----------
+    numbers : ndarray of float64, shape (m, c)
+        Q.
+
+    Returns
+    -------
+    ndarray of uint64, shape (m, 2 c)
+        High limbs, then low ones.
+    """
+    high = np.rint(np.ldexp(numbers, HIGH_BITS))
+    low = np.rint(np.ldexp(np.ldexp(numbers, HIGH_BITS) - high, LOW_BITS))
+    return np.hstack([high, low]).astype(np.int64).view(np.uint64)
+
+
+def limb_products(first: Words, second: Words) -> Words:
+    """Compute first' second limb by limb, modulo 2^64.
+
+    Parameters
+    ----------
+    first : ndarray of uint64, shape (m, 2 p)
+        Any words: numbers in limbs, or shares of them.
+    second : ndarray of uint64, shape (m, 2 q)
+        Likewise.
+
+    Returns
+    -------
+    ndarray of uint64, shape (2, p, q)
+        The products of high limbs, and of high and low ones; uint64 wraps, which is what is meant.
+    """
+    p, q = first.shape[1] // LIMBS, second.shape[1] // LIMBS
+    all_pairs = np.ascontiguousarray(first.T) @ second
+    return np.stack([all_pairs[:p, :q], all_pairs[:p, q:] + all_pairs[p:, :q]])
+
+
+def from_limbs(words: Words) -> Floats:
+    """Turn sums of `limb_products` back into numbers.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (..., 2, p, q)
+        Of numbers, not of shares.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., p, q)
+        Inner products of columns.
+    """
+    limbs = words.view(np.int64).astype(np.float64)
+    return np.ldexp(limbs[..., 0, :, :], -2 * HIGH_BITS) + np.ldexp(limbs[..., 1, :, :], -2 * HIGH_BITS - LOW_BITS)
+
+
+def pack_words(words: Words) -> bytes:
+    """Write words of any shape, little-endian."""
+    return words.astype(_LITTLE_ENDIAN).tobytes()
+
+
+def unpack_words(packed: bytes, *shape: int) -> Words:
+    """Read what `pack_words` wrote; the length was checked."""
+    return np.frombuffer(packed, _LITTLE_ENDIAN).astype(np.uint64).reshape(shape)
+
+
+def packed_size(*shape: int) -> int:
+    """Count the bytes of so many words."""
+    return WORD_BYTES * int(np.prod(shape, dtype=np.int64))

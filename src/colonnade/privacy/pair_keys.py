@@ -1,0 +1,289 @@
+"""How a secure phase on the agreed rows opens and closes: fresh keys at its beginning, a comparison at its end.
+
+In between, what a phase sends is hidden by what pairs of parties agree on through these keys. A party that restarted
+has lost its key and says so; all begin again with fresh ones, and the result is the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, TypeVar
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.masks import Words
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals
+from colonnade.privacy.pairwise import (
+    Seal,
+    Secret,
+    SignedKey,
+    agreement_of,
+    check_keys,
+    check_seals,
+    frame_digest,
+    key_statement,
+)
+from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, check_available, digest
+from colonnade.protocol import checks
+from colonnade.protocol.identity import Identity
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+
+T = TypeVar("T")
+
+# The steps of a secure phase: keys are made, rounds of its own were opened (if it has any), all was shared.
+PAIRED, OPENED, SHARED = "paired", "opened", "shared"
+# A party that loses its keys again and again is not restarting.
+MAX_ATTEMPTS = 5
+
+
+class PairKey(Message, frozen=True):
+    """A fresh key, signed; with digests of the rows agreed on, and of which rows count in which units."""
+
+    phase: ClassVar[str] = "keys"
+    fresh: ClassVar[bool] = True
+
+    key: Annotated[bytes, Reveals.NOTHING]
+    rows: Annotated[bytes, Reveals.NOTHING]
+    frame: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskPairKey(Message, frozen=True):
+    """Make a key for one secure phase on the rows agreed on."""
+
+    phase: ClassVar[str] = "keys"
+    reply: ClassVar[type[Message]] = PairKey
+
+
+class PairAgreement(Message, frozen=True):
+    """The digest of all that the party saw in the phase."""
+
+    phase: ClassVar[str] = "keys"
+
+    digest: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskPairAgreement(Message, frozen=True):
+    """What every party signed at the end of the phase, in the order of their names."""
+
+    phase: ClassVar[str] = "keys"
+    reply: ClassVar[type[Message]] = PairAgreement
+
+    seals: Annotated[tuple[Seal, ...], Reveals.NOTHING]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """All parties' keys of a phase, as the server relays them.
+
+    Parameters
+    ----------
+    parties : tuple of str
+        In the order of their names.
+    signed : tuple of SignedKey
+        Theirs.
+    frame : bytes
+        What all of them see alike.
+    """
+
+    parties: tuple[str, ...]
+    signed: tuple[SignedKey, ...]
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A party that has its key no longer."""
+
+    party: str
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """What a party keeps of a secure phase.
+
+    Parameters
+    ----------
+    secret : Secret or None
+        Its key, as long as it is needed.
+    signed : tuple of SignedKey
+        All parties' keys, in the order of their names.
+    transcript : bytes
+        What it saw.
+    masked : ndarray of uint64, shape (m,), or None
+        Its own masked numbers, where it is the one that learns the sum.
+    """
+
+    secret: Secret | None = None
+    signed: tuple[SignedKey, ...] = ()
+    transcript: bytes = b""
+    masked: Words | None = field(default=None, repr=False)
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The public keys, in the order of the parties' names."""
+        return [entry.key for entry in self.signed]
+
+
+def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) -> None:
+    """Require enough parties for weights to tell none of them another's scores; the solver's name is for the error."""
+    check_available()
+    if len(roster.cards) == 1:
+        raise InputError(f"With one party, {roster.names[0]}, {name} has nobody to hide among. Use Central().")
+    if len(roster.cards) == 2 and not allow_two_parties:
+        raise InputError(
+            f"With two parties, {' and '.join(roster.names)}, each can work out the other's scores from the rows' "
+            f"weights, which {name} tells both. Pass allow_two_parties=True if that is no secret."
+        )
+
+
+def until_kept(attempt: Callable[[], Script[T | Lost]]) -> Script[T]:
+    """Play an attempt until no party loses its key in it.
+
+    Parameters
+    ----------
+    attempt : callable
+        Makes the script of one attempt, which begins with fresh keys, and returns its result or who lost a key.
+
+    Returns
+    -------
+    object
+        The result.
+    """
+    lost = ""
+    for _ in range(MAX_ATTEMPTS):
+        result = yield from attempt()
+        if not isinstance(result, Lost):
+            return result
+        lost = result.party
+    raise RemoteProtocolError(
+        f"Party {lost!r} lost its key {MAX_ATTEMPTS} times in one secure phase. See why it restarts, and run again.",
+        party=lost,
+    )
+
+
+def exchange_keys(roster: Roster, rows: Rows) -> Script[Keys]:
+    """Ask every party for a fresh key, and see that all have the same rows in the same units before them.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties; each knows the rows.
+    rows : ndarray of int64, shape (m,)
+        The rows agreed on.
+
+    Returns
+    -------
+    Keys
+        To be relayed.
+    """
+    inbox = yield {party: AskPairKey() for party in roster.names}
+    replies = checks.replies(inbox, PairKey)
+    agreed, frame = rows_digest(rows), next(iter(replies.values())).frame
+    for party, reply in replies.items():
+        if reply.rows != agreed:
+            raise checks.wrong(party, reply, "a digest of other rows than were agreed on")
+        if reply.frame != frame or len(frame) != DIGEST_BYTES:
+            raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
+        if len(reply.key) != KEY_BYTES:
+            raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
+    ordered = sorted(replies.items())
+    signed = tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in ordered)
+    return Keys(tuple(party for party, _ in ordered), signed, frame)
+
+
+def compare(roster: Roster, transcript: bytes, seals: Mapping[str, Seal]) -> Script[None]:
+    """Close a phase: let all sides see that they saw the same.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+    transcript : bytes
+        As the server saw it.
+    seals : mapping of str to Seal
+        Digests of what came from each party, with its signature.
+    """
+    ordered = tuple(seal for _, seal in sorted(seals.items()))
+    inbox = yield {party: AskPairAgreement(ordered) for party in roster.names}
+    expected = agreement_of(transcript, ordered)
+    for party, reply in checks.replies(inbox, PairAgreement).items():
+        if reply.digest != expected:
+            raise checks.wrong(party, reply, "a digest of something else than was exchanged")
+
+
+def rows_digest(rows: Rows) -> bytes:
+    """Hash the rows agreed on."""
+    return digest(b"rows", np.ascontiguousarray(rows, "<i8").tobytes())
+
+
+def identity_of(data: PartyData) -> Identity:
+    """Give the party's identity, without which it takes part in nothing secure."""
+    if data.identity is None:
+        raise InputError(
+            "it has no identity and no pins of the other parties, and the server could put its own keys between them. "
+            "Give the party an identity, or choose a solver that needs none."
+        )
+    return data.identity
+
+
+def frame_of(state: PartyState, data: PartyData) -> bytes:
+    """Hash which rows count, how much, and in which units columns enter, as the party sees it."""
+    return frame_digest(data.table.row_weights, "own" if state.view is None else state.view.scaling)
+
+
+def paired(state: PartyState) -> Paired:
+    """Give what the party keeps of the phase."""
+    if not isinstance(state.secret, Paired):
+        raise LocalProtocolError("No secure phase was opened: ask for keys first.")
+    return state.secret
+
+
+def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> Paired:
+    """Check relayed keys, and keep them; where the party's own is not among them, a restart came between: it is lost.
+
+    Parameters
+    ----------
+    state : PartyState
+        Of the party that checks.
+    signed : sequence of SignedKey
+        In the order of the parties' names.
+    data : PartyData
+        The party's.
+
+    Returns
+    -------
+    Paired
+        With a secret, or without one.
+    """
+    identity, kept = identity_of(data), paired(state)
+    check_keys(identity, signed, frame_of(state, data))
+    if any(entry.exchanged != rows_digest(state.selected()) for entry in signed):
+        raise RemoteProtocolError("The server relayed a key that was made for other rows.", party=SERVER)
+    ours = signed[identity.parties.index(identity.name)]
+    secret = kept.secret if kept.secret is not None and kept.secret.key == ours.key else None
+    return Paired(secret, tuple(signed))
+
+
+def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[PartyState, Message]:
+    identity = identity_of(data)
+    check_available()
+    secret = Secret(identity.fresh(KEY_BYTES))
+    rows, frame = rows_digest(state.selected()), frame_of(state, data)
+    signature = identity.sign(key_statement(identity.name, secret.key, rows, frame))
+    return replace(state, secret=Paired(secret)), PairKey(secret.key, rows, frame, signature)
+
+
+def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyData) -> tuple[PartyState, Message]:
+    transcript = paired(state).transcript
+    check_seals(identity_of(data), transcript, request.seals)
+    return replace(state, secret=None), PairAgreement(agreement_of(transcript, request.seals))
+
+
+HANDLERS = (
+    Handler(AskPairKey, _answer_key, after=frozenset({SELECTED, PAIRED, OPENED, SHARED}), then=PAIRED),
+    Handler(AskPairAgreement, _answer_agreement, after=frozenset({SHARED}), then=SELECTED),
+)

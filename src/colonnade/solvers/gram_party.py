@@ -1,0 +1,150 @@
+"""A party's side of Gram mode: seals the seed of its share, then tells moments, a share, and masked blocks."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.gram import LocalBasis, local_basis
+from colonnade.kernels.masks import Words
+from colonnade.kernels.shares import LIMBS, MAX_ROWS, limb_products, pack_words, to_limbs
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
+from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
+from colonnade.privacy.pairwise import Secret, seal_statement, share_words
+from colonnade.protocol import checks
+from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.solvers.gram_by_shares import (
+    Asked,
+    AskGramShares,
+    AskSealedSeeds,
+    GramShares,
+    SealedSeeds,
+    seeds_transcript,
+    sent_digest,
+)
+
+MAX_FOLDS = 100
+
+
+def _answer_seeds(state: PartyState, request: AskSealedSeeds, data: PartyData) -> tuple[PartyState, Message]:
+    kept = with_keys(state, request.keys, data)
+    state = replace(state, secret=kept)
+    if kept.secret is None:
+        return state, SealedSeeds(())
+    transcript, keys = _of_seeds(state, kept, data), kept.keys
+    seed = kept.secret.own_seed(transcript)
+    others = [place for place, key in enumerate(keys) if key != kept.secret.key]
+    return state, SealedSeeds(tuple(kept.secret.seal(seed, other, keys, transcript) for other in others))
+
+
+def _of_seeds(state: PartyState, kept: Paired, data: PartyData) -> bytes:
+    return seeds_transcript(identity_of(data).parties, kept.signed, frame_of(state, data))
+
+
+def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[PartyState, Message]:
+    identity, kept = identity_of(data), paired(state)
+    asked = _asked(state, request, data)
+    transcript = asked.transcript(identity.parties, kept.signed, frame_of(state, data))
+    after = replace(state, secret=Paired(None, kept.signed, transcript))
+    if kept.secret is None:
+        nothing = sendable_floats(np.empty((0, 0)))
+        return after, GramShares(nothing, nothing, None, b"", transcript, b"")
+    bases = _bases(asked, data)
+    masks = _masks(request, asked, kept, kept.secret, _of_seeds(state, kept, data), transcript)
+    share, blocks = _shared(_directions(bases, asked), masks, asked, kept, kept.secret, transcript)
+    means = sendable_floats(np.stack([basis.mean for basis in bases]))
+    factors = sendable_floats(np.vstack([basis.factor for basis in bases]))
+    sent = sent_digest(means, factors, share, blocks)
+    signature = identity.sign(seal_statement(identity.name, transcript, sent))
+    return after, GramShares(means, factors, share, blocks, transcript, signature)
+
+
+def _asked(state: PartyState, request: AskGramShares, data: PartyData) -> Asked:
+    """Check what the server asks, and that it is about enough rows for none of them to show."""
+    rows, parties = state.selected(), identity_of(data).parties
+    asked = Asked(rows, request.weights, request.folds, request.n_columns)
+    if len(request.n_columns) != len(parties) or len(request.boxes) != len(parties) - 1:
+        raise checks.wrong(SERVER, request, f"columns or seeds of other than {len(parties)} parties")
+    ours = len(data.table.feature_names) + (data.table.label_name is not None)
+    if request.n_columns[parties.index(identity_of(data).name)] != ours or min(request.n_columns) < 0:
+        raise checks.wrong(SERVER, request, f"numbers of columns that are not the parties': {request.n_columns}")
+    if len(rows) > MAX_ROWS or len(rows) * LIMBS * max(request.n_columns) > MAX_NUMBERS:
+        raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    if request.weights is not None:
+        checks.shape(SERVER, request, request.weights, rows.shape)
+        checks.non_negative(SERVER, request, request.weights)
+    if request.folds is not None:
+        checks.shape(SERVER, request, request.folds, rows.shape)
+        if len(rows) == 0 or request.folds.min() < -1 or not 0 <= request.folds.max() < MAX_FOLDS:
+            raise checks.wrong(SERVER, request, f"folds that are not numbered from 0 to {MAX_FOLDS - 1} at most")
+    for fold, group in enumerate(asked.groups()):
+        effective = _effective_rows(rows[group], _weights(asked)[group])
+        if effective <= ours:
+            raise InputError(
+                f"its {ours} columns of {effective:.3g} rows (effectively, in fold {fold}) would nearly show the rows: "
+                "a Gram matrix hides them only where rows are more than columns. Use a larger size."
+            )
+    return asked
+
+
+def _effective_rows(rows: Rows, weights: Floats) -> float:
+    """Count distinct rows, those of little weight less: (sum of weights)^2 / sum of their squares."""
+    total = np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights) if len(rows) else np.zeros(1)
+    return float(total.sum() ** 2 / max(float(total @ total), 1e-300))
+
+
+def _weights(asked: Asked) -> Floats:
+    return np.ones(len(asked.rows)) if asked.weights is None else asked.weights
+
+
+def _bases(asked: Asked, data: PartyData) -> list[LocalBasis]:
+    columns, weights = data.table.take(asked.rows), _weights(asked)
+    return [local_basis(columns[group], weights[group]) for group in asked.groups()]
+
+
+def _directions(bases: list[LocalBasis], asked: Asked) -> Words:
+    """Put the folds' orthonormal columns in the rows' places; shape (m, 2 c), in limbs."""
+    directions = np.zeros((len(asked.rows), len(bases[0].mean)))
+    for group, basis in zip(asked.groups(), bases, strict=True):
+        directions[group] = basis.directions
+    return to_limbs(directions)
+
+
+def _masks(
+    request: AskGramShares, asked: Asked, kept: Paired, secret: Secret, of_seeds: bytes, transcript: bytes
+) -> list[Words]:
+    """Stretch every party's seed, ours among them, to its masked matrix E_l, shape (m, 2 c_l)."""
+    ours, boxes = kept.keys.index(secret.key), iter(request.boxes)
+    masks = []
+    for place, n_columns in enumerate(asked.n_columns):
+        is_ours = place == ours
+        seed = secret.own_seed(of_seeds) if is_ours else secret.unseal(next(boxes), place, kept.keys, of_seeds)
+        shape = (len(asked.rows), LIMBS * n_columns)
+        masks.append(share_words(seed, transcript, shape[0] * shape[1]).reshape(shape))
+    return masks
+
+
+def _shared(
+    directions: Words, masks: list[Words], asked: Asked, kept: Paired, secret: Secret, transcript: bytes
+) -> tuple[bytes, bytes]:
+    """Compute U_j, and for each other party our term of the product of our columns and theirs, under a mask."""
+    ours, groups = kept.keys.index(secret.key), asked.groups()
+    share = directions - masks[ours]
+    blocks = []
+    for other, mask in enumerate(masks):
+        if other == ours:
+            continue
+        is_first = ours < other
+        pair = (directions, mask) if is_first else (mask, share)
+        block = np.stack([limb_products(pair[0][group], pair[1][group]) for group in groups])
+        hidden = secret.stream(other, kept.keys, transcript, b"block", block.size).reshape(block.shape)
+        blocks.append(pack_words(block + hidden if is_first else block - hidden))
+    return pack_words(share), b"".join(blocks)
+
+
+HANDLERS = (
+    Handler(AskSealedSeeds, _answer_seeds, after=frozenset({PAIRED}), then=OPENED, solver="gram"),
+    Handler(AskGramShares, _answer_shares, after=frozenset({OPENED}), then=SHARED, solver="gram"),
+)

@@ -1,0 +1,82 @@
+"""SecureGram: the server learns the weighted Gram matrix of the coreset, and never a row (one exchange, no iterations).
+
+Each party tells the moments of its own columns, and a uniform share of its rows in an orthonormal basis, of which the
+other parties hold the other share (`colonnade.kernels.shares`). What the server then lacks of the products across
+parties, pairs of parties tell it under masks that cancel. If the server and a party join forces they can put the two
+shares together: that they do not is the assumption.
+"""
+
+from typing import ClassVar, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec.structs import force_setattr
+
+from colonnade.contracts import LinearTask, Roster, Script, Solution, Task
+from colonnade.coreset import Coreset
+from colonnade.errors import UnsupportedError
+from colonnade.messages import Reveals
+from colonnade.options import flag
+from colonnade.privacy.pair_keys import check_enough_parties
+from colonnade.solvers.gram_by_shares import gram_by_shares
+
+M = TypeVar("M")
+
+
+class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forbid_unknown_fields=True):
+    """Solve from the weighted Gram matrix of the coreset's columns, which is all that the server learns of its rows.
+
+    For regression with any penalties, also those chosen by "cv" (the server then learns the Gram matrix of each fold).
+    The model is that of `Central`. Needs the extra ``colonnade[secure]`` and three parties or more. The server must not
+    join forces with a party: together they have the rows of the others.
+
+    Parameters
+    ----------
+    allow_two_parties : bool
+        Whether it is good enough with two parties: they are told the rows' weights, from which each can work out the
+        other's scores.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 6))
+    >>> y = X @ [1.0, 2.0, 3.0, -1.0, -2.0, -3.0] + rng.normal(size=500)
+    >>> federation = cn.Federation(cn.split_columns(X, y, [2, 2, 2]))
+    >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=200), solver=cn.SecureGram())
+    >>> run.disclosure.headline
+    'Nobody was shown features or labels of any row.'
+    >>> central = federation.fit(cn.Regression(l2=0.1), coreset=run.coreset)
+    >>> np.allclose(run.model.coef_, central.model.coef_, rtol=1e-6)
+    True
+    """
+
+    allow_two_parties: bool = False
+
+    shows: ClassVar[tuple[Reveals, ...]] = ()
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
+
+    def check(self, task: Task[object]) -> None:
+        """Take linear tasks: a Gram matrix is all they need."""
+        _linear(task)
+
+    def check_roster(self, roster: Roster) -> None:
+        """Require enough parties for the rows of one to be hidden from the server."""
+        check_enough_parties(roster, "SecureGram", allow_two_parties=self.allow_two_parties)
+
+    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
+        """Gather the Gram matrix, of each fold if there are any, and solve from it."""
+        linear = _linear(task)
+        self.check_roster(roster)
+        folds = linear.folds(coreset.rows, coreset.weights, rng)
+        parts = yield from gram_by_shares(roster, coreset, folds)
+        model, cost = linear.fit_summaries(parts, coreset.total_weight, roster)
+        return Solution(model, {"cost": cost})
+
+
+def _linear(task: Task[M]) -> LinearTask[M]:
+    if not isinstance(task, LinearTask):
+        raise UnsupportedError(f"SecureGram cannot do {type(task).__name__}. Use SecureLloyd(), or Central().")
+    return task
