@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import Drawn, Inbox, Outbox, Roster, ScoreRule, Script
+from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly
 from colonnade.messages import Message, Reveals, sendable_rows
@@ -83,7 +84,7 @@ def draw_by_totals(
     size: int,
     even_share: float,
     stratified: bool,
-) -> Script[tuple[Drawn, float]]:
+) -> Script[tuple[Drawn, Floats]]:
     """Let parties draw rows by their scores, as many each as its part of the total makes.
 
     Parameters
@@ -107,8 +108,8 @@ def draw_by_totals(
     -------
     drawn : Drawn
         S.
-    total : float
-        G, of all parties.
+    totals : ndarray of float64, shape (T,)
+        G^(j), in the order of the parties.
     """
     known = isinstance(rule, FilledScores)
     asked: Outbox = {} if known else {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]
@@ -130,7 +131,7 @@ def draw_by_totals(
     by_party = read_rows(checks.replies(answers, DrawnRows), quotas, roster.n_rows)
     even = draw_evenly(roster.n_rows, n_even, rng, row_weights)
     rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), even])))
-    return Drawn(rows, by_party, exchanged(roster, asked, told, orders, answers)), float(totals.sum())
+    return Drawn(rows, by_party, exchanged(roster, asked, told, orders, answers)), totals
 
 
 def exchanged(roster: Roster, *boxes: Outbox | Inbox) -> dict[str, list[Message]]:
@@ -155,6 +156,34 @@ def check_total(party: str, reply: Message, total: float, most: float) -> None:
     checks.positive(party, reply, total)
     if total > most * (1 + ROUNDING):
         raise checks.wrong(party, reply, f"the total {total:g}, where scores of its columns add up to {most:g} at most")
+
+
+def check_copies(roster: Roster, drawn: Drawn, totals: Floats, scores: Floats) -> None:
+    """Require that no party drew a row more often than one draw in each stratum allows.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+    drawn : Drawn
+        S, and the part of it that each party drew.
+    totals : ndarray of float64, shape (T,)
+        G^(j).
+    scores : ndarray of float64, shape (m,)
+        g of the rows in S, summed over parties: no party's own is larger.
+    """
+    for party, total in zip(roster.names, totals.tolist(), strict=True):
+        rows = drawn.by_party[party]
+        ids, copies = np.unique(rows, return_counts=True)
+        # A row as long as k strata meets at most k + 2 of them, the two at its ends in part.
+        most = np.floor(len(rows) * scores[np.searchsorted(drawn.rows, ids)] / total * (1 + ROUNDING)) + 2
+        for at in np.flatnonzero(copies > most)[:1].tolist():
+            raise RemoteProtocolError(
+                f"{party!r} drew row {ids[at]} {copies[at]} times among {len(rows)}; by its score it can be "
+                f"{most[at]:.0f} times at most. The run was stopped; nothing of it was used.",
+                party=party,
+                kind=DrawnRows.__name__,
+            )
 
 
 def read_rows(replies: Mapping[str, DrawnRows], quotas: Rows, n_rows: int) -> dict[str, Rows]:

@@ -14,7 +14,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
 from colonnade.sampling.committed import draw_committed, told_in_the_clear
-from colonnade.sampling.drawing import draw_by_totals
+from colonnade.sampling.drawing import check_copies, draw_by_totals
 from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.integers import IntegerScores, integer_rule
 from colonnade.sampling.rounded import RoundedScores, sum_rounded
@@ -205,7 +205,7 @@ def importance_sampling(
         Rows drawn with probability q_i = (1 - s) g_i / G + s w_i / W and weighted by w_i / (m q_i); where all rows
         count 1, w_i / W is 1 / n.
     """
-    drawn, total = yield from draw_by_totals(
+    drawn, totals = yield from draw_by_totals(
         roster,
         rule,
         rng,
@@ -215,7 +215,9 @@ def importance_sampling(
         stratified=sampler.draws == "stratified",
     )
     scores = yield from sum_scores(roster, drawn)
-    return _weighed(sampler, roster, drawn.rows, scores, total, row_weights, type(rule).__name__)
+    if sampler.draws == "stratified":
+        check_copies(roster, drawn, totals, scores)
+    return _weighed(sampler, roster, drawn.rows, scores, float(totals.sum()), row_weights, type(rule).__name__)
 
 
 def _weighed(
