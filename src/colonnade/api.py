@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from os import PathLike
 from typing import TypeVar
 
@@ -195,6 +196,43 @@ class Federation:
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         return self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
+
+    def audit(self, run: Run[M], *, rows: int | None = 20, seed: int | None = None) -> Run[M]:
+        """Let parties open some rows of what they had committed to, and compare them with what they drew and told.
+
+        Parameters
+        ----------
+        run : Run
+            Of these parties, with ``draws="committed"``.
+        rows : int or None
+            How many of each party's draws to open, at every party; all if None. An opened row shows its score, that of
+            a neighbour, and sums of scores around it.
+        seed : int, optional
+            Chooses them. If left out, nobody can tell beforehand, which is the point; give one only in tests.
+
+        Returns
+        -------
+        Run
+            The same, with what was opened and sent: save it, and anybody can repeat ``run.audit()``. What does not fit
+            is a `RemoteProtocolError` that names the party.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=30, draws="committed"))
+        >>> audited = federation.audit(run, rows=None)
+        >>> sum(audited.audit().opened.values())
+        30
+        """
+        count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
+        script, what = door.audit_of(run, self.roster, count, seed)
+        position = len(self.ledger)
+        evidence = self._stage.play(script, "audit", **what)
+        ledger = Ledger([*run.ledger, *self.ledger.since(position)], run_by=run.ledger.run_by)
+        audited = replace(run, coreset=replace(run.coreset, evidence=evidence), ledger=ledger)
+        audited.audit()
+        return audited
 
     def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None, to: str | None = None) -> Floats | Rows:
         """Predict rows through the parties: each sends the part that its own columns make of every row.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +12,67 @@ from colonnade.kernels.arrays import Floats, Rows
 
 # The sampler's name where the caller made the coreset.
 GIVEN = "given"
+
+
+class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a party committed to, told and showed.
+
+    Parameters
+    ----------
+    root : bytes
+        Of the tree of its scores.
+    total : int
+        Their sum, in steps.
+    seal : bytes
+        The digest of its contribution to the joint seed, told before any contribution was.
+    contribution : bytes
+        What it then contributed.
+    rows : tuple of int
+        What it drew, ascending.
+    scores : tuple of int, or None
+        In steps, of all rows of the coreset; None where they were summed in secret.
+    opened : dict of int to OpenedRow
+        By row: what a spot check showed.
+    """
+
+    root: bytes
+    total: int
+    seal: bytes
+    contribution: bytes
+    rows: tuple[int, ...]
+    scores: tuple[int, ...] | None = None
+    opened: dict[int, "OpenedRow"] = {}
+
+
+class OpenedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The committed score of a row, in steps, and the way up from it in the tree."""
+
+    score: int
+    salt: bytes
+    hashes: tuple[bytes, ...]
+    sums: tuple[int, ...]
+
+
+class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an auditor needs of a committed draw.
+
+    Parameters
+    ----------
+    exponent : int
+        Scores are in steps of 2^-exponent.
+    seal, contribution : bytes
+        The server's.
+    parties : dict of str to PartyEvidence
+        In the order of the federation.
+    counts : tuple of float, or None
+        What each row of the coreset counts; None where all count 1.
+    """
+
+    exponent: int
+    seal: bytes
+    contribution: bytes
+    parties: dict[str, PartyEvidence]
+    counts: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +97,8 @@ class Coreset:
         The kind of scores they were drawn by, if by scores.
     total : float or None
         G, the sum of all parties' scores, where rows were drawn by scores.
+    evidence : Evidence or None
+        What an auditor needs, where draws were committed.
 
     Examples
     --------
@@ -51,6 +115,7 @@ class Coreset:
     sampler: str = GIVEN
     rule: str | None = None
     total: float | None = None
+    evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
         if np.asarray(self.rows).dtype.kind not in "iu":

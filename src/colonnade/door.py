@@ -9,8 +9,8 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Roster, Task
-from colonnade.coreset import Coreset
+from colonnade.contracts import Roster, Script, Task
+from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
@@ -18,7 +18,10 @@ from colonnade.options import whole_number
 from colonnade.privacy.identities import identities_here
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
+from colonnade.run import Run
 from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling.integers import IntegerScores
+from colonnade.sampling.opening import rows_to_open
 from colonnade.solvers import AnySolver, SecureGram, SecureLloyd
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
@@ -64,6 +67,22 @@ def warn_of_disclosure(sampler: object, solver: AnySolver) -> None:
             DisclosureWarning,
             stacklevel=3,
         )
+
+
+def audit_of(
+    run: Run[Any], roster: Roster, count: int | None, seed: int | None
+) -> tuple[Script[Evidence], dict[str, object]]:
+    """Require a run of these parties whose draws were committed; choose rows to open, and give the script."""
+    run.audit()
+    rule, evidence = run.rule, run.coreset.evidence
+    if run.roster != roster or evidence is None or not isinstance(rule, IntegerScores):
+        raise AlignmentError(
+            f"The run was made with {', '.join(run.roster.names)} and their columns; these are others: "
+            f"{', '.join(roster.names)}. Audit it with the parties it came from."
+        )
+    rows = rows_to_open(evidence, count, np.random.default_rng(None if seed is None else seed_number(seed)))
+    script = jobs.open_commitments(run.task, rule, run.split, roster, evidence, rows)
+    return script, {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": rows}
 
 
 def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | Coreset:

@@ -8,12 +8,14 @@ import msgspec
 import numpy as np
 
 from colonnade import storage
-from colonnade.contracts import PartyCard, Roster, Task
-from colonnade.coreset import Coreset
+from colonnade.contracts import PartyCard, Roster, ScoreRule, Task
+from colonnade.coreset import Coreset, Evidence
 from colonnade.disclosure import Disclosure
+from colonnade.errors import UnsupportedError
 from colonnade.ledger import Ledger
 from colonnade.protocol.splits import AnySplit
-from colonnade.sampling import AnySampler
+from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling.auditing import Audit, audit
 from colonnade.solvers import AnySolver
 from colonnade.storage import AnyPath, Folder, Layout
 from colonnade.tasks import AnyTask
@@ -21,8 +23,10 @@ from colonnade.tasks.model_files import LINES, MODEL
 from colonnade.tasks.models import model_files, read_model
 
 M = TypeVar("M")
-CORESET, LEDGER = "coreset.arrow", "ledger.json"
-RUN = Layout("run", "Run.save", "run.json", frozenset({CORESET, LEDGER, MODEL.record, LINES}), oldest=2, newest=2)
+CORESET, LEDGER, EVIDENCE = "coreset.arrow", "ledger.json", "evidence.json"
+RUN = Layout(
+    "run", "Run.save", "run.json", frozenset({CORESET, LEDGER, EVIDENCE, MODEL.record, LINES}), oldest=2, newest=2
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +99,44 @@ class Run(Generic[M]):
         }
 
     @property
+    def rule(self) -> ScoreRule:
+        """What parties scored their rows by."""
+        rule = self.task.score_rule()
+        return self.sampler.scored_by(rule, self.roster) if isinstance(self.sampler, ImportanceSampling) else rule
+
+    @property
     def disclosure(self) -> Disclosure:
         """Who learned what about whom in this run: print it, or take its `lines`."""
         return Disclosure.of(self.ledger)
+
+    def audit(self) -> Audit:
+        """Compare what parties drew and told with what they had committed to, from this run alone.
+
+        Needs ``draws="committed"``; rows that `Federation.audit` opened are compared too. The first thing that does not
+        fit is a `RemoteProtocolError` that names the party.
+
+        Returns
+        -------
+        Audit
+            What was checked: print it.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=30, draws="committed"))
+        >>> federation.audit(run, rows=2).audit().opened
+        {'party1': 4, 'party2': 5, 'party3': 8}
+        """
+        evidence, sampler = self.coreset.evidence, self.sampler
+        if evidence is None or not isinstance(sampler, ImportanceSampling):
+            raise UnsupportedError(
+                "This run's draws were not committed: there is nothing to compare them with. "
+                'Draw with ImportanceSampling(size, draws="committed").'
+            )
+        rule = self.rule
+        most = {card.name: rule.bounds(card, self.roster.n_rows).total for card in self.roster.cards}
+        return audit(self.coreset, evidence, most, sampler.size, sampler.uniform_share)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
@@ -180,6 +219,7 @@ def _files(run: Run[Any]) -> dict[str, bytes]:
         RUN.record: storage.json_bytes(_record(run)),
         LEDGER: run.ledger.to_json().encode(),
         CORESET: storage.arrow_bytes({"row": run.coreset.rows, "weight": run.coreset.weights}),
+        **({} if run.coreset.evidence is None else {EVIDENCE: msgspec.json.encode(run.coreset.evidence)}),
         **({} if run.model is None else model_files(run.model)),
     }
 
@@ -197,6 +237,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.drawn_by,
         record.rule,
         record.total,
+        storage.read_json(folder / EVIDENCE, Evidence) if (folder / EVIDENCE).exists() else None,
     )
     return Run(
         record.task,

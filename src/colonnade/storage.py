@@ -97,7 +97,7 @@ def _is_ours(folder: Path, layout: Layout) -> bool:
     if any(file.name not in {layout.record, *layout.others} or not file.is_file() for file in found):
         return False
     try:
-        _decode(folder / layout.record, _Header)
+        read_json(folder / layout.record, _Header)
     except (OSError, ValueError):
         return False
     return True
@@ -200,7 +200,7 @@ def read_record(folder: Folder, layout: Layout, kind: Any) -> Any:
         Every field of its type.
     """
     file = folder / layout.record
-    header = _decode(file, _Header)
+    header = read_json(file, _Header)
     saved = f"saved in {layout.thing} format {header.format} by colonnade {header.versions.get('colonnade', '?')}"
     if header.format > layout.newest:
         raise InputError(f"{saved}; this version reads up to {layout.newest}. Upgrade colonnade.")
@@ -208,10 +208,11 @@ def read_record(folder: Folder, layout: Layout, kind: Any) -> Any:
         raise InputError(
             f"{saved}; this version reads from {layout.oldest}. Read it with the version that wrote it, or run again."
         )
-    return _decode(file, kind)
+    return read_json(file, kind)
 
 
-def _decode(file: Path, kind: Any) -> Any:
+def read_json(file: Path, kind: Any) -> Any:
+    """Read a JSON file as a struct of this kind."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except (ValueError, RecursionError) as error:

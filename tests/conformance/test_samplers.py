@@ -12,6 +12,8 @@ from colonnade.transports.loopback import Loopback
 SIZE = 90
 SAMPLERS = [kind(SIZE) if "size" in kind.__struct_fields__ else kind() for kind in get_args(AnySampler)]
 SAMPLERS.append(cn.ImportanceSampling(SIZE, uniform_share=0.3))
+SAMPLERS.append(cn.ImportanceSampling(SIZE, totals="set"))
+SAMPLERS.append(cn.ImportanceSampling(SIZE, uniform_share=0.3, draws="committed"))
 TASKS = [cn.Regression(), cn.KMeans(n_clusters=3)]
 
 pytestmark = [

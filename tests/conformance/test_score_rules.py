@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.protocol.framed_table import FramedTable
 from colonnade.sampling.clustering import ClusteringScores
+from colonnade.sampling.filled import FilledScores
+from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.rounded import RoundedScores
 from colonnade.sampling.rules import AnyRule
@@ -19,6 +21,9 @@ RULES = [
     LeverageScores(fit_intercept=False),
     ClusteringScores(n_clusters=3),
     RoundedScores(LeverageScores(fit_intercept=True)),
+    FilledScores(LeverageScores(fit_intercept=True)),
+    FilledScores(ClusteringScores(n_clusters=3)),
+    IntegerScores(LeverageScores(fit_intercept=False), 57),
 ]
 
 pytestmark = pytest.mark.parametrize("rule", RULES, ids=str)
@@ -49,7 +54,7 @@ def test_scores_are_finite_and_positive_and_bounded(
     assert scores.dtype == np.float64
     assert np.isfinite(scores).all()
     assert (scores > 0).all(), "every row can be drawn, so the weighted cost is unbiased"
-    bound = 2 * (3 + 1) if isinstance(rule, ClusteringScores) else n_features + 2 + 1
+    bound = 2 * (3 + 1) if isinstance(getattr(rule, "rule", rule), ClusteringScores) else n_features + 2 + 1
     assert scores.sum() <= bound * (1 + (1e-3 if isinstance(rule, RoundedScores) else 1e-9)), (
         "totals are known beforehand (rank + 1; 2 (k + 1))"
     )

@@ -32,8 +32,19 @@ from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.committed import (
+    AskCommitment,
+    AskContribution,
+    Commitment,
+    Committed,
+    Contribution,
+    DrawCommitted,
+)
+from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, OpenDraw, Total
+from colonnade.sampling.filled import FilledScores
+from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.opening import AskOpenings, Openings
 from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
 from colonnade.sampling.secure_summing import (
     Agreement,
@@ -106,6 +117,18 @@ EXAMPLES: dict[str, Message] = {
     "agreement": Agreement(bytes(32)),
     "ask score codes": AskScoreCodes(sendable_rows([5, 8]), 1),
     "score codes": ScoreCodes(3, encode_scores(np.array([0.5, 0.0, 2.0]))),
+    "ask total, filled": AskTotal(FilledScores(ClusteringScores(10))),
+    "open draw": OpenDraw(FilledScores(LeverageScores(fit_intercept=True)), 400, seed=5, stratified=True),
+    "ask commitment": AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 57), bytes(range(32))),
+    "commitment": Commitment(bytes(32), 2**61, bytes(range(32))),
+    "ask contribution": AskContribution((Committed(bytes(32), bytes(range(32))),)),
+    "contribution": Contribution(bytes(range(32)), bytes(32)),
+    "contribution, lost": Contribution(None, b""),
+    "draw committed": DrawCommitted(400, bytes(32), (bytes(range(32)), b"c"), bytes(32)),
+    "ask openings": AskOpenings(
+        IntegerScores(FilledScores(ClusteringScores(10)), 57), bytes(range(32)), sendable_rows([3, 900])
+    ),
+    "openings": Openings(sendable_rows([2**50]), sendable_rows([2**51, 0]), bytes(16), bytes(64)),
     "use shared draw": UseSharedDraw(10, seed=5),
     "use all rows": UseAllRows(),
     "use rows": UseRows(sendable_rows([1])),

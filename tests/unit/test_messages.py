@@ -5,7 +5,7 @@ import pytest
 
 from colonnade.catalogue import kinds
 from colonnade.messages import Message, Reveals, disclosures, sendable_floats, sendable_rows
-from colonnade.sampling.importance import DrawnRows, DrawRows, Total
+from colonnade.sampling.drawing import DrawnRows, DrawRows, Total
 from colonnade.sampling.summing import AskScores
 from colonnade.solvers.central import Columns
 

@@ -4,10 +4,11 @@ The server relays keys and could put its own in their place; a signature under a
 Certificates of a network can take the place of pins: whatever is a `colonnade.protocol.identity.Identity` will do.
 """
 
+import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from colonnade.errors import InputError
-from colonnade.privacy.primitives import KEY_BYTES, is_signed, sign, signing_key
+from colonnade.privacy.primitives import KEY_BYTES, digest, is_signed, sign, signing_key
 
 Entropy = Callable[[int], bytes]
 
@@ -26,9 +27,14 @@ class PinnedIdentity:
         sum is made with exactly these parties, or not at all.
     entropy : callable
         Gives so many bytes, for the keys of single runs: the operating system's, outside tests.
+    rehearses : bool
+        In one process, where nobody is to be feared: what it contributes to a joint seed then depends on its name and
+        the run alone, so that the same seed gives the same rows. Its salts and keys are secret all the same.
     """
 
-    def __init__(self, name: str, seed: bytes, pins: Mapping[str, bytes], entropy: Entropy) -> None:
+    def __init__(
+        self, name: str, seed: bytes, pins: Mapping[str, bytes], entropy: Entropy, *, rehearses: bool = False
+    ) -> None:
         if len(seed) != KEY_BYTES or name not in pins:
             raise InputError(
                 f"The identity of {name!r} needs {KEY_BYTES} secret bytes and a pin of its own among those of "
@@ -38,6 +44,7 @@ class PinnedIdentity:
         self._seed = seed
         self._pins = pins
         self._entropy = entropy
+        self._rehearses = rehearses
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -47,6 +54,16 @@ class PinnedIdentity:
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
         return self._entropy(count)
+
+    def derived(self, context: bytes) -> bytes:
+        """Derive secret bytes from the signing key's seed (HMAC-SHA-256)."""
+        return hmac.digest(self._seed, digest(b"colonnade derived", context), "sha256")
+
+    def nonce(self, context: bytes) -> bytes:
+        """Draw bytes to add to a joint seed; in a rehearsal, derive them from the party's name."""
+        if self._rehearses:
+            return digest(b"colonnade rehearsal", self.name.encode(), context)
+        return self.fresh(KEY_BYTES)
 
     def sign(self, statement: bytes) -> bytes:
         """Sign a statement as this party."""
@@ -99,4 +116,4 @@ def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, PinnedI
     """
     seeds = {name: entropy(KEY_BYTES) for name in names}
     pins = _PinsOfSeeds(seeds)
-    return {name: PinnedIdentity(name, seed, pins, entropy) for name, seed in seeds.items()}
+    return {name: PinnedIdentity(name, seed, pins, entropy, rehearses=True) for name, seed in seeds.items()}

@@ -17,6 +17,12 @@ class Identity(Protocol):
     def fresh(self, count: int) -> bytes:
         """Draw so many secret bytes, never from a run's seed."""
 
+    def derived(self, context: bytes) -> bytes:
+        """Derive 32 secret bytes that are the same whenever it is asked for the same, also after a restart."""
+
+    def nonce(self, context: bytes) -> bytes:
+        """Draw 32 bytes to add to a joint seed, that nobody else can tell beforehand; a rehearsal draws them alike."""
+
     def sign(self, statement: bytes) -> bytes:
         """Sign a statement as this party."""
 

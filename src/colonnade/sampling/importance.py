@@ -1,70 +1,29 @@
-"""Algorithm 1: importance sampling in three rounds. Its messages, the server's script, the party's handlers."""
+"""Algorithm 1: importance sampling in three rounds: who draws, who sums, and the weights."""
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Drawn, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
-from colonnade.errors import InputError
+from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_by_scores, draw_evenly
-from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
-from colonnade.protocol import checks
-from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
+from colonnade.sampling.committed import draw_committed, told_in_the_clear
+from colonnade.sampling.drawing import check_copies, draw_by_totals
+from colonnade.sampling.filled import FilledScores
+from colonnade.sampling.integers import IntegerScores, integer_rule
 from colonnade.sampling.rounded import RoundedScores, sum_rounded
-from colonnade.sampling.rules import AnyRule
 from colonnade.sampling.secure_summing import SecureSum
-from colonnade.sampling.shared import MAX_SIZE, sample_size, weight_of_all
-from colonnade.sampling.summing import DRAWN, sum_in_the_clear
+from colonnade.sampling.shared import sample_size, weight_of_all, weights_of
+from colonnade.sampling.summing import sum_in_the_clear
 
-SCORED = "scored"
 NO_SHARE = 0.0
-# Totals are sums of n rounded numbers.
-ROUNDING = 1e-6
-
-
-class Total(Message, frozen=True):
-    """G^(j), the sum of the party's scores (line 2)."""
-
-    phase: ClassVar[str] = "sampling"
-
-    total: Annotated[float, Reveals.TOTALS]
-
-
-class AskTotal(Message, frozen=True):
-    """Opens the phase: score your rows by this rule."""
-
-    phase: ClassVar[str] = "sampling"
-    reply: ClassVar[type[Message]] = Total
-
-    rule: Annotated[AnyRule, Reveals.NOTHING]
-
-
-class DrawnRows(Message, frozen=True):
-    """S^(j), the rows the party drew (line 5)."""
-
-    phase: ClassVar[str] = "sampling"
-
-    rows: Annotated[Rows, Reveals.ROW_IDS]
-
-
-class DrawRows(Message, frozen=True):
-    """a_j, how many rows this party draws (line 4), from which seed, and whether one in each stratum of its scores."""
-
-    phase: ClassVar[str] = "sampling"
-    reply: ClassVar[type[Message]] = DrawnRows
-
-    count: Annotated[int, Reveals.TOTALS]
-    seed: Annotated[int, Reveals.NOTHING]
-    stratified: Annotated[bool, Reveals.NOTHING]
+DRAWS = ("stratified", "independent", "committed")
 
 
 class ImportanceSampling(
@@ -85,9 +44,11 @@ class ImportanceSampling(
         s, the share of draws that fall evenly on all rows instead: the probability is (1 - s) g_i / G + s / n and the
         weight 1 over m times that. No weight exceeds n / (m s) then, whatever the scores overlook. From 0 to 1; at 1
         `UniformSampling` does the same without scores.
-    draws : {"stratified", "independent"}
+    draws : {"stratified", "independent", "committed"}
         How a party draws its rows. Independently is Algorithm 1 to the letter. Stratified, it draws one row in each of
         as many parts of equal score: every row is expected as often and weighs the same, and coresets vary less.
+        Committed, it does so from a joint seed, after it has committed to its scores: an audit of the run can then tell
+        whether it drew by them (`Federation.audit`, `Run.audit`). Takes a round more.
     round_scores : bool
         Whether parties round all their scores, each by less than a thousandth, before they draw by them: a score then
         takes about 11 bits instead of 64, and weights are still right on average.
@@ -98,6 +59,10 @@ class ImportanceSampling(
     allow_two_parties : bool
         Whether "secure" is good enough with two parties: whoever learns the weights then subtracts its own scores and
         has the other's. Only a server that is neither party is kept out.
+    totals : {"checked", "set"}
+        Whether each party tells the sum of its scores, which is checked to be no more than its columns can have; or the
+        server sets it to just that, and the party spreads what it lacks evenly over its rows. Then no party tells it,
+        and a round is saved.
 
     Examples
     --------
@@ -118,18 +83,21 @@ class ImportanceSampling(
 
     size: int
     uniform_share: float = NO_SHARE
-    draws: Literal["stratified", "independent"] = "stratified"
+    draws: Literal["stratified", "independent", "committed"] = "stratified"
     round_scores: bool = False
     scores: Literal["plain", "secure"] | None = None
     allow_two_parties: bool = False
+    totals: Literal["checked", "set"] = "checked"
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
         checked = share("uniform_share", self.uniform_share, example="Pass for instance uniform_share=0.1.")
         # Where it is zero, the default itself: what is printed then leaves it out.
         force_setattr(self, "uniform_share", checked or NO_SHARE)
-        if self.draws not in ("stratified", "independent"):
-            raise InputError(f'draws must be "stratified" or "independent", got {self.draws!r}. Pass one of the two.')
+        if self.draws not in DRAWS:
+            raise InputError(f"draws must be one of {', '.join(DRAWS)}, got {self.draws!r}. Pass one of the three.")
+        if self.totals not in ("checked", "set"):
+            raise InputError(f'totals must be "checked" or "set", got {self.totals!r}. Pass one of the two.')
         force_setattr(self, "round_scores", flag("round_scores", self.round_scores))
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
@@ -138,6 +106,12 @@ class ImportanceSampling(
             raise InputError(
                 'round_scores=True and scores="secure" do not go together: under a mask a rounded score takes as many '
                 "bytes as any other. Leave out one of the two."
+            )
+        if self.round_scores and (self.totals == "set" or self.draws == "committed"):
+            option = 'totals="set"' if self.totals == "set" else 'draws="committed"'
+            raise UnsupportedError(
+                f"round_scores=True and {option} do not go together: rounding changes scores after they were set or "
+                "committed to. Leave out one of the two."
             )
 
     def check(self, roster: Roster) -> None:
@@ -158,21 +132,46 @@ class ImportanceSampling(
     def sample(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
-        """Play Algorithm 1 with the scores summed as asked."""
+        """Play Algorithm 1 with rows drawn, and scores summed, as asked."""
         self.check(roster)
-        if self.round_scores:
-            return self._rounded(roster, rule, rng, row_weights)
-        secure = self.scores == "secure"
-        sum_scores: SumMechanism = SecureSum(rule, row_weights) if secure else sum_in_the_clear
-        return importance_sampling(roster, rule, self, rng, sum_scores, row_weights)
-
-    def _rounded(
-        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None
-    ) -> Script[Coreset]:
-        rounded = RoundedScores(rule)  # type: ignore[arg-type]  # rules are closed
-        coreset = yield from importance_sampling(roster, rounded, self, rng, sum_rounded, row_weights)
+        scored = self.scored_by(rule, roster)
+        if isinstance(scored, IntegerScores):
+            coreset = yield from self._committed(roster, scored, rng, row_weights)
+        else:
+            coreset = yield from self._plain(roster, scored, rng, row_weights)
         # It serves whatever the rule itself serves.
         return dataclasses.replace(coreset, rule=type(rule).__name__)
+
+    def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
+        """Say what parties score their rows by, where the task's rule is this."""
+        if self.totals == "set":
+            rule = FilledScores(rule)  # type: ignore[arg-type]  # rules are closed
+        if self.draws == "committed":
+            return integer_rule(rule, roster)
+        return RoundedScores(rule) if self.round_scores else rule  # type: ignore[arg-type]
+
+    def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
+        if self.scores == "secure":
+            return SecureSum(rule, row_weights)
+        return sum_rounded if self.round_scores else sum_in_the_clear
+
+    def _plain(
+        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None
+    ) -> Script[Coreset]:
+        return importance_sampling(roster, rule, self, rng, self._sum_mechanism(rule, row_weights), row_weights)
+
+    def _committed(
+        self, roster: Roster, rule: IntegerScores, rng: np.random.Generator, row_weights: Floats | None
+    ) -> Script[Coreset]:
+        drawn, total, evidence = yield from draw_committed(
+            roster, rule, rng, row_weights, size=self.size, even_share=self.uniform_share
+        )
+        if self.scores == "secure":
+            scores = yield from SecureSum(rule, row_weights)(roster, drawn)
+        else:
+            scores, evidence = yield from told_in_the_clear(roster, drawn, evidence)
+        coreset = _weighed(self, roster, drawn.rows, scores, total, row_weights)
+        return dataclasses.replace(coreset, evidence=evidence)
 
 
 def importance_sampling(
@@ -206,72 +205,31 @@ def importance_sampling(
         Rows drawn with probability q_i = (1 - s) g_i / G + s w_i / W and weighted by w_i / (m q_i); where all rows
         count 1, w_i / W is 1 / n.
     """
-    n, size, even_share = roster.n_rows, sampler.size, sampler.uniform_share
-    asked: Outbox = {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]  # rules are closed
-    told = yield asked
-    totals = _read_totals(checks.replies(told, Total), roster, rule, row_weights)
-    total = float(totals.sum())
+    drawn, totals = yield from draw_by_totals(
+        roster,
+        rule,
+        rng,
+        row_weights,
+        size=sampler.size,
+        even_share=sampler.uniform_share,
+        stratified=sampler.draws == "stratified",
+    )
+    scores = yield from sum_scores(roster, drawn)
+    if sampler.draws == "stratified":
+        check_copies(roster, drawn, totals, scores)
+    return _weighed(sampler, roster, drawn.rows, scores, float(totals.sum()), row_weights, type(rule).__name__)
 
-    # The server draws the even rows itself: they need no party, and go out with the others in round 3.
-    n_even = int(rng.binomial(size, even_share))
-    quotas = rng.multinomial(size - n_even, totals / total)
-    seeds = rng.integers(2**63, size=len(quotas))
-    orders: Outbox = {
-        party: DrawRows(int(quota), int(seed), sampler.draws == "stratified")
-        for party, quota, seed in zip(roster.names, quotas, seeds, strict=True)
-    }
-    answers = yield orders
-    by_party = _read_rows(checks.replies(answers, DrawnRows), quotas, n)
-    rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), draw_evenly(n, n_even, rng, row_weights)])))
 
-    scores = yield from sum_scores(roster, Drawn(rows, by_party, _exchanged(asked, told, orders, answers)))
+def _weighed(
+    sampler: ImportanceSampling,
+    roster: Roster,
+    rows: Rows,
+    scores: Floats,
+    total: float,
+    row_weights: Floats | None,
+    rule: str | None = None,
+) -> Coreset:
     counts = 1.0 if row_weights is None else row_weights[rows]
     all_weight = weight_of_all(roster, row_weights)
-    weights = total * counts / (size * ((1 - even_share) * scores + even_share * total * counts / all_weight))
-    return Coreset(rows, weights, n, all_weight, str(sampler), type(rule).__name__, total)
-
-
-def _exchanged(*boxes: Outbox | Inbox) -> dict[str, list[Message]]:
-    return {party: [box[party] for box in boxes] for party in boxes[0]}
-
-
-def _read_totals(
-    replies: Mapping[str, Total], roster: Roster, rule: ScoreRule, row_weights: Floats | None
-) -> np.ndarray:
-    """Read totals; one that no data can have would bend the draw, and is an error instead."""
-    n_counted = roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
-    for card in roster.cards:
-        reply, most = replies[card.name], rule.bounds(card, n_counted).total
-        checks.positive(card.name, reply, reply.total)
-        if reply.total > most * (1 + ROUNDING):
-            raise checks.wrong(
-                card.name, reply, f"the total {reply.total:g}, where scores of its columns add up to {most:g} at most"
-            )
-    return np.array([reply.total for reply in replies.values()])
-
-
-def _read_rows(replies: Mapping[str, DrawnRows], quotas: np.ndarray, n_rows: int) -> dict[str, Rows]:
-    for (party, reply), quota in zip(replies.items(), quotas, strict=True):
-        checks.shape(party, reply, reply.rows, (int(quota),))
-        checks.row_ids(party, reply, reply.rows, n_rows)
-    return {party: reply.rows for party, reply in replies.items()}
-
-
-def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
-    reply = Total(float(data.scores(request.rule).sum()))
-    return replace(state, rule=request.rule, rows=None, exchanged=(request, reply)), reply
-
-
-def _answer_draw(state: PartyState, request: DrawRows, data: PartyData) -> tuple[PartyState, Message]:
-    checks.count(request, request.count, MAX_SIZE)
-    checks.seed(request, request.seed)
-    rng = np.random.default_rng(request.seed)
-    drawn = draw_by_scores(data.scores(state.rule), request.count, rng, stratified=request.stratified)
-    reply = DrawnRows(sendable_rows(drawn))
-    return replace(state, rows=reply.rows, exchanged=(*state.exchanged, request, reply)), reply
-
-
-HANDLERS = (
-    Handler(AskTotal, _answer_total, after=None, then=SCORED, keeps_view=frozenset({FRAMED})),
-    Handler(DrawRows, _answer_draw, after=frozenset({SCORED}), then=DRAWN),
-)
+    weights = weights_of(scores, total, counts, all_weight, sampler.size, sampler.uniform_share)
+    return Coreset(rows, weights, roster.n_rows, all_weight, str(sampler), rule, total)

@@ -47,13 +47,13 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
     identity = _identity(data)
     check_available()
     secret = Secret(identity.fresh(KEY_BYTES))
-    exchanged, frame = digest_of(state.exchanged), _frame(state, data)
+    exchanged, frame = digest_of(state.exchanged), frame_of(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, exchanged, frame))
     return replace(state, secret=Opened(secret)), PublicKey(secret.key, exchanged, frame, signature)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
-    identity, frame = _identity(data), _frame(state, data)
+    identity, frame = _identity(data), frame_of(state, data)
     checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
     check_keys(identity, request.keys, frame)
     ring = _ring(state, request, data)
@@ -85,7 +85,8 @@ def _identity(data: PartyData) -> Identity:
     return data.identity
 
 
-def _frame(state: PartyState, data: PartyData) -> bytes:
+def frame_of(state: PartyState, data: PartyData) -> bytes:
+    """Hash which rows count, and in which units, as this party sees it."""
     return frame_digest(data.table.row_weights, "own" if state.view is None else state.view.scaling)
 
 

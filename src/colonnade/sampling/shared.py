@@ -178,6 +178,35 @@ def weight_of_all(roster: Roster, row_weights: Floats | None) -> float:
     return float(roster.n_rows if row_weights is None else row_weights.sum())
 
 
+def weights_of(
+    scores: Floats, total: float, counts: Floats | float, all_weight: float, size: int, even_share: float
+) -> Floats:
+    """Weigh rows that were drawn with probability q_i = (1 - s) g_i / G + s w_i / W: by w_i / (m q_i).
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (m,)
+        g_i, summed over parties.
+    total : float
+        G.
+    counts : ndarray of float64, shape (m,), or float
+        w_i, what each row counts.
+    all_weight : float
+        W.
+    size : int
+        m.
+    even_share : float
+        s.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        Where all rows count 1 and none is drawn evenly, G / (m g_i).
+    """
+    weights: Floats = total * counts / (size * ((1 - even_share) * scores + even_share * total * counts / all_weight))
+    return weights
+
+
 def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
     """Tell the parties which rows to take.
 

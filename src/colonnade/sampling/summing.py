@@ -54,13 +54,19 @@ def sum_in_the_clear(roster: Roster, drawn: Drawn) -> Script[Floats]:
     ndarray of float64, shape (m,)
         g_i for each i in S, positive.
     """
+    replies = yield from ask_scores(roster, drawn)
+    return add_scores(replies, {party: reply.scores for party, reply in replies.items()})
+
+
+def ask_scores(roster: Roster, drawn: Drawn) -> Script[Mapping[str, Scores]]:
+    """Ask each party for its scores of the drawn rows, and check them one by one."""
     rows, own = drawn.rows, drawn.by_party
     inbox = yield {party: AskScores(others(rows, own[party]), len(own[party])) for party in roster.names}
     replies = checks.replies(inbox, Scores)
     for party, reply in replies.items():
         checks.shape(party, reply, reply.scores, (len(rows),))
         checks.non_negative(party, reply, reply.scores)
-    return add_scores(replies, {party: reply.scores for party, reply in replies.items()})
+    return replies
 
 
 def others(rows: Rows, own: Rows) -> Rows:

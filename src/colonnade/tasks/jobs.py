@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from colonnade.contracts import Frame, Roster, Script, Task
-from colonnade.coreset import Coreset
+from colonnade.coreset import Coreset, Evidence
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
@@ -18,6 +18,8 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
+from colonnade.sampling.integers import IntegerScores
+from colonnade.sampling.opening import open_rows
 from colonnade.sampling.shared import UseSharedDraw, use_all_rows, use_even_draw, use_rows
 from colonnade.solvers import AnySolver
 from colonnade.tasks.models import AnyModel, LinearModel
@@ -66,6 +68,19 @@ def learn(
         coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
     solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
     return Learned(coreset, task.in_own_units(solution.model, frame), solution.facts)
+
+
+def open_commitments(
+    task: Task[object],
+    rule: IntegerScores,
+    split: AnySplit | None,
+    roster: Roster,
+    evidence: Evidence,
+    rows: Rows,
+) -> Script[Evidence]:
+    """Let all parties look at their tables as in the run, and open rows of what they committed to then."""
+    yield from use_frame(roster, split, "train", task.scaling)
+    return (yield from open_rows(roster, rule, evidence, rows))
 
 
 def predict(model: AnyModel, rows: Rows | None, to: str | None, roster: Roster) -> Script[Floats | Rows]:

@@ -26,8 +26,19 @@ from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.committed import (
+    AskCommitment,
+    AskContribution,
+    Commitment,
+    Committed,
+    Contribution,
+    DrawCommitted,
+)
+from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, OpenDraw, Total
+from colonnade.sampling.filled import FilledScores
+from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.opening import AskOpenings, Openings
 from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
 from colonnade.sampling.secure_summing import (
     Agreement,
@@ -73,7 +84,9 @@ rows = (any_ints | row_ids | labels).map(sendable_rows)
 floats = hnp.arrays("float64", st.integers(0, 20)).map(sendable_floats)
 matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))).map(sendable_floats)
 plain_rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
-rules = plain_rules | st.builds(RoundedScores, plain_rules)
+filled_rules = st.builds(FilledScores, plain_rules)
+integer_rules = st.builds(IntegerScores, plain_rules | filled_rules, st.integers(-(2**62), 2**62))
+rules = plain_rules | filled_rules | integer_rules | st.builds(RoundedScores, plain_rules)
 names = st.text(max_size=8)
 bools = st.booleans()
 flags = hnp.arrays("bool", st.integers(0, 20)).map(sendable_flags)
@@ -201,5 +214,17 @@ MESSAGES |= {
     MaskedDistances: st.builds(MaskedDistances, st.none() | digests, counts),
     AskLloydCenters: st.builds(AskLloydCenters),
     LloydCenters: st.builds(LloydCenters, matrices, st.none() | matrices, digests, digests),
+}
+MESSAGES |= {
+    OpenDraw: st.builds(OpenDraw, rules, counts, seeds, bools),
+    AskCommitment: st.builds(AskCommitment, integer_rules, digests),
+    Commitment: st.builds(Commitment, digests, st.integers(-(2**63), 2**64 - 1), digests),
+    AskContribution: st.builds(
+        AskContribution, st.lists(st.builds(Committed, digests, digests), max_size=4).map(tuple)
+    ),
+    Contribution: st.builds(Contribution, st.none() | digests, digests),
+    DrawCommitted: st.builds(DrawCommitted, counts, digests, st.lists(digests, max_size=4).map(tuple), digests),
+    AskOpenings: st.builds(AskOpenings, integer_rules, digests, rows),
+    Openings: st.builds(Openings, rows, rows, st.binary(), st.binary()),
 }
 any_message = st.one_of(*MESSAGES.values())

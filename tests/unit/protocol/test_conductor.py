@@ -15,7 +15,7 @@ from colonnade.ledger import Ledger
 from colonnade.messages import Message
 from colonnade.protocol.conductor import Conductor
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.importance import AskTotal, Total
+from colonnade.sampling.drawing import AskTotal, Total
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.shared import Ready
 

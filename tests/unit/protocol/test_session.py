@@ -18,7 +18,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import KEPT_RULES, NEW, PartySession
 from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.shared import MAX_SIZE, Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores

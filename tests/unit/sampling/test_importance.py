@@ -15,7 +15,7 @@ from colonnade.kernels.score_codes import round_scores
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.importance import DrawnRows, DrawRows, Total
+from colonnade.sampling.drawing import DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.rounded import RoundedScores
 from colonnade.sampling.summing import AskScores, Scores, others

@@ -19,7 +19,7 @@ from colonnade.protocol.asked import Asked
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import Delivery
-from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.sampling.shared import Ready, UseAllRows

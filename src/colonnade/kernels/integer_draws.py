@@ -1,0 +1,188 @@
+"""Draws in whole numbers alone: from the same key and the same integers every machine draws the same rows.
+
+A key is stretched by SHAKE-256 to 64-bit words, and a word u becomes a number below N as the high half of u N. No
+float64 is added or divided, so no order of summation, no processor and no library can change a draw; and whoever knows
+the key and the integers can do it again.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import Words
+
+# A party's total, in steps, is below 2^62 but for rounding: sums of two fit in a word.
+TOTAL_BITS = 62
+_LOW = np.uint64(0xFFFF_FFFF)
+_HALF = np.uint64(32)
+_ALL_WORDS = 1 << 64
+
+
+def on_grid(values: Floats, exponent: int) -> Floats:
+    """Round to multiples of 2^-exponent, positive values up to one at least.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        Non-negative.
+    exponent : int
+        The step is 2^-exponent.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Exact multiples: what has more than 53 bits above the step was one already.
+    """
+    steps = np.rint(np.ldexp(values, exponent))
+    return np.ldexp(np.where(values > 0, np.maximum(steps, 1.0), 0.0), -exponent)
+
+
+def to_steps(values: Floats, exponent: int) -> Words:
+    """Count the steps of values that are on the grid."""
+    return np.ldexp(values, exponent).astype(np.uint64)
+
+
+def uniform_words(key: bytes, count: int) -> Words:
+    """Stretch a key to uniform 64-bit words.
+
+    Parameters
+    ----------
+    key : bytes
+        Another key gives unrelated words.
+    count : int
+        How many.
+
+    Returns
+    -------
+    ndarray of uint64, shape (count,)
+        The first of SHAKE-256's output, little-endian.
+    """
+    return np.frombuffer(hashlib.shake_256(key).digest(8 * count), "<u8").astype(np.uint64)
+
+
+def high_product(words: Words, factor: int) -> Words:
+    """Compute the high 64 bits of products of 64-bit numbers, by halves of 32 bits.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (k,)
+        u.
+    factor : int
+        N, below 2^64.
+
+    Returns
+    -------
+    ndarray of uint64, shape (k,)
+        floor(u N / 2^64): below N, and each number below N within one of 2^64 / N times among all u.
+    """
+    high, low = words >> _HALF, words & _LOW
+    factor_high, factor_low = np.uint64(factor >> 32), np.uint64(factor & 0xFFFF_FFFF)
+    middle = high * factor_low + (low * factor_low >> _HALF)
+    carried = low * factor_high + (middle & _LOW)
+    product: Words = high * factor_high + (middle >> _HALF) + (carried >> _HALF)
+    return product
+
+
+def stratified_points(total: int, count: int, key: bytes) -> Words:
+    """Cut the numbers below `total` into `count` parts of one length and draw a number in each.
+
+    Parameters
+    ----------
+    total : int
+        G in steps, below 2^63.
+    count : int
+        a, below 2^24.
+    key : bytes
+        Decides.
+
+    Returns
+    -------
+    ndarray of uint64, shape (count,)
+        Ascending: floor((t G + r_t) / a) for the t-th, with r_t uniform below G.
+    """
+    if not count:
+        return np.empty(0, np.uint64)
+    whole, rest = divmod(total, count)
+    part = np.arange(count, dtype=np.uint64)
+    within = part * np.uint64(rest) + high_product(uniform_words(key, count), total)
+    points: Words = part * np.uint64(whole) + within // np.uint64(count)
+    return points
+
+
+def rows_at(steps: Words, points: Words) -> Rows:
+    """Lay rows end to end in their order, each as long as its score, and find the rows on which points fall.
+
+    Parameters
+    ----------
+    steps : ndarray of uint64, shape (n,)
+        Scores in steps.
+    points : ndarray of uint64, shape (a,)
+        Below their sum, ascending.
+
+    Returns
+    -------
+    ndarray of int64, shape (a,)
+        Ascending.
+    """
+    return np.searchsorted(np.cumsum(steps), points, side="right").astype(np.int64)
+
+
+def shares(totals: Sequence[int], count: int, key: bytes) -> Rows:
+    """Draw to whom each of `count` draws falls, by totals.
+
+    Parameters
+    ----------
+    totals : sequence of int, of length T
+        Positive; their sum may have more than 64 bits.
+    count : int
+        How many draws.
+    key : bytes
+        Decides.
+
+    Returns
+    -------
+    ndarray of int64, shape (T,)
+        How many fall to each.
+    """
+    total, before = sum(totals), 0
+    firsts = []  # the first word u with floor(u total / 2^64) >= what is before
+    for part in totals:
+        firsts.append(-(-before * _ALL_WORDS // total))
+        before += part
+    falls_to = np.searchsorted(np.array(firsts[1:], dtype=np.uint64), uniform_words(key, count), side="right")
+    return np.bincount(falls_to, minlength=len(totals)).astype(np.int64)
+
+
+def count_even(share: float, count: int, key: bytes) -> int:
+    """Draw how many of `count` draws fall evenly on all rows, each with probability `share`."""
+    below = int(math.ldexp(share, 64))
+    return count if below >= _ALL_WORDS else int(np.count_nonzero(uniform_words(key, count) < np.uint64(below)))
+
+
+def even_rows(n_rows: int, count: int, key: bytes, weights: Floats | None = None) -> Rows:
+    """Draw rows evenly, or by their weights.
+
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    count : int
+        How many.
+    key : bytes
+        Decides.
+    weights : ndarray of float64, shape (n,), optional
+        Row weights, not all 0.
+
+    Returns
+    -------
+    ndarray of int64, shape (count,)
+        Ascending.
+    """
+    if weights is None:
+        return np.sort(high_product(uniform_words(key, count), n_rows)).astype(np.int64)
+    _, exponent = math.frexp(n_rows * float(weights.max()))
+    steps = to_steps(on_grid(weights, TOTAL_BITS - exponent), TOTAL_BITS - exponent)
+    return rows_at(steps, np.sort(high_product(uniform_words(key, count), int(steps.sum()))))

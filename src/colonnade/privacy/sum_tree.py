@@ -1,0 +1,184 @@
+"""A commitment to many numbers that can be opened one by one: a Merkle tree whose nodes also carry sums.
+
+A leaf hashes a salt, its place and its number; a node hashes its two children with their sums. The root commits to all
+numbers, their order and their total. To open a number is to show its salt and, on the way up, each neighbour's hash
+and sum. The sums to the left add up to what comes before the number, so an opening also proves where on the line of all
+numbers this one lies, and no two openings of different places can overlap. A salt of 16 secret bytes a leaf hides the
+numbers that were not opened; an opening shows sums of the rows around it, down to the neighbour's own number.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.kernels.masks import Words
+
+SALT_BYTES = 16
+HASH_BYTES = 32
+_SUM_BYTES = 8
+# A leaf hashes 32 bytes and a node 80: neither can be taken for the other.
+_LEAF_BYTES = SALT_BYTES + 2 * _SUM_BYTES
+_NODE_BYTES = 2 * (HASH_BYTES + _SUM_BYTES)
+_WORD = np.dtype("<u8")
+_NODE_WORDS = (HASH_BYTES + _SUM_BYTES) // _SUM_BYTES
+
+
+@dataclass(frozen=True)
+class Opening:
+    """One number of a tree, and the way up from it.
+
+    Parameters
+    ----------
+    number : int
+        The number.
+    salt : bytes
+        Its own.
+    hashes : tuple of bytes
+        Of the neighbour on each level, from the leaves up.
+    sums : tuple of int
+        The sum below each of these.
+    """
+
+    number: int
+    salt: bytes
+    hashes: tuple[bytes, ...]
+    sums: tuple[int, ...]
+
+
+class SumTree:
+    """The tree, whole: at whoever commits.
+
+    Parameters
+    ----------
+    numbers : ndarray of uint64, shape (n,)
+        At least one; their sum is below 2^63.
+    secret : bytes
+        Where the leaves' salts come from.
+    """
+
+    def __init__(self, numbers: Words, secret: bytes) -> None:
+        count = len(numbers)
+        self._numbers = numbers
+        self._salts = hashlib.shake_256(secret).digest(SALT_BYTES * count)
+        leaves = np.empty((count, _LEAF_BYTES // _SUM_BYTES), _WORD)
+        leaves[:, :2] = np.frombuffer(self._salts, _WORD).reshape(count, 2)
+        leaves[:, 2] = np.arange(count)
+        leaves[:, 3] = numbers
+        self._levels = [_nodes(leaves.tobytes(), _LEAF_BYTES, numbers)]
+        while len(self._levels[-1]) > 1:
+            pairs = _paired(self._levels[-1])
+            self._levels.append(_nodes(pairs.tobytes(), _NODE_BYTES, pairs[:, 4] + pairs[:, 9]))
+
+    @property
+    def root(self) -> bytes:
+        """The commitment."""
+        return self._levels[-1][0, :4].tobytes()
+
+    @property
+    def total(self) -> int:
+        """The sum of all numbers, which the root commits to."""
+        return int(self._levels[-1][0, 4])
+
+    def open(self, place: int) -> Opening:
+        """Open the number at a place."""
+        hashes, sums, at = [], [], place
+        for level in self._levels[:-1]:
+            neighbour = at ^ 1
+            inside = neighbour < len(level)
+            hashes.append(level[neighbour, :4].tobytes() if inside else bytes(HASH_BYTES))
+            sums.append(int(level[neighbour, 4]) if inside else 0)
+            at //= 2
+        salt = self._salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
+        return Opening(int(self._numbers[place]), salt, tuple(hashes), tuple(sums))
+
+
+def depth(count: int) -> int:
+    """Count the levels above the leaves of a tree of so many numbers."""
+    return (count - 1).bit_length()
+
+
+def start_of(opening: Opening, place: int, count: int, root: bytes, total: int) -> int | None:
+    """Check an opening, and find what comes before its number on the line.
+
+    Parameters
+    ----------
+    opening : Opening
+        From somebody who may lie.
+    place : int
+        Where the number is said to be, among `count`.
+    count : int
+        n.
+    root : bytes
+        What was committed to.
+    total : int
+        The sum of all numbers, as it was told.
+
+    Returns
+    -------
+    int or None
+        The sum of all numbers before this one; None where the opening does not belong to the commitment.
+    """
+    if not len(opening.hashes) == len(opening.sums) == depth(count) or not 0 <= place < count:
+        return None
+    if len(opening.salt) != SALT_BYTES or any(len(each) != HASH_BYTES for each in opening.hashes):
+        return None
+    if not all(0 <= each <= total for each in (opening.number, *opening.sums)):
+        return None
+    hashed = hashlib.sha256(opening.salt + _eight(place) + _eight(opening.number)).digest()
+    start, below, at = 0, opening.number, place
+    for neighbour, beside in zip(opening.hashes, opening.sums, strict=True):
+        left = (neighbour, beside) if at & 1 else (hashed, below)
+        right = (hashed, below) if at & 1 else (neighbour, beside)
+        start += beside if at & 1 else 0
+        below += beside
+        if below > total:
+            return None
+        hashed = hashlib.sha256(left[0] + _eight(left[1]) + right[0] + _eight(right[1])).digest()
+        at //= 2
+    return start if hashed == root and below == total else None
+
+
+def pack_openings(openings: Sequence[Opening]) -> tuple[bytes, bytes]:
+    """Write the salts and the hashes of openings one after another."""
+    return b"".join(each.salt for each in openings), b"".join(part for each in openings for part in each.hashes)
+
+
+def unpack_openings(
+    numbers: Sequence[int], salts: bytes, hashes: bytes, sums: Sequence[int], levels: int
+) -> list[Opening] | None:
+    """Read openings of trees with so many levels; None where lengths do not fit."""
+    count = len(numbers)
+    if len(salts) != SALT_BYTES * count or len(hashes) != HASH_BYTES * levels * count or len(sums) != levels * count:
+        return None
+    each_hash = [hashes[k : k + HASH_BYTES] for k in range(0, len(hashes), HASH_BYTES)]
+    return [
+        Opening(
+            number,
+            salts[SALT_BYTES * i : SALT_BYTES * (i + 1)],
+            tuple(each_hash[levels * i : levels * (i + 1)]),
+            tuple(sums[levels * i : levels * (i + 1)]),
+        )
+        for i, number in enumerate(numbers)
+    ]
+
+
+def _nodes(texts: bytes, length: int, sums: Words) -> npt.NDArray[np.uint64]:
+    """Hash texts of one length, and put each hash beside its sum."""
+    hashes = b"".join(
+        [hashlib.sha256(texts[start : start + length]).digest() for start in range(0, len(texts), length)]
+    )
+    return np.column_stack([np.frombuffer(hashes, _WORD).reshape(-1, 4), sums.astype(_WORD)])
+
+
+def _paired(level: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Put each two nodes beside each other; a last one without a neighbour beside zeros."""
+    if len(level) % 2:
+        level = np.vstack([level, np.zeros((1, _NODE_WORDS), _WORD)])
+    return np.ascontiguousarray(level.reshape(-1, 2 * _NODE_WORDS), _WORD)
+
+
+def _eight(number: int) -> bytes:
+    return number.to_bytes(_SUM_BYTES, "little")

@@ -1,0 +1,146 @@
+"""A party's side of committed draws: commits to its scores, contributes to the joint seed, draws by it, opens rows.
+
+Salts are derived from the party's identity and the request that opened the draw, so rows can be opened long after the
+run, and after a restart. A contribution is drawn anew each time: whoever could repeat a request would else know it.
+"""
+
+from dataclasses import dataclass, replace
+from hmac import compare_digest
+
+from colonnade.errors import InputError, LocalProtocolError
+from colonnade.kernels.integer_draws import rows_at, stratified_points, to_steps
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, sendable_rows
+from colonnade.privacy.primitives import digest
+from colonnade.privacy.sum_tree import SumTree, pack_openings
+from colonnade.protocol import checks
+from colonnade.protocol.codec import wire_bytes
+from colonnade.protocol.identity import Identity
+from colonnade.protocol.session import FRAMED, GREETED, Handler, PartyData, PartyState
+from colonnade.sampling.committed import (
+    AskCommitment,
+    AskContribution,
+    Commitment,
+    Contribution,
+    DrawCommitted,
+    commitment_of,
+)
+from colonnade.sampling.drawing import DrawnRows
+from colonnade.sampling.integers import LEAST_EXPONENT
+from colonnade.sampling.joint_seed import draw_key, joint_key, seal_of
+from colonnade.sampling.opening import AskOpenings, Openings
+from colonnade.sampling.secure_party import frame_of
+from colonnade.sampling.shared import MAX_SIZE
+from colonnade.sampling.summing import DRAWN
+
+COMMITTED, CONTRIBUTED = "committed", "contributed"
+# Beyond it a score would not be counted in 64 bits.
+MOST_EXPONENT = 61
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What a party keeps between its commitment and the draw: its contribution, and the digest of its commitment."""
+
+    contribution: bytes
+    commitment: bytes
+
+
+def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyData) -> tuple[PartyState, Message]:
+    identity, tree = _identity(data), _tree(state, request, data)
+    contribution = identity.nonce(wire_bytes(request))
+    reply = Commitment(tree.root, tree.total, seal_of(identity.name, contribution))
+    sealed = Sealed(contribution, commitment_of(identity.name, reply))
+    return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=sealed), reply
+
+
+def _answer_contribution(state: PartyState, request: AskContribution, data: PartyData) -> tuple[PartyState, Message]:
+    identity, parties = _identity(data), _identity(data).parties
+    if len(request.parties) != len(parties):
+        raise checks.wrong(
+            SERVER, request, f"{len(request.parties)} commitments, where {', '.join(parties)} were to commit"
+        )
+    state = replace(state, exchanged=(*state.exchanged, request))
+    sealed = state.secret
+    ours = request.parties[parties.index(identity.name)].commitment
+    if not isinstance(sealed, Sealed) or sealed.commitment != ours:
+        # It was restarted, and its contribution went with the old process; or the server relayed something else.
+        return replace(state, secret=None), Contribution(None, b"")
+    return state, Contribution(sealed.contribution, _proof(state, sealed.contribution, data))
+
+
+def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> tuple[PartyState, Message]:
+    checks.count(request, request.count, MAX_SIZE)
+    name, parties = _identity(data).name, _identity(data).parties
+    opened, told = _exchanged(state)
+    if len(request.parties) != len(parties):
+        raise checks.wrong(SERVER, request, f"{len(request.parties)} contributions of {len(parties)} parties")
+    shown = (request.server, *request.parties)
+    sealed = (opened.seal, *(each.seal for each in told.parties))
+    for who, contribution, seal in zip((SERVER, *parties), shown, sealed, strict=True):
+        if seal_of(who, contribution) != seal:
+            raise checks.wrong(SERVER, request, f"another contribution of {who!r} to the joint seed than was sealed")
+    ours = request.parties[parties.index(name)]
+    if not compare_digest(request.proof, _proof(state, ours, data)):
+        raise checks.wrong(SERVER, request, "a contribution of this party that it never made")
+    steps = to_steps(data.scores(opened.rule), opened.rule.exponent)
+    key = joint_key(request.server, request.parties)
+    points = stratified_points(int(steps.sum()), request.count, draw_key(key, name))
+    reply = DrawnRows(sendable_rows(rows_at(steps, points)))
+    return replace(state, rows=reply.rows, secret=None, exchanged=(*state.exchanged, request, reply)), reply
+
+
+def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -> tuple[PartyState, Message]:
+    checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
+    tree = _tree(state, AskCommitment(request.rule, request.seal), data)
+    openings = [tree.open(row) for row in request.rows.tolist()]
+    salts, hashes = pack_openings(openings)
+    return state, Openings(
+        sendable_rows([each.number for each in openings]),
+        sendable_rows([below for each in openings for below in each.sums]),
+        salts,
+        hashes,
+    )
+
+
+def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree:
+    exponent = request.rule.exponent
+    if not LEAST_EXPONENT <= exponent <= MOST_EXPONENT:
+        raise checks.wrong(SERVER, request, f"a step of 2^-{exponent}")
+    steps = to_steps(data.scores(request.rule), exponent)
+    return SumTree(steps, _identity(data).derived(digest(b"salts", _context(state, request, data))))
+
+
+def _context(state: PartyState, request: AskCommitment, data: PartyData) -> bytes:
+    """Hash what makes this draw different from any other: rule, step, the server's seal, rows that count, units."""
+    return digest(b"committed draw", wire_bytes(request), frame_of(state, data))
+
+
+def _proof(state: PartyState, contribution: bytes, data: PartyData) -> bytes:
+    """Authenticate a contribution for ourselves: after a restart the party knows it again, and no other."""
+    context = _context(state, _exchanged(state)[0], data)
+    return _identity(data).derived(digest(b"contribution", context, contribution))
+
+
+def _exchanged(state: PartyState) -> tuple[AskCommitment, AskContribution]:
+    opened, told = state.exchanged[:2]
+    if not isinstance(opened, AskCommitment) or not isinstance(told, AskContribution):
+        raise LocalProtocolError("No scores were committed to: ask for a commitment first.")
+    return opened, told
+
+
+def _identity(data: PartyData) -> Identity:
+    if data.identity is None:
+        raise InputError(
+            "it has no identity, and so no secret to salt a commitment with. "
+            'Give the party an identity, or ask for draws="stratified".'
+        )
+    return data.identity
+
+
+HANDLERS = (
+    Handler(AskCommitment, _answer_commitment, after=None, then=COMMITTED, keeps_view=frozenset({FRAMED})),
+    Handler(AskContribution, _answer_contribution, after=frozenset({COMMITTED}), then=CONTRIBUTED),
+    Handler(DrawCommitted, _answer_draw, after=frozenset({CONTRIBUTED}), then=DRAWN),
+    Handler(AskOpenings, _answer_openings, after=None, then=GREETED, keeps_view=frozenset({FRAMED})),
+)

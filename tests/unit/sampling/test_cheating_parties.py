@@ -1,0 +1,299 @@
+"""Parties that cheat, in real sessions with altered handlers: each is caught, by name."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.coreset import Evidence
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.sampling.committed import Commitment, Contribution, DrawCommitted, commitment_of
+from colonnade.sampling.committed_party import Sealed
+from colonnade.sampling.drawing import DrawnRows, DrawRows, OpenDraw, Total
+from colonnade.sampling.opening import Openings
+from colonnade.sampling.secure_summing import AskMaskedScores
+from colonnade.sampling.summing import Scores
+
+N, WIDTHS, SIZE = 400, (2, 3, 1), 60
+COMMITTED = cn.ImportanceSampling(SIZE, draws="committed")
+DRAWS: tuple[Literal["stratified", "independent", "committed"], ...] = ("stratified", "independent", "committed")
+CHEAT = "party2"
+Change = Callable[[Any, Any], Message]
+
+
+def make_federation(**cheats: Change) -> cn.Federation:
+    """Let three parties meet, of which the second changes what it answers to these kinds of request."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(N, sum(WIDTHS)))
+    federation = cn.Federation(cn.split_columns(X, X @ np.ones(sum(WIDTHS)) + rng.normal(size=N), WIDTHS))
+    handlers = federation._stage._sessions[CHEAT]._handlers
+    for request, handler in list(handlers.items()):
+        if change := cheats.get(request.__name__):
+
+            def answer(state: Any, asked: Any, data: Any, honest: Any = handler.answer, change: Any = change) -> Any:
+                state, reply = honest(state, asked, data)
+                return as_if_honest(state, reply, changed := change(reply, data)), changed
+
+            handlers[request] = type(handler)(
+                handler.request, answer, handler.after, handler.then, handler.keeps_view, handler.solver
+            )
+    return federation
+
+
+def as_if_honest(state: Any, reply: Message, changed: Message) -> Any:
+    """Let the cheat remember its lie as if it were the truth, so that nothing but the lie itself gives it away."""
+    if state.exchanged and state.exchanged[-1] is reply:
+        state = replace(state, exchanged=(*state.exchanged[:-1], changed))
+    if isinstance(changed, DrawnRows):
+        state = replace(state, rows=changed.rows)
+    if isinstance(changed, Commitment):
+        state = replace(state, secret=Sealed(state.secret.contribution, commitment_of(CHEAT, changed)))
+    return state
+
+
+def evenly(reply: DrawnRows, data: Any) -> DrawnRows:
+    """Draw evenly, whatever the scores: biased, and looks precise."""
+    drawn = np.random.default_rng(1).integers(data.table.n_rows, size=len(reply.rows))
+    return DrawnRows(sendable_rows(np.sort(drawn)))
+
+
+def one_row(reply: DrawnRows, _: Any) -> DrawnRows:
+    return DrawnRows(sendable_rows(np.full(len(reply.rows), reply.rows[0])))
+
+
+def caught(federation: cn.Federation, sampler: cn.ImportanceSampling, match: str) -> cn.RemoteProtocolError:
+    with pytest.raises(cn.RemoteProtocolError, match=match) as error:
+        federation.audit(federation.coreset(cn.Regression(), sampler, seed=3), rows=None)
+    assert error.value.party == CHEAT
+    return error.value
+
+
+def caught_at_once(federation: cn.Federation, sampler: cn.ImportanceSampling, match: str) -> None:
+    with pytest.raises(cn.RemoteProtocolError, match=match) as error:
+        federation.coreset(cn.Regression(), sampler, seed=3)
+    assert error.value.party == CHEAT
+
+
+@pytest.mark.parametrize("scores", ["plain", "secure"])
+@pytest.mark.parametrize("totals", ["checked", "set"])
+def test_honest_parties_are_not_accused(scores: Any, totals: Any, tmp_path: Path) -> None:
+    federation = make_federation()
+    sampler = cn.ImportanceSampling(SIZE, 0.2, "committed", scores=scores, totals=totals)
+    for task in (cn.Regression(standardize=True), cn.KMeans(3)):
+        run = federation.coreset(task, sampler, split=cn.HoldOut(0.2), seed=3)
+        audited = federation.audit(run, rows=4)
+        assert all(each.opened for each in audited.coreset.evidence.parties.values())
+        assert cn.Run.load(audited.save(tmp_path / "run")).audit() == audited.audit()
+        assert len(audited.ledger) > len(run.ledger)
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+def test_an_inflated_total_is_caught(draws: Any) -> None:
+    federation = make_federation(
+        AskTotal=lambda reply, _: Total(reply.total * 5),
+        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total * 5, reply.seal),
+    )
+    caught_at_once(federation, cn.ImportanceSampling(SIZE, draws=draws), r"the total 20.*add up to 4 at most")
+
+
+def test_a_total_within_the_bound_that_is_not_the_committed_one_is_caught_by_an_audit() -> None:
+    """A party of low rank claims more, up to its columns: its tree does not add up to it."""
+    federation = make_federation(
+        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total - 1000, reply.seal),
+    )
+    caught(federation, COMMITTED, "opened row .* to something that it had not committed to")
+
+
+def test_a_total_that_was_set_is_not_asked_for() -> None:
+    federation = make_federation(AskTotal=lambda reply, _: Total(reply.total * 5))
+    run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, totals="set"))
+    assert run.coreset.total == 3 + 4 + (1 + 3), "columns + 1; label and intercept count at the label party"
+
+
+def test_a_set_total_that_a_commitment_falls_short_of_is_caught() -> None:
+    federation = make_federation(
+        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total // 2, reply.seal),
+    )
+    caught_at_once(federation, cn.ImportanceSampling(SIZE, draws="committed", totals="set"), "total 2, where 4 was set")
+
+
+def test_sampling_evenly_under_honest_scores_is_caught() -> None:
+    """With all rows opened for certain; a few are enough: an even draw hits its stratum in one row of some hundred."""
+    error = caught(make_federation(DrawCommitted=evenly), COMMITTED, "on which its draw does not fall")
+    assert "it did not draw by its scores" in str(error)
+    federation = make_federation(DrawCommitted=evenly)
+    run = federation.coreset(cn.Regression(), COMMITTED, seed=3)
+    with pytest.raises(cn.RemoteProtocolError) as few:
+        federation.audit(run, rows=3, seed=0)
+    assert few.value.party == CHEAT
+
+
+def test_one_row_in_ten_drawn_otherwise_is_caught_when_all_are_opened() -> None:
+    def a_few(reply: DrawnRows, data: Any) -> DrawnRows:
+        rows = reply.rows.copy()
+        rows[::10] = np.minimum(rows[::10] + 1, data.table.n_rows - 1)
+        return DrawnRows(sendable_rows(np.sort(rows)))
+
+    caught(make_federation(DrawCommitted=a_few), COMMITTED, f"'{CHEAT}' drew row")
+
+
+def test_scores_changed_after_the_commitment_are_caught() -> None:
+    federation = make_federation(AskScores=lambda reply, _: Scores(sendable_floats(reply.scores * 2)))
+    caught(federation, COMMITTED, "told another score of row .* than it had committed to")
+
+
+def test_a_single_changed_score_is_caught_when_its_row_is_opened() -> None:
+    def one(reply: Scores, _: Any) -> Scores:
+        scores = reply.scores.copy()
+        scores[7] += 2.0**-40
+        return Scores(sendable_floats(scores))
+
+    caught(make_federation(AskScores=one), COMMITTED, "told another score of row")
+
+
+def test_scores_that_are_no_whole_steps_are_caught_at_once() -> None:
+    federation = make_federation(AskScores=lambda reply, _: Scores(sendable_floats(reply.scores * (1 + 1e-16) / 3)))
+    caught_at_once(federation, COMMITTED, "a score that is not a number of steps of 2")
+
+
+def test_scores_changed_under_the_mask_are_noticed_though_not_whose() -> None:
+    federation = make_federation()
+    sampler = cn.ImportanceSampling(SIZE, draws="committed", scores="secure")
+    session = federation._stage._sessions[CHEAT]
+    honest = session._handlers[AskMaskedScores].answer
+
+    def other_scores(state: Any, asked: Any, data: Any) -> Any:
+        kept = data._scores[state.rule]
+        data._scores[state.rule] = kept * 1.1
+        try:
+            return honest(state, asked, data)
+        finally:
+            data._scores[state.rule] = kept
+
+    object.__setattr__(session._handlers[AskMaskedScores], "answer", other_scores)
+    try:
+        run = federation.coreset(cn.Regression(), sampler, seed=3)
+    finally:
+        object.__setattr__(session._handlers[AskMaskedScores], "answer", honest)
+    with pytest.raises(cn.RemoteProtocolError, match="One of them masked something else") as error:
+        federation.audit(run)
+    assert error.value.party is None
+
+
+@pytest.mark.parametrize("where", [-1, N])
+@pytest.mark.parametrize(("draws", "totals"), [("stratified", "checked"), ("stratified", "set"), ("committed", "set")])
+def test_row_ids_out_of_range_are_caught(draws: Any, totals: Any, where: int) -> None:
+    def beyond(reply: DrawnRows, _: Any) -> DrawnRows:
+        rows = reply.rows.copy()
+        rows[-1 if where > 0 else 0] = where
+        return DrawnRows(sendable_rows(rows))
+
+    cheats = {kind.__name__: beyond for kind in (DrawRows, OpenDraw, DrawCommitted)}
+    sampler = cn.ImportanceSampling(SIZE, draws=draws, totals=totals)
+    caught_at_once(make_federation(**cheats), sampler, f"row ids that do not ascend within 0..{N - 1}")
+
+
+@pytest.mark.parametrize("scores", ["plain", "secure"])
+@pytest.mark.parametrize("totals", ["checked", "set"])
+def test_duplicates_beyond_the_law_of_stratified_draws_are_caught(totals: Any, scores: Any) -> None:
+    federation = make_federation(DrawRows=one_row, OpenDraw=one_row)
+    sampler = cn.ImportanceSampling(SIZE, totals=totals, scores=scores)
+    caught_at_once(federation, sampler, r"'party2' drew row \d+ \d+ times among .* at most")
+
+
+def test_duplicates_beyond_the_law_of_committed_draws_are_caught() -> None:
+    caught_at_once(
+        make_federation(DrawCommitted=one_row), COMMITTED, r"too low a score of row \d+ to draw it \d+ times"
+    )
+    sampler = cn.ImportanceSampling(SIZE, draws="committed", scores="secure")
+    caught(make_federation(DrawCommitted=one_row), sampler, f"'{CHEAT}' drew row")
+
+
+def test_another_contribution_than_was_sealed_is_caught() -> None:
+    federation = make_federation(AskContribution=lambda reply, _: Contribution(b"!" * 32, reply.proof))
+    caught_at_once(federation, COMMITTED, "another contribution to the joint seed than it had sealed")
+
+
+def test_a_party_that_loses_its_contribution_again_and_again_is_an_error() -> None:
+    federation = make_federation(AskContribution=lambda _reply, _: Contribution(None, b""))
+    caught_at_once(federation, COMMITTED, "'party2' lost what it had sealed 5 times")
+
+
+def test_openings_of_something_else_are_caught() -> None:
+    def another(reply: Openings, _: Any) -> Openings:
+        return Openings(sendable_rows(reply.scores + 1), reply.sums, reply.salts, reply.hashes)
+
+    caught(make_federation(AskOpenings=another), COMMITTED, "opened row .* to something that it had not committed to")
+    short = make_federation(AskOpenings=lambda r, _: Openings(r.scores, r.sums, r.salts[:-16], r.hashes))
+    caught(short, COMMITTED, "something else than .* openings of 9 levels")
+
+
+# A server that cheats: its run is audited by somebody else.
+
+
+def tampered(**changes: Any) -> cn.Run[None]:
+    federation = make_federation()
+    run = federation.audit(federation.coreset(cn.Regression(), COMMITTED, seed=3), rows=2)
+    evidence = run.coreset.evidence
+    assert isinstance(evidence, Evidence)
+    party = msgspec.structs.replace(evidence.parties["party1"], **changes.pop("party1", {}))
+    parties = {**evidence.parties, "party1": party}
+    evidence = msgspec.structs.replace(evidence, parties=parties, **changes.pop("evidence", {}))
+    return replace(run, coreset=replace(run.coreset, evidence=evidence, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"evidence": {"contribution": bytes(32)}}, "'server' contributed something else"),
+        ({"party1": {"contribution": bytes(32)}}, "'party1' contributed something else"),
+        ({"party1": {"total": 2**63}}, "'party1' committed to a total"),
+        ({"party1": {"total": -5}}, "'party1' committed to a total"),
+        ({"party1": {"root": b""}}, "'party1' committed to a total"),
+        ({"party1": {"root": bytes(32)}}, "'party1' opened row"),
+        ({"party1": {"rows": (1, 2)}}, "'party1' drew 2 rows where the joint seed says"),
+        ({"party1": {"scores": (1, 2)}}, "'party1' told 2 scores of 60 rows"),
+        ({"weights": np.ones(SIZE)}, "'server' weighted rows otherwise"),
+        ({"rows": np.arange(SIZE)}, "'server' has other rows in the coreset than were drawn"),
+    ],
+)
+def test_a_run_that_was_changed_afterwards_is_caught(changes: Any, match: str) -> None:
+    with pytest.raises(cn.RemoteProtocolError, match=match):
+        tampered(**changes).audit()
+
+
+def test_a_run_that_was_not_committed_cannot_be_audited() -> None:
+    federation = make_federation()
+    run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE))
+    for audit in (run.audit, lambda: federation.audit(run)):
+        with pytest.raises(cn.UnsupportedError, match=r'not committed.*draws="committed"'):
+            audit()
+
+
+def test_a_run_is_audited_by_its_own_parties() -> None:
+    run = make_federation().coreset(cn.Regression(), COMMITTED)
+    others = cn.Federation(cn.split_columns(np.random.default_rng(0).normal(size=(N, 4)), np.ones(N), [2, 2]))
+    with pytest.raises(cn.AlignmentError, match="Audit it with the parties it came from"):
+        others.audit(run)
+
+
+def test_a_federation_made_anew_has_other_salts_and_cannot_open_the_old_commitment() -> None:
+    """In one process identities live as long as the federation; between machines they are files."""
+    run = make_federation().coreset(cn.Regression(), COMMITTED)
+    with pytest.raises(cn.RemoteProtocolError, match="had not committed to"):
+        make_federation().audit(run)
+
+
+def test_an_owner_who_keeps_scores_does_not_open_them() -> None:
+    rng = np.random.default_rng(0)
+    parties = cn.split_columns(rng.normal(size=(50, 3)), rng.normal(size=50), [1, 1, 1])
+    parties[0].policy = cn.Policy(never=["scores"])
+    federation = cn.Federation(parties)
+    run = federation.coreset(cn.Regression(), cn.ImportanceSampling(20, draws="committed", scores="secure"))
+    with pytest.raises(cn.PolicyRefusedError, match="never reveals scores"):
+        federation.audit(run)

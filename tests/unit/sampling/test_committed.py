@@ -1,0 +1,290 @@
+"""Totals that are set, and committed draws between honest parties: what they give and cost, who could bend them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.catalogue import codec, party_session
+from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
+from colonnade.ledger import SERVER
+from colonnade.messages import Message
+from colonnade.privacy.identities import PinnedIdentity, identities_here
+from colonnade.privacy.primitives import signing_key
+from colonnade.protocol.session import PartySession
+from colonnade.sampling.committed import AskContribution, Committed, DrawCommitted
+from colonnade.sampling.filled import FilledScores
+from colonnade.sampling.integers import integer_rule
+from colonnade.sampling.leverage import LeverageScores
+from colonnade.transports.loopback import Loopback
+
+N, WIDTHS, SIZE = 300, (2, 3, 1), 40
+NAMES = ("party1", "party2", "party3")
+COMMITTED = cn.ImportanceSampling(SIZE, draws="committed")
+SET = cn.ImportanceSampling(SIZE, totals="set")
+
+
+def make_federation(transport: Any = Loopback, identities: Any = None, low_rank: bool = False) -> cn.Federation:
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(N, sum(WIDTHS)))
+    if low_rank:
+        X[:, 3] = X[:, 2]
+    parties = cn.split_columns(X, X @ rng.normal(size=sum(WIDTHS)) + rng.normal(size=N), WIDTHS)
+    for party in parties if identities is not None else ():
+        party.identity = identities[party.name]
+    return cn.Federation(parties, transport=transport)
+
+
+def rounds(run: cn.Run[Any]) -> int:
+    return max(entry.round for entry in run.ledger)
+
+
+# Totals that are set.
+
+
+def test_setting_totals_saves_a_round_and_nobody_tells_one() -> None:
+    federation = make_federation()
+    checked, fixed = (federation.coreset(cn.Regression(), each, seed=1) for each in (cn.ImportanceSampling(SIZE), SET))
+    assert (rounds(checked), rounds(fixed)) == (3, 2)
+    assert "Total" not in {entry.kind for entry in fixed.ledger}
+    assert not any("totals" in entry.reveals for entry in fixed.ledger)
+    assert checked.ledger.units - fixed.ledger.units == 3, "the paper's count less T totals"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("task", "totals"), [(cn.Regression(), (3, 4, 4)), (cn.KMeans(4), (10, 10, 10))])
+def test_scores_are_filled_up_to_the_total_exactly(task: Any, totals: tuple[int, ...], weighted: bool) -> None:
+    federation = make_federation(low_rank=True)
+    plain, filled = task.score_rule(), FilledScores(task.score_rule())
+    weights = np.random.default_rng(1).uniform(0, 3, size=N).round() if weighted else None
+    for session, total in zip(federation._stage._sessions.values(), totals, strict=True):
+        table = session._data.table
+        if weights is not None:
+            from colonnade.protocol.framed_table import FramedTable
+
+            table = FramedTable(table, weights, None, None)
+        scores, missing = filled.scores(table), total - plain.scores(table).sum()
+        assert scores.sum() == pytest.approx(total, rel=1e-14)
+        assert missing > -1e-9
+        share = np.full(N, 1 / N) if weights is None else weights / weights.sum()
+        np.testing.assert_allclose(scores, plain.scores(table) + missing * share, rtol=1e-9, atol=1e-15)
+
+
+def test_a_party_of_low_rank_gets_the_share_of_its_columns() -> None:
+    federation = make_federation(low_rank=True)
+    run = federation.coreset(cn.Regression(), SET)
+    assert run.coreset.total == 11
+    assert federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE)).coreset.total == pytest.approx(10)
+
+
+def test_set_totals_weigh_without_bias() -> None:
+    """Mean of 300 weight sums within 4 standard errors of n; false alarm below 1e-4."""
+    federation = make_federation(low_rank=True)
+    sums = [federation.coreset(cn.Regression(), SET, seed=s).coreset.weights.sum() for s in range(300)]
+    assert abs(np.mean(sums) - N) < 4 * np.std(sums) / np.sqrt(300)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"totals": "guessed"}, 'totals must be "checked" or "set"'),
+        ({"draws": "sealed"}, "draws must be one of stratified, independent, committed"),
+        ({"round_scores": True, "totals": "set"}, r'round_scores=True and totals="set" do not go together'),
+        ({"round_scores": True, "draws": "committed"}, r'round_scores=True and draws="committed" do not go together'),
+    ],
+)
+def test_options_that_make_no_sense(options: Any, match: str) -> None:
+    with pytest.raises(cn.InputError, match=match):
+        cn.ImportanceSampling(5, **options)
+
+
+# Committed draws.
+
+
+def test_the_same_seed_gives_the_same_rows_in_one_process_and_other_bytes() -> None:
+    seen: list[list[bytes]] = [[], []]
+    runs = []
+    for bytes_seen in seen:
+        wire = Meddled(lambda _s, _r, data, b=bytes_seen: b.append(data) or data)  # type: ignore[misc]
+        runs.append(make_federation(wire).coreset(cn.Regression(), COMMITTED, seed=5))
+    np.testing.assert_array_equal(runs[0].coreset.rows, runs[1].coreset.rows)
+    assert runs[0].coreset.weights.tobytes() == runs[1].coreset.weights.tobytes()
+    assert runs[0].ledger == runs[1].ledger
+    roots = [[each.root for each in run.coreset.evidence.parties.values()] for run in runs]  # type: ignore[union-attr]
+    assert not set(roots[0]) & set(roots[1]), "salts come from entropy"
+    other = make_federation().coreset(cn.Regression(), COMMITTED, seed=6)
+    assert not np.array_equal(other.coreset.rows, runs[0].coreset.rows)
+
+
+def test_between_owners_with_identities_the_seed_alone_decides_nothing() -> None:
+    """Contributions come from each party's entropy: a server that knows its seed does not know the rows."""
+    runs = [make_federation(identities=own_identities()).coreset(cn.Regression(), COMMITTED, seed=5) for _ in range(2)]
+    assert not np.array_equal(runs[0].coreset.rows, runs[1].coreset.rows)
+    for run in runs:
+        run.audit()
+
+
+def own_identities() -> dict[str, PinnedIdentity]:
+    import os
+
+    seeds = {name: os.urandom(32) for name in NAMES}
+    pins = {name: signing_key(seed) for name, seed in seeds.items()}
+    return {name: PinnedIdentity(name, seeds[name], pins, os.urandom) for name in NAMES}
+
+
+def test_secure_sums_change_no_committed_draw() -> None:
+    plain, secure = (
+        make_federation().coreset(cn.Regression(), cn.ImportanceSampling(SIZE, draws="committed", scores=s), seed=5)  # type: ignore[arg-type]
+        for s in ("plain", "secure")
+    )
+    np.testing.assert_array_equal(plain.coreset.rows, secure.coreset.rows)
+    np.testing.assert_allclose(plain.coreset.weights, secure.coreset.weights, rtol=1e-6)
+    assert not any("scores" in entry.reveals for entry in secure.ledger)
+
+
+def test_rows_follow_the_committed_scores() -> None:
+    """Mean counts of 400 runs within 5 standard errors of m g / G for every row; false alarm below 2e-4."""
+    federation, runs = make_federation(transport=cn.api.InProcess), 400
+    rule = cn.Regression().score_rule()
+    scores = np.sum([session._data.scores(rule) for session in federation._stage._sessions.values()], axis=0)
+    counts = np.zeros((runs, N))
+    for seed in range(runs):
+        rows = federation.coreset(cn.Regression(), COMMITTED, seed=seed).coreset.rows
+        np.add.at(counts[seed], rows, 1)
+    expected = SIZE * scores / scores.sum()
+    errors = np.maximum(counts.std(axis=0), np.sqrt(expected)) / np.sqrt(runs)
+    assert (np.abs(counts.mean(axis=0) - expected) < 5 * errors).all()
+
+
+def test_one_more_round_and_what_it_shows() -> None:
+    run = make_federation().coreset(cn.Regression(), COMMITTED)
+    kinds = list(dict.fromkeys(entry.kind for entry in run.ledger))
+    assert kinds == [
+        "AskCommitment", "Commitment", "AskContribution", "Contribution", "DrawCommitted", "DrawnRows", "AskScores",
+        "Scores",
+    ]  # fmt: skip
+    assert rounds(run) == 4
+    assert run.ledger.units == SIZE + 2 * SIZE * 3 + 2 * 3, "the paper's m + 2mT + 2T"
+
+
+def test_parties_with_tens_of_thousands_of_columns_are_told_why_not() -> None:
+    card = PartyCard("wide", 10**6, tuple(map(str, range(2**14))), None)
+    with pytest.raises(cn.UnsupportedError, match=r"does not fit in 64 bits.*Split its columns"):
+        integer_rule(LeverageScores(fit_intercept=True), Roster((card,)))
+    narrow = Roster((PartyCard("narrow", 10**6, tuple(map(str, range(90))), "y"),))
+    assert integer_rule(LeverageScores(fit_intercept=True), narrow).exponent == 55
+
+
+def test_a_party_without_an_identity_does_not_commit() -> None:
+    identities = identities_here(NAMES, np.random.default_rng(0).bytes)
+    federation = make_federation(identities={**identities, "party2": None})
+    with pytest.raises(cn.InputError, match=r"'party2' did not answer AskCommitment.*draws=\"stratified\""):
+        federation.coreset(cn.Regression(), COMMITTED)
+
+
+# A server, or somebody on the line, that would bend the draw.
+
+
+class Meddled:
+    """A loop-back that shows every message to a function, which may put another in its place."""
+
+    def __init__(self, meddle: Callable[[str, str, bytes], bytes]) -> None:
+        self._meddle = meddle
+
+    def __call__(self, sessions: Any) -> "Meddled":
+        self._sessions, self._codec = sessions, codec()
+        return self
+
+    def exchange(self, outbox: Outbox) -> Inbox:
+        return {party: self._ask(party, request) for party, request in outbox.items()}
+
+    def _ask(self, party: str, request: Message) -> Message:
+        asked = self._codec.decode(self._meddle(SERVER, party, self._codec.encode(request)), party=SERVER)
+        reply = self._codec.encode(self._sessions[party].answer(asked))
+        return self._codec.decode(self._meddle(party, SERVER, reply), party=party)
+
+
+def asked_otherwise(kind: str, change: Callable[[Any], Message]) -> Meddled:
+    def meddle(_sender: str, receiver: str, data: bytes) -> bytes:
+        request = codec().decode(data)
+        return codec().encode(change(request)) if receiver == "party2" and request.kind == kind else data
+
+    return Meddled(meddle)
+
+
+def other_contribution(index: int) -> Callable[[DrawCommitted], DrawCommitted]:
+    def change(request: DrawCommitted) -> DrawCommitted:
+        parties = (*request.parties[:index], b"?" * 32, *request.parties[index + 1 :])
+        return msgspec.structs.replace(request, parties=parties)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "match"),
+    [
+        ("DrawCommitted", other_contribution(0), "another contribution of 'party1'"),
+        ("DrawCommitted", other_contribution(1), "another contribution of 'party2'"),
+        ("DrawCommitted", lambda r: msgspec.structs.replace(r, server=bytes(32)), "another contribution of 'server'"),
+        ("DrawCommitted", lambda r: msgspec.structs.replace(r, parties=r.parties[:2]), "2 contributions of 3 parties"),
+        ("DrawCommitted", lambda r: msgspec.structs.replace(r, proof=bytes(32)), "that it never made"),
+        ("DrawCommitted", lambda r: msgspec.structs.replace(r, count=-1), "a count of -1 rows"),
+        ("AskContribution", lambda r: AskContribution(r.parties[:2]), "2 commitments, where party1, party2, party3"),
+        ("AskCommitment", lambda r: msgspec.structs.replace(r, rule=coarse(r.rule)), r"a step of 2\^-12"),
+    ],
+)
+def test_a_server_that_changes_the_seed_or_the_step_is_refused(kind: str, change: Any, match: str) -> None:
+    with pytest.raises(cn.LocalProtocolError, match=match):
+        make_federation(asked_otherwise(kind, change)).coreset(cn.Regression(), COMMITTED)
+
+
+def coarse(rule: Any) -> Any:
+    return msgspec.structs.replace(rule, exponent=12)
+
+
+def test_a_server_that_shows_another_commitment_gets_no_contribution() -> None:
+    fake = asked_otherwise("AskContribution", lambda _: AskContribution((Committed(b"", b""),) * 3))
+    with pytest.raises(cn.RemoteProtocolError, match="'party2' lost what it had sealed 5 times"):
+        make_federation(fake).coreset(cn.Regression(), COMMITTED)
+
+
+class Restarting:
+    """Restarts a party just before some request: a new session hears all again that was asked, as from a journal."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __call__(self, sessions: Any) -> "Restarting":
+        self._sessions = dict(sessions)
+        self._heard: list[Message] = []
+        self.restarts = 0
+        return self
+
+    def exchange(self, outbox: Outbox) -> Inbox:
+        request = outbox["party3"]
+        if request.kind == self._kind and not self.restarts:
+            self.restarts += 1
+            old: PartySession = self._sessions["party3"]
+            self._sessions["party3"] = party_session(old._data.table, old._policy, old._data.identity)
+            for heard in self._heard:
+                self._sessions["party3"].answer(heard)
+        self._heard.append(request)
+        return {party: self._sessions[party].answer(asked) for party, asked in outbox.items()}
+
+
+@pytest.mark.parametrize("scores", ["plain", "secure"])
+@pytest.mark.parametrize("kind", ["AskCommitment", "AskContribution", "DrawCommitted", "AskScores", "AskMaskedScores"])
+def test_a_party_that_restarts_keeps_the_draw_honest(kind: str, scores: Any) -> None:
+    """Before it has contributed all begin again; after that it knows its own contribution when it sees it."""
+    restarting = Restarting(kind)
+    federation = make_federation(restarting, own_identities())
+    sampler = cn.ImportanceSampling(SIZE, draws="committed", scores=scores)
+    run = federation.coreset(cn.Regression(), sampler, seed=5)
+    assert restarting.restarts == (kind != ("AskScores" if scores == "secure" else "AskMaskedScores"))
+    asked = sum(entry.kind == "AskCommitment" for entry in run.ledger)
+    assert asked == (6 if kind == "AskContribution" else 3)
+    federation._stage._sessions = restarting._sessions
+    federation.audit(run, rows=None)
