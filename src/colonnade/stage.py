@@ -23,6 +23,8 @@ from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
 from colonnade.tasks.jobs import Learned, let_go
+from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
+from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -90,8 +92,8 @@ class Stage:
     @classmethod
     def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Stage":
         """Be the server of federation.toml: listen, wait for the parties, and let them meet."""
-        grpc_server, read = _network()
-        server = grpc_server(read(Path(path)))
+        file = read_federation_file(Path(path))
+        server = NetworkServer(file, _carrier(file))
 
         def close(error: BaseException | None) -> None:
             code = error.exit_code if isinstance(error, ColonnadeError) else int(error is not None)
@@ -189,13 +191,19 @@ def _plain(value: Any) -> object:
     return value.item()  # a number of NumPy's
 
 
-def _network() -> tuple[Any, Any]:
+def _carrier(file: FederationFile) -> MakeCarrier:
+    """Choose what brings rounds to the parties."""
+    over_flare = file.listen == FLARE
     try:
-        from colonnade.transports.grpc_server import GrpcServer
-    except ImportError as error:
-        raise UnsupportedError(
-            f"Parties on other machines need gRPC: {error}. Run pip install 'colonnade[grpc]'."
-        ) from error
-    from colonnade.transports.network_files import read_federation_file
+        if over_flare:
+            from colonnade.transports.flare import FlareCarrier
 
-    return GrpcServer, read_federation_file
+            return FlareCarrier
+        from colonnade.transports.grpc_hub import Hub
+
+        return Hub
+    except ImportError as error:
+        what, extra = ("NVIDIA FLARE", "flare") if over_flare else ("gRPC", "grpc")
+        raise UnsupportedError(
+            f"Parties on other machines need {what}: {error}. Run pip install 'colonnade[{extra}]'."
+        ) from error

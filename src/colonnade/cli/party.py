@@ -14,7 +14,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import Delivery
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.events import EventLog
-from colonnade.transports.network_files import PartyFile, read_party_file
+from colonnade.transports.network_files import FLARE, PartyFile, read_party_file
 from colonnade.transports.party_desk import PartyDesk
 from colonnade.transports.state_folder import StateFolder, write_private
 
@@ -39,9 +39,10 @@ def command(party_file: PartyToml, once: OnceFlag = False, json: JsonFlag = Fals
     file = read_party_file(party_file)
     folder = StateFolder(Path(file.state))
     log = EventLog(folder.path / LOG)
-    party = _party(file)
-    say(f"{party!r}: dialling {file.server}.")
-    desk = _desk(file, party, folder, log)
+    if file.server == FLARE:
+        raise InputError(f'{party_file}: FLARE starts a party whose server is "{FLARE}". Submit a job to FLARE.')
+    desk = desk_of(file, folder, log)
+    say(f"Dialling {file.server}.")
     try:
         from colonnade.transports.grpc_party import GrpcParty
     except ImportError as error:
@@ -72,8 +73,10 @@ def _party(file: PartyFile) -> Party:
     )
 
 
-def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog) -> PartyDesk:
-    rules = file.policy
+def desk_of(file: PartyFile, folder: StateFolder, log: EventLog) -> PartyDesk:
+    """Open a party's desk: read its data, and rebuild the runs it was in the middle of."""
+    rules, party = file.policy, _party(file)
+    say(f"{party!r}.")
     return PartyDesk(
         party_session(party.table, party.policy),
         codec(file.max_message_bytes),

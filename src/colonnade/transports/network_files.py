@@ -9,6 +9,8 @@ from colonnade.errors import InputError
 from colonnade.messages import MAX_MESSAGE_BYTES
 
 T = TypeVar("T")
+# In place of an address: NVIDIA FLARE carries, and proves who is who.
+FLARE = "flare"
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 MessageBytes = Annotated[int, msgspec.Meta(ge=1024, le=MAX_MESSAGE_BYTES)]
@@ -126,6 +128,10 @@ def _read(path: Path, kind: type[T]) -> T:
 
 
 def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) -> None:
+    if address == FLARE and (tls is not None or plaintext):
+        raise InputError(f"{path}: FLARE has certificates of its own. Leave out [tls], or name an address and a port.")
+    if address == FLARE:
+        return
     if ":" not in address:
         raise InputError(f"{path}: the address {address!r} has no port. Write for instance 'localhost:7143'.")
     if (tls is None) != plaintext:
