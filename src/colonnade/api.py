@@ -141,6 +141,7 @@ class Federation:
         41
         """
         door.check_kind("sampler", sampler, AnySampler)
+        sampler = self._stage.settled(sampler)
         door.check_job(task, self.roster, sampler=sampler, split=split)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
@@ -187,13 +188,14 @@ class Federation:
         >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()
         True
         """
-        source = door.either(sampler, coreset)
+        settled = self._stage.settled(sampler)
+        source = door.either(settled, coreset)
         door.check_kind("solver", solver, AnySolver)
-        door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
+        door.check_job(task, self.roster, sampler=settled, coreset=coreset, split=split)
         solver.check(task)
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
-        what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
+        what = {"task": task, "sampler": settled, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         return self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
 
     def predict(self, model: AnyModel, *, rows: npt.ArrayLike | None = None, to: str | None = None) -> Floats | Rows:
@@ -340,6 +342,7 @@ class Federation:
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
+        sampler = self._stage.settled(sampler)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset)
         door.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:

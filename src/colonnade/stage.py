@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -22,12 +22,14 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
+from colonnade.sampling import ImportanceSampling
 from colonnade.tasks.jobs import Learned, let_go
 from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
 from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
 T = TypeVar("T")
 M = TypeVar("M")
+S = TypeVar("S")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 AsRun = Callable[[str, Mapping[str, object]], AbstractContextManager[None]]
 Close = Callable[[BaseException | None], None]
@@ -121,6 +123,12 @@ class Stage:
             result = self._conductor.play(script)
         self._settled = len(self.ledger)
         return result
+
+    def settled(self, sampler: S) -> S:
+        """Decide what a sampler leaves open: between machines scores are kept from the server where that can be."""
+        if self._sessions or not isinstance(sampler, ImportanceSampling):
+            return sampler
+        return cast(S, sampler.between_machines(len(self.roster.cards)))
 
     def _start_afresh(self) -> None:
         """Take parties out of a job that stopped half-way: there is more on the ledger than what jobs ended with.

@@ -14,6 +14,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import Delivery
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.events import EventLog
+from colonnade.transports.identity_files import read_identity
 from colonnade.transports.network_files import FLARE, PartyFile, read_party_file
 from colonnade.transports.party_desk import PartyDesk
 from colonnade.transports.state_folder import StateFolder, write_private
@@ -69,7 +70,14 @@ def _party(file: PartyFile) -> Party:
         rows_a_request=rules.rows_a_request,
     )
     return Party(
-        file.name, data.file, label=data.label, key=data.key, weight=data.weight, split=data.split, policy=policy
+        file.name,
+        data.file,
+        label=data.label,
+        key=data.key,
+        weight=data.weight,
+        split=data.split,
+        policy=policy,
+        identity=None if file.identity is None else read_identity(file.name, file.identity),
     )
 
 
@@ -78,7 +86,7 @@ def desk_of(file: PartyFile, folder: StateFolder, log: EventLog) -> PartyDesk:
     rules, party = file.policy, _party(file)
     say(f"{party!r}.")
     return PartyDesk(
-        party_session(party.table, party.policy),
+        party_session(party.table, party.policy, party.identity),
         codec(file.max_message_bytes),
         policy=party.policy,
         allowance=Allowance(folder.path / "spent.json", rules.rows_a_day, rules.requests_a_minute),

@@ -25,6 +25,13 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str
 
 
+class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[identity]: the party's secret, and the pins of all parties. Secure sums need both."""
+
+    key: str
+    pins: str
+
+
 class FederationFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a server reads. `parties` are in the order of the model's columns."""
 
@@ -73,6 +80,7 @@ class PartyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: DataFile
     server_name: str = "server"
     tls: Tls | None = None
+    identity: IdentityFile | None = None
     insecure_plaintext_on_loopback: bool = False
     policy: PolicyFile = PolicyFile()
     predictions: str | None = None
@@ -99,11 +107,12 @@ def read_party_file(path: Path) -> PartyFile:
     """Read party.toml; every path in it becomes absolute, starting at its folder."""
     file = _read(path, PartyFile)
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.server)
-    folder = path.resolve().parent
+    folder, identity = path.resolve().parent, file.identity
     return msgspec.structs.replace(
         file,
         state=str(folder / file.state),
         tls=_absolute(file.tls, folder),
+        identity=identity and IdentityFile(str(folder / identity.key), str(folder / identity.pins)),
         data=msgspec.structs.replace(file.data, file=str(folder / file.data.file)),
         predictions=None if file.predictions is None else str(folder / file.predictions),
     )
