@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,10 +42,11 @@ from colonnade.transports import grpc_wire
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.certificates import new_certificates
 from colonnade.transports.events import EventLog
+from colonnade.transports.grpc_hub import Hub
 from colonnade.transports.grpc_links import DaemonThreads
 from colonnade.transports.grpc_party import GrpcParty
-from colonnade.transports.grpc_server import GrpcServer
 from colonnade.transports.network_files import DataFile, FederationFile, PartyFile, Tls
+from colonnade.transports.network_server import NetworkServer
 from colonnade.transports.party_desk import PartyDesk
 from colonnade.transports.state_folder import StateFolder
 
@@ -197,7 +199,7 @@ def measure(folder: Path, rounds: int, repeats: int) -> dict[str, dict[str, list
     file = FederationFile(list(NAMES), f"127.0.0.1:{ours_port}", state, tls=ours_tls)
     times: dict[str, dict[str, list[float]]] = {kind: {"small": [], "large": []} for kind in ("colonnade", "plain")}
     with processes("colonnade", folder, ours_port), processes("plain", folder, plain_port):
-        ours, plain = GrpcServer(file, on_waiting=lambda _: None), PlainServer(folder, plain_port)
+        ours, plain = NetworkServer(file, partial(Hub, on_waiting=lambda _: None)), PlainServer(folder, plain_port)
         ours.wait_for_all()
         plain.round(NAMES, UseAllRows())
         for repeat in range(repeats + 1):

@@ -69,6 +69,7 @@ def write_party_file(folder: Path, name: str, port: int, **changes: object) -> P
         "keepalive_seconds": 2.0,
         "data": {"file": f"{name}.csv", "key": "customer"} | ({"label": "card_spending"} if name == "bank" else {}),
         "tls": msgspec.to_builtins(tls(folder, name)),
+        "identity": {"key": f"certs/{name}.identity", "pins": "certs/pins.toml"},
         **changes,
     }
     path = folder / f"{name}.toml"

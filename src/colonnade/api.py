@@ -143,6 +143,7 @@ class Federation:
         41
         """
         door.check_kind("sampler", sampler, AnySampler)
+        sampler = self._stage.settled(sampler)
         door.check_job(task, self.roster, sampler=sampler, split=split)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
@@ -189,12 +190,13 @@ class Federation:
         >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()
         True
         """
-        source = door.either(sampler, coreset)
-        door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
+        settled = self._stage.settled(sampler)
+        source = door.either(settled, coreset)
+        door.check_job(task, self.roster, sampler=settled, coreset=coreset, split=split)
         door.check_solver(solver, task, self.roster)
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
-        what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
+        what = {"task": task, "sampler": settled, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         return self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
 
     def audit(self, run: Run[M], *, rows: int | None = 20, seed: int | None = None) -> Run[M]:
@@ -410,6 +412,7 @@ class Federation:
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
+        sampler = self._stage.settled(sampler)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset)
         door.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:

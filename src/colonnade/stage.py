@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -22,10 +22,14 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
+from colonnade.sampling import ImportanceSampling
 from colonnade.tasks.jobs import Learned, let_go
+from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
+from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
 T = TypeVar("T")
 M = TypeVar("M")
+S = TypeVar("S")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 AsRun = Callable[[str, Mapping[str, object]], AbstractContextManager[None]]
 Close = Callable[[BaseException | None], None]
@@ -90,8 +94,8 @@ class Stage:
     @classmethod
     def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Stage":
         """Be the server of federation.toml: listen, wait for the parties, and let them meet."""
-        grpc_server, read = _network()
-        server = grpc_server(read(Path(path)))
+        file = read_federation_file(Path(path))
+        server = NetworkServer(file, _carrier(file))
 
         def close(error: BaseException | None) -> None:
             code = error.exit_code if isinstance(error, ColonnadeError) else int(error is not None)
@@ -119,6 +123,12 @@ class Stage:
             result = self._conductor.play(script)
         self._settled = len(self.ledger)
         return result
+
+    def settled(self, sampler: S) -> S:
+        """Decide what a sampler leaves open: between machines scores are kept from the server where that can be."""
+        if self._sessions or not isinstance(sampler, ImportanceSampling):
+            return sampler
+        return cast(S, sampler.between_machines(len(self.roster.cards)))
 
     def _start_afresh(self) -> None:
         """Take parties out of a job that stopped half-way: there is more on the ledger than what jobs ended with.
@@ -189,13 +199,19 @@ def _plain(value: Any) -> object:
     return value.item()  # a number of NumPy's
 
 
-def _network() -> tuple[Any, Any]:
+def _carrier(file: FederationFile) -> MakeCarrier:
+    """Choose what brings rounds to the parties."""
+    over_flare = file.listen == FLARE
     try:
-        from colonnade.transports.grpc_server import GrpcServer
-    except ImportError as error:
-        raise UnsupportedError(
-            f"Parties on other machines need gRPC: {error}. Run pip install 'colonnade[grpc]'."
-        ) from error
-    from colonnade.transports.network_files import read_federation_file
+        if over_flare:
+            from colonnade.transports.flare import FlareCarrier
 
-    return GrpcServer, read_federation_file
+            return FlareCarrier
+        from colonnade.transports.grpc_hub import Hub
+
+        return Hub
+    except ImportError as error:
+        what, extra = ("NVIDIA FLARE", "flare") if over_flare else ("gRPC", "grpc")
+        raise UnsupportedError(
+            f"Parties on other machines need {what}: {error}. Run pip install 'colonnade[{extra}]'."
+        ) from error

@@ -34,22 +34,27 @@ def framed_parties() -> list[cn.Party]:
     ]
 
 
+def in_the_clear(size: int) -> cn.ImportanceSampling:
+    """Between machines scores would be summed in secret, which changes the last digits of weights."""
+    return cn.ImportanceSampling(size=size, scores="plain")
+
+
 JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
-    "regression": lambda f: f.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=120), seed=3),
+    "regression": lambda f: f.fit(cn.Regression(l2=0.1), sampler=in_the_clear(120), seed=3),
     "least squares, uniform": lambda f: f.fit(cn.Regression(), sampler=cn.UniformSampling(size=120), seed=3),
     "all rows": lambda f: f.fit(cn.Regression(fit_intercept=False), sampler=cn.AllRows()),
-    "k-means": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), seed=3),
+    "k-means": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=in_the_clear(120), seed=3),
     "k-means, DistDim": lambda f: f.fit(
-        cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), solver=cn.DistDim(), seed=3
+        cn.KMeans(n_clusters=4), sampler=in_the_clear(120), solver=cn.DistDim(), seed=3
     ),
     "all rows, DistDim": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=cn.AllRows(), solver=cn.DistDim()),
     "elastic net, Saga": lambda f: f.fit(
-        cn.Regression(l2=0.1, l1=0.1), sampler=cn.ImportanceSampling(size=60), solver=cn.Saga(tolerance=0.01), seed=3
+        cn.Regression(l2=0.1, l1=0.1), sampler=in_the_clear(60), solver=cn.Saga(tolerance=0.01), seed=3
     ),
-    "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), cn.ImportanceSampling(size=2000), seed=3),
+    "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), in_the_clear(2000), seed=3),
     "secure coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=120, scores="secure"), seed=3),
     "coreset again": lambda f: f.fit(
-        cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), cn.ImportanceSampling(size=50), seed=9).coreset
+        cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), in_the_clear(50), seed=9).coreset
     ),
 }
 
@@ -121,6 +126,11 @@ def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
             == apart.predict(model, rows=rows, to="party2").tobytes()
         )
         assert here.evaluate(model, split=cn.HoldOut(0.3)) == apart.evaluate(model, split=cn.HoldOut(0.3))
+        secret, told = (f.coreset(cn.Regression(), cn.ImportanceSampling(size=120), seed=3) for f in (apart, here))
+        assert (secret.sampler.scores, told.sampler.scores) == ("secure", None), "between machines it is the default"
+        assert numbers(secret) == numbers(JOBS["secure coreset"](here))
+        assert secret.coreset.rows.tobytes() == told.coreset.rows.tobytes()
+        np.testing.assert_allclose(secret.coreset.weights, told.coreset.weights, rtol=2e-6)
         with pytest.raises(cn.UnsupportedError, match="'party2' is on its own machine"):
             apart.received("party2")
     assert not list(tmp_path.rglob("*.journal")), "journals of runs that are done are removed"
@@ -137,7 +147,7 @@ def test_rounds_that_ask_only_some_are_the_same_over_the_network(tmp_path: Path)
 
     here, split = cn.Federation(parties()), cn.SplitBy("middle")
     with federation_in_threads(tmp_path, parties()) as apart:
-        task, sampler = cn.Regression(l2=0.1, standardize=True), cn.ImportanceSampling(size=60)
+        task, sampler = cn.Regression(l2=0.1, standardize=True), in_the_clear(60)
         first, second = (f.fit(task, sampler=sampler, split=split, seed=2) for f in (here, apart))
         assert numbers(first) == numbers(second)
         assert first.ledger == second.ledger

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ import colonnade as cn
 from colonnade.transports import grpc_hub, grpc_wire
 from colonnade.transports.certificates import new_certificates
 from colonnade.transports.envelopes import FRAME_BYTES, Answer, Goodbye, Join, seal
-from colonnade.transports.grpc_server import GrpcServer
 from colonnade.transports.network_files import Tls, read_federation_file
+from colonnade.transports.network_server import NetworkServer
 from network_trial import PartyThread, events, federation_in_threads, free_port, tls, write_federation_file
 
 # Parties' columns are random; what matters here is who gets in.
@@ -258,7 +259,7 @@ def test_a_party_does_not_talk_to_an_impostor(tmp_path: Path) -> None:
     for kind in ("pem", "key"):
         shutil.copy(tmp_path / f"certs/shop.{kind}", tmp_path / f"certs/server.{kind}")
     bank = PartyThread(tmp_path, make_parties()[0], port, wait_seconds=1.0)
-    impostor = GrpcServer(read_federation_file(path), on_waiting=lambda _: None)
+    impostor = NetworkServer(read_federation_file(path), partial(grpc_hub.Hub, on_waiting=lambda _: None))
     outcome = bank.join()
     impostor.close()
     assert isinstance(outcome, cn.PartyUnreachableError)

@@ -1,4 +1,4 @@
-"""`colonnade certs`."""
+"""`colonnade certs`: certificates, and identities for secure sums."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,8 @@ import typer
 
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.errors import UnsupportedError
+from colonnade.privacy.primitives import check_available
+from colonnade.transports.identity_files import PINS, new_identity
 
 app = typer.Typer(help="Certificates for a trial.", no_args_is_help=True)
 
@@ -24,7 +26,7 @@ def new(
     days: Annotated[int, typer.Option("--days", min=1, help="How long they are valid.")] = 90,
     json: JsonFlag = False,
 ) -> None:
-    """Make a private authority, and a certificate and key for the server and each party.
+    """Make a private authority, a certificate for the server, and a certificate and an identity for each party.
 
     Example: colonnade certs new certs --party bank --party telephone --party shop
     """
@@ -34,7 +36,29 @@ def new(
         raise UnsupportedError(f"Certificates need cryptography: {error}. pip install 'colonnade[grpc]'.") from error
     made = new_certificates(folder, party, server=server, days=days)
     if json:
-        show_json({"certificates": [str(path) for path in made]})
+        show_json({"certificates": [str(path) for path in made], "pins": str(folder / PINS)})
         return
-    show("\n".join(str(path) for path in made))
-    say("Give each party ca.pem, its own .pem and its own .key, and nothing else. Keep ca.key: it makes new members.")
+    show("\n".join(str(path) for path in [*made, folder / PINS]))
+    say(
+        "Give each party ca.pem, pins.toml, and its own .pem, .key and .identity, and nothing else. "
+        "Keep ca.key: it makes new members."
+    )
+
+
+@app.command("identity")
+def identity(
+    folder: Annotated[Path, typer.Argument(help="Where NAME.identity is written.", metavar="FOLDER")],
+    party: Annotated[str, typer.Option("--party", help="The party's name, as in federation.toml.")],
+    json: JsonFlag = False,
+) -> None:
+    """Make this party's identity for secure sums, and print its pin: a line for the pins.toml of every party.
+
+    Example: colonnade certs identity certs --party bank
+    """
+    check_available()
+    pin = new_identity(folder, party)
+    if json:
+        show_json({"party": party, "pin": pin.rpartition(" = ")[2].strip('"')})
+        return
+    show(pin)
+    say("Tell the owners of the other parties that line over a channel that can be trusted. The file is secret.")

@@ -131,11 +131,12 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
 
 
 class Progress:
-    """How many jobs of a list are done, kept in the state folder."""
+    """How many jobs of a list, with results in this folder, are done; kept in the state folder."""
 
-    def __init__(self, state: Path, jobs: list[AnyJob]) -> None:
+    def __init__(self, state: Path, jobs: list[AnyJob], folder: Path) -> None:
         self._path = state / PROGRESS
-        self._jobs = hashlib.sha256(msgspec.json.encode(jobs)).hexdigest()
+        # The folder too: what is done elsewhere is not there for the jobs that follow.
+        self._jobs = hashlib.sha256(msgspec.json.encode((str(folder), jobs))).hexdigest()
 
     def done(self) -> int:
         """Tell how many are done; none if the list has changed since."""

@@ -14,7 +14,8 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import Delivery
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.events import EventLog
-from colonnade.transports.network_files import PartyFile, read_party_file
+from colonnade.transports.identity_files import read_identity
+from colonnade.transports.network_files import FLARE, PartyFile, read_party_file
 from colonnade.transports.party_desk import PartyDesk
 from colonnade.transports.state_folder import StateFolder, write_private
 
@@ -39,9 +40,10 @@ def command(party_file: PartyToml, once: OnceFlag = False, json: JsonFlag = Fals
     file = read_party_file(party_file)
     folder = StateFolder(Path(file.state))
     log = EventLog(folder.path / LOG)
-    party = _party(file)
-    say(f"{party!r}: dialling {file.server}.")
-    desk = _desk(file, party, folder, log)
+    if file.server == FLARE:
+        raise InputError(f'{party_file}: FLARE starts a party whose server is "{FLARE}". Submit a job to FLARE.')
+    desk = desk_of(file, folder, log)
+    say(f"Dialling {file.server}.")
     try:
         from colonnade.transports.grpc_party import GrpcParty
     except ImportError as error:
@@ -68,14 +70,23 @@ def _party(file: PartyFile) -> Party:
         rows_a_request=rules.rows_a_request,
     )
     return Party(
-        file.name, data.file, label=data.label, key=data.key, weight=data.weight, split=data.split, policy=policy
+        file.name,
+        data.file,
+        label=data.label,
+        key=data.key,
+        weight=data.weight,
+        split=data.split,
+        policy=policy,
+        identity=None if file.identity is None else read_identity(file.name, file.identity),
     )
 
 
-def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog) -> PartyDesk:
-    rules = file.policy
+def desk_of(file: PartyFile, folder: StateFolder, log: EventLog) -> PartyDesk:
+    """Open a party's desk: read its data, and rebuild the runs it was in the middle of."""
+    rules, party = file.policy, _party(file)
+    say(f"{party!r}.")
     return PartyDesk(
-        party_session(party.table, party.policy),
+        party_session(party.table, party.policy, party.identity),
         codec(file.max_message_bytes),
         policy=party.policy,
         allowance=Allowance(folder.path / "spent.json", rules.rows_a_day, rules.requests_a_minute),

@@ -1,5 +1,6 @@
 """`colonnade server`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,30 +24,39 @@ def command(federation_file: FederationToml, json: JsonFlag = False) -> None:
 
     Example: colonnade server federation.toml
     """
-    file = read_federation_file(federation_file)
-    jobs = read_jobs(file.job, federation_file)
-    progress, results = Progress(Path(file.state), jobs), []
-    with Federation.connect(federation_file) as federation:
-        for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
-            done = {"job": number, "do": _verb(job), **job.play(federation, federation_file.resolve().parent)}
-            progress.set(number)
-            results.append(done)
-            if not json:
-                show(_line(done))
-        progress.clear()
+    results = []
+    for done in do_jobs(federation_file):
+        results.append(done)
+        if not json:
+            show(line(done))
     if json:
         show_json({"jobs": results})
     else:
         say("All jobs are done.")
 
 
-def _verb(job: Any) -> str:
-    return str(job.__struct_config__.tag)
+def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
+    """Do the jobs of a file that are not done yet, and give what came of each."""
+    file = read_federation_file(federation_file)
+    jobs = read_jobs(file.job, federation_file)
+    folder = federation_file.resolve().parent
+    progress = Progress(Path(file.state), jobs, folder)
+    with Federation.connect(federation_file) as federation:
+        for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
+            done = {"job": number, "do": _verb(job), **job.play(federation, folder)}
+            progress.set(number)
+            yield done
+        progress.clear()
 
 
-def _line(done: dict[str, Any]) -> str:
+def line(done: dict[str, Any]) -> str:
+    """Put what came of a job into one line."""
     facts = ", ".join(f"{name} {_text(value)}" for name, value in done.items() if name not in ("job", "do") and value)
     return f"job {done['job']}, {done['do']}: {facts}"
+
+
+def _verb(job: Any) -> str:
+    return str(job.__struct_config__.tag)
 
 
 def _text(value: object) -> str:

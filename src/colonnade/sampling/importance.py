@@ -54,8 +54,9 @@ class ImportanceSampling(
         takes about 11 bits instead of 64, and weights are still right on average.
     scores : "plain" or "secure", optional
         How scores of drawn rows are added. "plain": each party tells the server its own. "secure": the server learns
-        only their sums; the same rows are drawn, and weights agree to one part in a million. In one process it is
-        "plain" if left out. "secure" needs the extra ``colonnade[secure]``, and three parties or more.
+        only their sums; the same rows are drawn, and weights agree to one part in a million. If left out, it is
+        "plain" in one process, and between machines "secure" where three parties or more take part and scores are not
+        rounded. "secure" needs the extra ``colonnade[secure]``, and three parties or more.
     allow_two_parties : bool
         Whether "secure" is good enough with two parties: whoever learns the weights then subtracts its own scores and
         has the other's. Only a server that is neither party is kept out.
@@ -113,6 +114,12 @@ class ImportanceSampling(
                 f"round_scores=True and {option} do not go together: rounding changes scores after they were set or "
                 "committed to. Leave out one of the two."
             )
+
+    def between_machines(self, n_parties: int) -> "ImportanceSampling":
+        """Decide how scores are added where that was left open: in secret, where it hides something."""
+        if self.scores is not None:
+            return self
+        return msgspec.structs.replace(self, scores="secure" if n_parties > 2 and not self.round_scores else "plain")
 
     def check(self, roster: Roster) -> None:
         """Require enough parties for the scores of one to be hidden among those of others."""

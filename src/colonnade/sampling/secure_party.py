@@ -80,7 +80,7 @@ def _identity(data: PartyData) -> Identity:
     if data.identity is None:
         raise InputError(
             "it has no identity and no pins of the other parties, and the server could put its own keys between them. "
-            'Give the party an identity, or ask for scores="plain".'
+            'Give it an identity (between machines, [identity] in its party.toml), or ask for scores="plain".'
         )
     return data.identity
 

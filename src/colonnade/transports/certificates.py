@@ -1,6 +1,6 @@
-"""A private authority and certificates for a trial: one for the server, one for each party.
+"""A private authority, certificates and identities for a trial: one for the server, one for each party.
 
-Keys are P-256, read by their owner only. An organisation that runs an authority of its own uses that instead.
+Keys of certificates are P-256, read by their owner only. An organisation that runs an authority of its own uses that instead.
 """
 
 import re
@@ -15,6 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
+from colonnade.transports.identity_files import new_identities
 from colonnade.transports.state_folder import write_private
 
 # The purpose of who dials in (RFC 5280, section 4.2.1.12), by number.
@@ -23,7 +24,7 @@ CURVE = ec.SECP256R1
 
 
 def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERVER, days: int = 90) -> list[Path]:
-    """Make an authority, a certificate for the server and one for each party.
+    """Make an authority, a certificate for the server, and a certificate and an identity for each party.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERV
     Returns
     -------
     list of Path
-        The certificates; each party is given ca.pem, its own certificate and its own key, and nothing else.
+        The certificates; beside them are keys, identities, and pins.toml. Each party is given ca.pem, pins.toml, and
+        its own .pem, .key and .identity, and nothing else.
     """
     _check_names([server, *parties])
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -53,6 +55,7 @@ def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERV
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if name == server else DIALS_IN
         certificate = _certificate(_name(name), key, (authority, authority_key), purpose, days)
         made.append(_write(folder, name, certificate, key))
+    new_identities(folder, parties)
     return made
 
 

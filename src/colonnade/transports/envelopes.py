@@ -103,6 +103,11 @@ def seal(envelope: FromParty | FromServer) -> Sealed:
     return Sealed(_encoder.encode(envelope))
 
 
+def whole(envelope: FromParty | FromServer) -> bytes:
+    """Turn an envelope into bytes that travel in one piece, for platforms that cut large messages up themselves."""
+    return _encoder.encode(envelope)
+
+
 def from_party(frames: Iterator[bytes], party: str, max_bytes: int) -> Iterator[FromParty]:
     """Read what a party sends, no payload larger than this."""
     return _opened(frames, _from_party, party, max_bytes)

@@ -4,6 +4,7 @@ Parties dial in, each with one stream. A party that comes back is asked again wh
 party is what its certificate says.
 """
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -22,7 +23,6 @@ from colonnade.transports.envelopes import (
     Goodbye,
     Join,
     Sealed,
-    Status,
     Welcome,
     from_party,
     seal,
@@ -30,6 +30,7 @@ from colonnade.transports.envelopes import (
 from colonnade.transports.events import EventLog
 from colonnade.transports.grpc_links import DaemonThreads, Link
 from colonnade.transports.network_files import FederationFile
+from colonnade.transports.network_server import Outcome
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
@@ -37,6 +38,11 @@ MAX_STRAYS = 100
 # A party that was asked one thing and broke off so often does not answer it.
 MAX_REJOINS = 20
 Waiting = Callable[[Sequence[str]], None]
+
+
+def say_who_is_missing(missing: Sequence[str]) -> None:
+    """Write to stderr who is waited for."""
+    sys.stderr.write(f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all are there\n")
 
 
 class Hub:
@@ -50,10 +56,10 @@ class Hub:
         Who came and went, and what was refused.
     outcome : callable
         Tells what became of a run that a party names and that is not under way here; None if it is.
-    on_waiting : callable
-        Told who is missing, whenever that changes while they are waited for.
     on_change : callable
         Told when a party came or went.
+    on_waiting : callable
+        Told who is missing, whenever that changes while they are waited for.
     """
 
     def __init__(
@@ -61,9 +67,9 @@ class Hub:
         file: FederationFile,
         log: EventLog,
         *,
-        outcome: Callable[[str], tuple[Status, str] | None],
-        on_waiting: Waiting,
+        outcome: Outcome,
         on_change: Callable[[], None],
+        on_waiting: Waiting = say_who_is_missing,
     ) -> None:
         self._file = file
         self._log = log

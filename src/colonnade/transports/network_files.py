@@ -9,6 +9,8 @@ from colonnade.errors import InputError
 from colonnade.messages import MAX_MESSAGE_BYTES
 
 T = TypeVar("T")
+# In place of an address: NVIDIA FLARE carries, and proves who is who.
+FLARE = "flare"
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 MessageBytes = Annotated[int, msgspec.Meta(ge=1024, le=MAX_MESSAGE_BYTES)]
@@ -21,6 +23,13 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     authority: str
     certificate: str
     key: str
+
+
+class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[identity]: the party's secret, and the pins of all parties. Secure sums need both."""
+
+    key: str
+    pins: str
 
 
 class FederationFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +80,7 @@ class PartyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: DataFile
     server_name: str = "server"
     tls: Tls | None = None
+    identity: IdentityFile | None = None
     insecure_plaintext_on_loopback: bool = False
     policy: PolicyFile = PolicyFile()
     predictions: str | None = None
@@ -97,11 +107,12 @@ def read_party_file(path: Path) -> PartyFile:
     """Read party.toml; every path in it becomes absolute, starting at its folder."""
     file = _read(path, PartyFile)
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.server)
-    folder = path.resolve().parent
+    folder, identity = path.resolve().parent, file.identity
     return msgspec.structs.replace(
         file,
         state=str(folder / file.state),
         tls=_absolute(file.tls, folder),
+        identity=identity and IdentityFile(str(folder / identity.key), str(folder / identity.pins)),
         data=msgspec.structs.replace(file.data, file=str(folder / file.data.file)),
         predictions=None if file.predictions is None else str(folder / file.predictions),
     )
@@ -126,6 +137,10 @@ def _read(path: Path, kind: type[T]) -> T:
 
 
 def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) -> None:
+    if address == FLARE and (tls is not None or plaintext):
+        raise InputError(f"{path}: FLARE has certificates of its own. Leave out [tls], or name an address and a port.")
+    if address == FLARE:
+        return
     if ":" not in address:
         raise InputError(f"{path}: the address {address!r} has no port. Write for instance 'localhost:7143'.")
     if (tls is None) != plaintext:

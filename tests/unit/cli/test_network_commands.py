@@ -12,7 +12,8 @@ import pytest
 import colonnade as cn
 from colonnade.cli import party, server
 from colonnade.cli.network_jobs import read_jobs
-from colonnade.transports.network_files import read_federation_file, read_party_file
+from colonnade.transports.identity_files import read_identity
+from colonnade.transports.network_files import IdentityFile, read_federation_file, read_party_file
 from network_trial import BANK, COMMAND, Trial, events, write_federation_file, write_party_file
 
 FIT: dict[str, object] = {
@@ -68,7 +69,7 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
         ("predict", "done"),
     ]
     fit = found["runs"][1]
-    assert (fit["phase"], fit["round"]) == ("solving", 4)
+    assert (fit["phase"], fit["round"]) == ("solving", 6), "scores are summed in secret: three rounds instead of one"
     assert sum(fit["bytes_sent"].values()) + sum(fit["bytes_received"].values()) == done[0]["bytes"]
     assert "The server is not running." in run("status", str(trial.federation_file)).stdout
     assert all("run" in line for line in events(tmp_path / "bank-state/log.jsonl") if line["event"] == "answered")
@@ -81,7 +82,7 @@ def test_a_refusal_exits_6_on_all_sides_with_the_partys_reason(tmp_path: Path) -
         process = trial.start_server()
         said, _ = process.communicate(timeout=60)
         reason = (
-            "Party 'shop' did not answer AskScores: its owner's policy tells of 50 rows a day at most; "
+            "Party 'shop' did not answer AskMaskedScores: its owner's policy tells of 50 rows a day at most; "
             "0 were told of today and 100 more were asked for."
         )
         assert process.returncode == 6
@@ -92,7 +93,9 @@ def test_a_refusal_exits_6_on_all_sides_with_the_partys_reason(tmp_path: Path) -
             assert reason in words
     assert status(trial)["runs"][-1]["error"] == reason
     refused = [line for line in events(tmp_path / "shop-state/log.jsonl") if line["event"] == "refused"]
-    assert [(line["request"], line["cause"], line["server"]) for line in refused] == [("AskScores", "policy", "server")]
+    assert [(line["request"], line["cause"], line["server"]) for line in refused] == [
+        ("AskMaskedScores", "policy", "server")
+    ]
 
 
 def test_a_party_that_stays_away_exits_5(tmp_path: Path) -> None:
@@ -139,6 +142,12 @@ def test_bad_federation_files_are_bad_input(tmp_path: Path, changes: dict[str, o
         ({"policy": {"phases": ["hello"]}}, "cannot name 'hello'"),
         ({"policy": {"rows_a_day": -1}}, "$.policy.rows_a_day"),
         ({"data": {"file": "missing.csv"}}, "missing.csv"),
+        ({"identity": {"key": "missing", "pins": "certs/pins.toml"}}, "`colonnade certs identity` one"),
+        ({"identity": {"key": "certs/bank.identity", "pins": "certs/pins.toml"}}, "does not have the pin of"),
+        ({"identity": {"key": "certs/shop.identity", "pins": "shop.toml"}}, "Write one line a party"),
+        ({"identity": {"key": "certs/pins.toml", "pins": "certs/pins.toml"}}, "has no key of 64 hexadecimal digits"),
+        ({"server": "flare"}, "FLARE has certificates of its own"),
+        ({"server": "flare", "tls": None}, "Submit a job to FLARE"),
         ({"tls": None, "insecure_plaintext_on_loopback": True, "server": "10.0.0.1:7143"}, "is not loopback"),
     ],
 )
@@ -152,7 +161,9 @@ def test_certs_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "certs"
     made = json.loads(run("certs", "new", str(folder), "--party", "bank", "--party", "shop", "--json").stdout)
     assert [Path(path).name for path in made["certificates"]] == ["ca.pem", "server.pem", "bank.pem", "shop.pem"]
-    for key in folder.glob("*.key"):
+    secrets = [*folder.glob("*.key"), *folder.glob("*.identity")]
+    assert len(secrets) == 4 + 2
+    for key in secrets:
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
     again = run("certs", "new", str(folder), "--party", "bank")
     assert again.returncode == 3
@@ -162,6 +173,20 @@ def test_certs_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
         assert done.returncode == 3, name
     assert not (tmp_path / "other").exists()
     assert "--json" in run("certs", "new", "--help").stdout
+
+
+def test_an_owner_makes_an_identity_and_tells_its_pin(tmp_path: Path) -> None:
+    told = run("certs", "identity", str(tmp_path), "--party", "bank")
+    assert re.fullmatch(r'"bank" = "[0-9a-f]{64}"\n', told.stdout), "a line for everybody's pins.toml, and nothing else"
+    (tmp_path / "pins.toml").write_text(told.stdout)
+    files = IdentityFile(str(tmp_path / "bank.identity"), str(tmp_path / "pins.toml"))
+    assert read_identity("bank", files).parties == ("bank",)
+    assert (tmp_path / "bank.identity").read_text().strip() not in told.stdout + told.stderr
+    again = run("certs", "identity", str(tmp_path), "--party", "bank", "--json")
+    assert again.returncode == 3
+    assert run("certs", "identity", str(tmp_path), "--party", "../bank").returncode == 3
+    pin = json.loads(run("certs", "identity", str(tmp_path), "--party", "shop", "--json").stdout)["pin"]
+    assert re.fullmatch("[0-9a-f]{64}", pin)
 
 
 def test_the_examples_can_be_read() -> None:

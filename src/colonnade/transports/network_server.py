@@ -1,9 +1,9 @@
-"""The transport of a server whose parties are on other machines: numbered rounds, journaled, over gRPC streams."""
+"""The transport of a server whose parties are on other machines: numbered rounds, journaled, whatever carries them."""
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
@@ -11,32 +11,57 @@ from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.protocol.asked import Asked
 from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
 from colonnade.transports.events import EventLog
-from colonnade.transports.grpc_hub import Hub, Waiting
 from colonnade.transports.network_files import FederationFile
 from colonnade.transports.server_runs import RunBook, ServerRun
 from colonnade.transports.state_folder import StateFolder
 
 LOG = "log.jsonl"
 MAX_REASON = 1000
+# Tells what became of a run that a party names and that is not under way here; None if it is.
+Outcome = Callable[[str], tuple[Status, str] | None]
 
 
-def say_who_is_missing(missing: Sequence[str]) -> None:
-    """Write to stderr who is waited for."""
-    sys.stderr.write(f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all are there\n")
+class Carrier(Protocol):
+    """Brings envelopes to parties and answers back: gRPC streams, or somebody else's platform."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Parties that are not there."""
+
+    def wait_for_all(self) -> None:
+        """Wait until every party is there, or one has stayed away too long."""
+
+    def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
+        """Send each party its request, and give all answers."""
+
+    def tell_all(self, envelope: Ended | Goodbye) -> None:
+        """Tell every party that is there."""
+
+    def close(self) -> None:
+        """Let what was sent arrive, and end."""
 
 
-class GrpcServer:
-    """Listens, waits for the parties, and carries rounds to them.
+class MakeCarrier(Protocol):
+    """Makes a carrier for a federation."""
+
+    def __call__(
+        self, file: FederationFile, log: EventLog, *, outcome: Outcome, on_change: Callable[[], None]
+    ) -> Carrier:
+        """Start it; `on_change` is told when a party came or went."""
+
+
+class NetworkServer:
+    """Waits for the parties, and carries rounds to them.
 
     Parameters
     ----------
     file : FederationFile
         Where, who, within which limits; and the state folder, where unfinished runs are found again.
-    on_waiting : callable
-        Told who is missing, whenever that changes while they are waited for.
+    carrier : callable
+        Makes what the rounds are carried by.
     """
 
-    def __init__(self, file: FederationFile, *, on_waiting: Waiting = say_who_is_missing) -> None:
+    def __init__(self, file: FederationFile, carrier: MakeCarrier) -> None:
         self.file = file
         self._codec = codec(file.max_message_bytes)
         self._folder = StateFolder(Path(file.state))
@@ -44,20 +69,15 @@ class GrpcServer:
         self._book = RunBook(self._folder, self._log)
         self._run: ServerRun | None = None
         try:
-            self._hub = Hub(file, self._log, outcome=self._outcome, on_waiting=on_waiting, on_change=self._came_or_went)
+            self._carrier = carrier(file, self._log, outcome=self._outcome, on_change=self._came_or_went)
         except ColonnadeError:
             self._folder.release()
             raise
 
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._hub.port
-
     def wait_for_all(self) -> None:
         """Wait until every party is there."""
         self._came_or_went()
-        self._hub.wait_for_all()
+        self._carrier.wait_for_all()
 
     @contextmanager
     def run(self, asked: Asked) -> Iterator[None]:
@@ -99,8 +119,8 @@ class GrpcServer:
 
     def close(self, status: Status = "done", reason: str = "", code: int = 0) -> None:
         """Say goodbye to the parties, with the status that they shall report, and stop listening."""
-        self._hub.tell_all(Goodbye(status, reason[:MAX_REASON], code))
-        self._hub.close()
+        self._carrier.tell_all(Goodbye(status, reason[:MAX_REASON], code))
+        self._carrier.close()
         self._book.status.connected = []
         self._book.write_status(now=True)
         self._log.write("closed", status=status, reason=reason)
@@ -113,17 +133,17 @@ class GrpcServer:
         for party, request in requests.items():
             number = run.numbers[party]
             asks[party] = Ask(name, number, asked if number == 1 else None, request)
-        return self._hub.ask(asks)
+        return self._carrier.ask(asks)
 
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)
-        self._hub.tell_all(Ended(run.status.run, status, reason))
+        self._carrier.tell_all(Ended(run.status.run, status, reason))
 
     def _outcome(self, name: str) -> tuple[Status, str] | None:
         return None if self._book.knows(name) else self._book.outcome(name)
 
     def _came_or_went(self) -> None:
-        missing = self._hub.missing
+        missing = self._carrier.missing
         self._book.status.missing = missing
         self._book.status.connected = [party for party in self.file.parties if party not in missing]
         self._book.write_status(now=True)
