@@ -20,6 +20,9 @@ MAX_BITS = 63
 UNARY_BITS = 9
 # The parameter is chosen by so many of the numbers; a somewhat worse one is longer, not wrong.
 TRIED_NUMBERS = 256
+# For a geometric law the best k is just below the bit length of the mean; for one with a longer tail, lower.
+TRIED_PARAMETERS = np.maximum(np.arange(65)[:, np.newaxis] + np.arange(-3, 1), 0).astype(np.uint64)
+PLANES = np.uint8(1) << np.arange(8, dtype=np.uint8)[::-1, np.newaxis]
 
 
 def packed_length(count: int, width: int) -> int:
@@ -45,7 +48,7 @@ def pack_bits(numbers: Numbers, width: int) -> bytes:
     if width == 0 or not numbers.size:
         return b""
     if width <= 8:
-        numbers = numbers.astype(np.uint8)
+        return np.packbits(numbers.astype(np.uint8) & PLANES[8 - width :]).tobytes()
     bits = np.empty((width, len(numbers)), np.bool_)
     for plane in range(width):
         np.not_equal(numbers & numbers.dtype.type(1 << (width - 1 - plane)), 0, out=bits[plane])
@@ -71,20 +74,22 @@ def unpack_bits(data: Buffer, count: int, width: int) -> Numbers:
     """
     if not 0 <= width <= MAX_BITS or count < 0 or len(data) != packed_length(count, width):
         raise ValueError(f"{len(data)} bytes do not hold {count} numbers of {width} bits")
-    numbers: Numbers = np.zeros(count, np.uint8) if width <= 8 else np.zeros(count, np.uint64)
+    dtype = np.uint8 if width <= 8 else np.uint64
     if width == 0 or count == 0:
-        return numbers
+        return np.zeros(count, dtype)
     packed, used = np.frombuffer(data, np.uint8), count * width
     if packed[-1] & ((1 << (8 * len(packed) - used)) - 1):
         raise ValueError("there are bits after the last number")  # one form for one meaning
-    for bits in np.unpackbits(packed, count=used).reshape(width, count):
+    planes = np.unpackbits(packed, count=used).reshape(width, count)
+    numbers: Numbers = planes[0].astype(dtype, copy=False)
+    for bits in planes[1:]:
         numbers <<= numbers.dtype.type(1)
         numbers |= bits
     return numbers
 
 
 def rice_parameter(numbers: Numbers) -> int:
-    """Choose a k, from 0 to 62, that makes the Rice code of some numbers (n,), each below 2^63, short."""
+    """Choose a k, from 0 to 54, that makes the Rice code of some numbers (n,), each below 2^54, short."""
     return rice_parameters(numbers[np.newaxis])[0]
 
 
@@ -94,26 +99,22 @@ def rice_parameters(numbers: Numbers) -> list[int]:
     Parameters
     ----------
     numbers : ndarray of unsigned int, shape (r, n)
-        Each below 2^63.
+        Each below 2^54.
 
     Returns
     -------
     list of int
-        r times a k from 0 to 62.
+        r times a k from 0 to 54.
     """
     n_rows, count = numbers.shape
     if not count:
         return [0] * n_rows
-    # For a geometric law the best k is near log2 of the mean; for one with a longer tail, below it.
-    means = numbers.sum(axis=1, dtype=np.float64) / count
-    near = np.frexp(np.maximum(means, 1.0))[1] - 1
-    tried = numbers[:, :: -(-count // TRIED_NUMBERS)].astype(np.uint64)
-    candidates = np.maximum(near + np.arange(-2, 2)[:, np.newaxis], 0)
-    lengths = [
-        tried.shape[1] * k + (tried >> k[:, np.newaxis].astype(np.uint64)).sum(axis=1, dtype=np.float64)
-        for k in candidates
-    ]
-    best: list[int] = candidates[np.argmin(lengths, axis=0), np.arange(n_rows)].tolist()
+    tried = numbers[:, :: -(-count // TRIED_NUMBERS)]
+    n_tried = tried.shape[1]
+    lengths = [(total // n_tried).bit_length() for total in tried.sum(axis=1).tolist()]
+    parameters = TRIED_PARAMETERS[lengths]
+    bits = (tried[:, np.newaxis] >> parameters[:, :, np.newaxis]).sum(axis=2) + parameters * n_tried
+    best: list[int] = parameters[np.arange(n_rows), bits.argmin(axis=1)].tolist()
     return best
 
 
@@ -166,8 +167,9 @@ def rice_decode(data: Buffer, count: int, k: int, largest: int) -> Numbers:
         raise ValueError(f"numbers that add up to more than {largest}")
     small = (longest + 1) << k <= 1 << 16
     numbers: Numbers = high.astype(np.uint16) if small else high.astype(np.uint64)
-    numbers <<= numbers.dtype.type(k)
-    numbers |= unpack_bits(data[:split], count, k).astype(numbers.dtype, copy=False)
+    if k:
+        numbers <<= numbers.dtype.type(k)
+        numbers |= unpack_bits(data[:split], count, k)
     # No sum is taken that could overflow, nor one that could not matter.
     if count * ((longest + 1) << k) > largest and (
         numbers.sum(dtype=np.float64) > 2.0**62 or int(numbers.sum(dtype=np.uint64)) > largest
@@ -177,7 +179,7 @@ def rice_decode(data: Buffer, count: int, k: int, largest: int) -> Numbers:
 
 
 def _unary(numbers: Numbers) -> bytes:
-    ends = np.cumsum(numbers, dtype=np.int64)
+    ends = numbers.cumsum(dtype=np.int64)
     if not ends.size:
         return b""
     ends += np.arange(len(ends))
@@ -187,11 +189,11 @@ def _unary(numbers: Numbers) -> bytes:
 
 
 def _read_unary(data: Buffer, count: int) -> npt.NDArray[np.int64]:
-    ends = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8)).view(np.bool_))
+    (ends,) = np.unpackbits(np.frombuffer(data, np.uint8)).view(np.bool_).nonzero()
     if len(ends) != count or (len(data) != (int(ends[-1]) // 8 + 1 if count else 0)):
         raise ValueError(f"a unary part of {len(data)} bytes with {len(ends)} numbers instead of {count}")
-    numbers = np.diff(ends, prepend=-1)
-    numbers -= 1
+    numbers = ends.copy()
+    numbers[1:] -= ends[:-1] + 1
     return numbers
 
 

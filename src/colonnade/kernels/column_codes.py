@@ -10,13 +10,16 @@ from enum import IntEnum
 import numpy as np
 
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.bits import Buffer, pack_bits, read_varints, unpack_bits, varint
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.bits import Buffer, packed_length, read_varints, unpack_bits, varint
 from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
 from colonnade.kernels.row_ids import decode_row_ids, encode_row_ids
 
 # Below this share of other values, their places and codes are shorter than codes of all.
 SPARSE = 0.25
+# The most frequent value is looked for in so many rows; to miss it makes a code longer, not wrong.
+TRIED_ROWS = 255
+CHUNK_ROWS = 512
 
 
 class Form(IntEnum):
@@ -55,8 +58,9 @@ def encode_columns(values: Floats, centres: Floats, step: float, rng: np.random.
     """
     levels: list[float] = []
     forms, parts, dense = bytearray(), [], []
-    for column, centre in zip(values.T, centres.tolist(), strict=True):
-        form, own_levels, part = _encode_column(column, centre, step, rng)
+    columns = _by_column(values)
+    for column, usual, centre in zip(columns, _usual_values(columns), centres.tolist(), strict=True):
+        form, own_levels, part = _encode_column(column, usual, centre, step, rng)
         forms.append(form)
         levels += own_levels
         if form is Form.DENSE:
@@ -96,14 +100,14 @@ def decode_columns(
     if sum(LEVELS[form] for form in forms) != len(levels):
         raise ValueError(f"{len(levels)} levels do not suit the columns' forms")
     dense = [j for j, form in enumerate(forms) if form is Form.DENSE]
-    values, given, centres = np.empty(shape), iter(levels.tolist()), {}
+    values, given, centres = np.empty(shape, order="F"), iter(levels.tolist()), {}
     for j, form in enumerate(forms):
         own = [next(given) for _ in range(LEVELS[form])]
         if form is Form.DENSE:
             centres[j] = own[0]
             continue
         (length,), rest = read_varints(rest, 1)
-        values[:, j] = _decode_column(form, own, rest[:length], n_rows, step, rng)
+        _decode_column(form, own, rest[:length], step, rng, values[:, j])
         rest = rest[length:]
     if dense:
         codes = decode_codes(rest, len(dense), n_rows)
@@ -135,52 +139,62 @@ def common_step(spreads: Floats, step: float) -> float:
 
 
 def _encode_column(
-    column: Floats, centre: float, step: float, rng: np.random.Generator
+    column: Floats, usual: float, centre: float, step: float, rng: np.random.Generator
 ) -> tuple[Form, list[float], bytes]:
-    usual = _usual_value(column)
     others = column != usual
-    if not others.any():
+    (places,) = others.nonzero()
+    if not len(places):
         return Form.CONSTANT, [usual], b""
-    other = float(column[others][0])
-    if (column[others] == other).all():
-        bits, places = pack_bits(others.astype(np.uint64), 1), _places(others)
-        return (Form.BITS, [usual, other], bits) if len(bits) <= len(places) else (Form.PLACES, [usual, other], places)
-    if others.mean() > SPARSE:
+    different = column[places]
+    other = float(different[0])
+    if (different == other).all():
+        rarer = encode_row_ids(places)
+        if packed_length(len(column), 1) <= len(rarer):
+            return Form.BITS, [usual, other], np.packbits(others).tobytes()
+        return Form.PLACES, [usual, other], rarer
+    if len(places) > SPARSE * len(column):
         return Form.DENSE, [centre], b""
-    places = _places(others)
-    codes = encode_codes(round_with_dither(column[others][:, np.newaxis] - usual, step, rng))
-    return Form.SPARSE, [usual], varint(len(places)) + places + codes
+    where = encode_row_ids(places)
+    codes = encode_codes(round_with_dither(different[:, np.newaxis] - usual, step, rng))
+    return Form.SPARSE, [usual], varint(len(where)) + where + codes
 
 
 def _decode_column(
-    form: Form, levels: list[float], part: Buffer, n_rows: int, step: float, rng: np.random.Generator
-) -> Floats:
-    column = np.full(n_rows, levels[0])
+    form: Form, levels: list[float], part: Buffer, step: float, rng: np.random.Generator, column: Floats
+) -> None:
+    column[:] = levels[0]
     if form is Form.CONSTANT and len(part):
         raise ValueError("bytes for a column of one value")
     if form is Form.BITS:
-        column[unpack_bits(part, n_rows, 1).astype(np.bool_)] = levels[1]
+        column[unpack_bits(part, len(column), 1).view(np.bool_)] = levels[1]
     if form is Form.PLACES:
-        column[_read_places(part, n_rows)] = levels[1]
+        column[_read_places(part, len(column))] = levels[1]
     if form is Form.SPARSE:
         (length,), rest = read_varints(part, 1)
-        places = _read_places(rest[:length], n_rows)
+        places = _read_places(rest[:length], len(column))
         codes = decode_codes(rest[length:], 1, len(places))
         column[places] += restore_dithered(codes, step, rng)[:, 0]
-    return column
 
 
-def _usual_value(column: Floats) -> float:
-    """Give the most frequent value, if one is in most rows: then it is the median."""
-    return float(np.partition(column, len(column) // 2)[len(column) // 2])
+def _by_column(values: Floats) -> Floats:
+    """Transpose (m, d), by runs of rows that stay in cache."""
+    columns = np.empty(values.shape[::-1])
+    for start in range(0, len(values), CHUNK_ROWS):
+        some = slice(start, start + CHUNK_ROWS)
+        columns[:, some] = values[some].T
+    return columns
 
 
-def _places(flags: Flags) -> bytes:
-    return encode_row_ids(np.flatnonzero(flags))
+def _usual_values(columns: Floats) -> list[float]:
+    """Give each column's (row of a matrix) most frequent value, if one is in most rows: then it is the median."""
+    tried = columns[:, :: -(-columns.shape[1] // TRIED_ROWS)]
+    middle = tried.shape[1] // 2
+    usual: list[float] = np.partition(tried, middle, axis=1)[:, middle].tolist()
+    return usual
 
 
 def _read_places(data: Buffer, n_rows: int) -> np.ndarray:
     places = decode_row_ids(data, n_rows)
-    if (len(places) and places[-1] >= n_rows) or (np.diff(places) == 0).any():
+    if len(places) and (places[-1] >= n_rows or (places[1:] == places[:-1]).any()):
         raise ValueError(f"places that are not among {n_rows} rows, or one twice")
     return places

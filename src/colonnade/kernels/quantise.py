@@ -4,6 +4,7 @@ A dither that both ends draw from one seed is added before rounding and taken of
 uniform over a step whatever the value, so its mean is zero and its variance step^2 / 12. Codes travel by a Rice code.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -100,10 +101,20 @@ def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Flo
 
 def _dither(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
     # Uniform from -1/2 to 1/2, in the middle of one of 2^16 cells: finer than any step needs, and quickly drawn.
-    cells = np.frombuffer(rng.bytes(2 * int(np.prod(shape))), "<u2").reshape(shape)
+    cells = _two_bytes(math.prod(shape), rng).reshape(shape)
     dither: npt.NDArray[np.float32] = np.multiply(cells, np.float32(2**-16), dtype=np.float32)
     dither += np.float32(2**-17 - 0.5)
     return dither
+
+
+def _two_bytes(count: int, rng: np.random.Generator) -> npt.NDArray[np.uint16]:
+    """Draw 16-bit numbers as ``rng.bytes`` does, but by whole words, if no half is left over: in half the time."""
+    n_halves, source = -(-count // 2), rng.bit_generator
+    if source.state.get("has_uint32", True):
+        return rng.integers(1 << 32, size=n_halves, dtype="<u4").view("<u2")[:count]
+    drawn = source.random_raw(n_halves // 2).astype("<u8", copy=False).view("<u2")
+    last = rng.integers(1 << 32, size=n_halves % 2, dtype="<u4").view("<u2")
+    return np.concatenate([drawn, last])[:count] if len(last) else drawn[:count]
 
 
 def encode_codes(codes: Codes) -> bytes:
@@ -148,20 +159,22 @@ def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
     for k, columns in _groups(parameters, count):
         (length,), rest = read_varints(rest, 1)
         numbers = rice_decode(rest[:length], len(columns) * count, k, MAX_CODE_SUM)
-        groups.append((columns, unzigzag(numbers).reshape(len(columns), count)))
+        groups.append((columns, numbers.reshape(len(columns), count)))
         rest = rest[length:]
     if len(rest):
         raise ValueError(f"{len(rest)} bytes after the last code")
-    codes = np.empty((n_columns, count), np.result_type(np.int16, *(group for _, group in groups)))
+    folded = np.empty((n_columns, count), max((group.dtype for _, group in groups), default=np.dtype(np.uint16)))
     for columns, group in groups:
-        codes[columns] = group
-    return codes
+        folded[columns] = group
+    return unzigzag(folded)
 
 
 def _groups(parameters: list[int], count: int) -> list[tuple[int, list[int]]]:
     """List parameters, each with columns that have it, not too many at a time."""
-    columns = {k: [i for i, other in enumerate(parameters) if other == k] for k in sorted(set(parameters))}
-    return [(k, alike[some]) for k, alike in columns.items() for some in _chunks(len(alike), count)]
+    columns: dict[int, list[int]] = {}
+    for column, k in enumerate(parameters):
+        columns.setdefault(k, []).append(column)
+    return [(k, columns[k][some]) for k in sorted(columns) for some in _chunks(len(columns[k]), count)]
 
 
 def _chunks(n_columns: int, count: int) -> list[slice]:

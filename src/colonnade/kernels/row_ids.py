@@ -36,7 +36,7 @@ def encode_row_ids(rows: Rows) -> bytes:
     """
     if not rows.size:
         return b""
-    gaps: Numbers = np.diff(rows).view(np.uint64)
+    gaps: Numbers = (rows[1:] - rows[:-1]).view(np.uint64)
     k = rice_parameter(gaps)
     return varint(len(rows)) + varint(int(rows[0])) + bytes([k]) + rice_encode(gaps, k)
 

@@ -13,7 +13,7 @@ from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.leverage import basis, transposed_pieces
 from colonnade.kernels.linear import ROUNDING
 
-CHUNK_ROWS = 1024
+CHUNK_NUMBERS = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,11 @@ class Whitening:
     mixing: Floats
 
     def of(self, values: Floats) -> Floats:
-        """Whiten rows (m, d), giving (m, r)."""
-        whitened = np.empty((len(values), self.basis.shape[1]))
-        for some in _chunks(len(values)):
-            np.matmul(values[some] - self.mean, self.basis, out=whitened[some])
-        return whitened
+        """Whiten rows (m, d), giving (m, r), column-major: columns are what is coded."""
+        whitened = np.empty((self.basis.shape[1], len(values)))
+        for some in _chunks(*values.shape):
+            np.matmul(self.basis.T, (values[some] - self.mean).T, out=whitened[:, some])
+        return whitened.T
 
 
 def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
@@ -91,15 +91,16 @@ def _mean(blocks: Blocks, weights: Floats | None) -> tuple[Floats, float, Floats
 def mix(whitened: Floats, mean: Floats, mixing: Floats) -> Floats:
     """Lead whitened rows (m, r) back to columns: mean + whitened mixing, shape (m, d)."""
     values = np.empty((len(whitened), len(mean)))
-    for some in _chunks(len(whitened)):
+    for some in _chunks(*values.shape):
         np.matmul(whitened[some], mixing, out=values[some])
         values[some] += mean
     return values
 
 
-def _chunks(n_rows: int) -> list[slice]:
+def _chunks(n_rows: int, n_columns: int) -> list[slice]:
     """Cut rows into runs that stay in cache: fresh memory is slower than arithmetic."""
-    return [slice(start, start + CHUNK_ROWS) for start in range(0, n_rows, CHUNK_ROWS)]
+    length = max(CHUNK_NUMBERS // max(n_columns, 1), 1)
+    return [slice(start, start + length) for start in range(0, n_rows, length)]
 
 
 def pack_mixing(mixing: Floats) -> Floats:

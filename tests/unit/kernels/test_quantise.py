@@ -67,6 +67,16 @@ def test_dithered_errors_do_not_depend_on_the_values() -> None:
         assert abs(np.corrcoef(errors, other)[0, 1]) < 4.5 / np.sqrt(n)
 
 
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 99))
+def test_the_dither_is_the_generators_bytes_two_by_two(n_rows: list[int], seed: int) -> None:
+    """However it is drawn: both ends of the wire depend on it."""
+    ours, plain = np.random.default_rng(seed), np.random.default_rng(seed)
+    for count in n_rows:
+        cells = np.frombuffer(plain.bytes(2 * count), "<u2")
+        dither = -restore_dithered(np.zeros((1, count), np.int16), 1.0, ours)[:, 0]
+        np.testing.assert_array_equal(dither, (cells + 0.5) / 2**16 - 0.5)
+
+
 def test_large_codes_travel_too() -> None:
     exact = np.array([[1e6, 0.0], [-1e6, 1.0]])
     codes = round_with_dither(exact, 1e-3, np.random.default_rng(0))
