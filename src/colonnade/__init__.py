@@ -34,6 +34,7 @@ from colonnade.errors import (
 )
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.ledger import Ledger
+from colonnade.planning.records import Plan
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.rehearsal import diagnose, pilot
@@ -69,6 +70,7 @@ __all__ = [
     "Party",
     "PartyUnreachableError",
     "Pilot",
+    "Plan",
     "Policy",
     "PolicyRefusedError",
     "ProtocolError",

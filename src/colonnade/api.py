@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
+from time import perf_counter
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +21,10 @@ from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
+from colonnade.planning.outcome import with_plan
+from colonnade.planning.pilot import play_pilot
+from colonnade.planning.planner import Limits, make_plan, pilot_size
+from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.session import Delivery
@@ -157,6 +162,7 @@ class Federation:
         coreset: Coreset | None = None,
         solver: AnySolver = Central(),  # noqa: B008  # frozen
         split: AnySplit | None = None,
+        plan: Plan | None = None,
         seed: int = 0,
     ) -> Run[M]:
         """Learn a model on a coreset.
@@ -173,6 +179,9 @@ class Federation:
             How to learn.
         split : HoldOut or SplitBy, optional
             Which rows to hold out: nothing is learned from them. ``evaluate(run.model, split=run.split)`` uses them.
+        plan : Plan, optional
+            Of `plan`, for this task and these parties: it says how to draw, how to learn and which rows to hold out.
+            What its pilot sent stands on the run's ledger too.
         seed : int
             With the data and the options it decides the result bit for bit.
 
@@ -190,6 +199,9 @@ class Federation:
         >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()
         True
         """
+        if plan is not None:
+            door.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
+            sampler, solver, split = plan.sampler, plan.solver, plan.split
         settled = self._stage.settled(sampler)
         source = door.either(settled, coreset)
         door.check_job(task, self.roster, sampler=settled, coreset=coreset, split=split)
@@ -197,7 +209,61 @@ class Federation:
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": settled, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
-        return self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
+        run = self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
+        return run if plan is None else with_plan(run, plan)
+
+    def plan(
+        self,
+        task: AnyTask,
+        *,
+        budget_bytes: int | None = None,
+        target_excess: float | None = None,
+        max_rounds: int | None = None,
+        pilot: int | None = None,
+        split: AnySplit | None = None,
+        seed: int = 0,
+    ) -> Plan:
+        """Find out what to do within a budget, or for a target: from a pilot, which is sent, counted and shown.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            What to learn.
+        budget_bytes : int, optional
+            Pilot and run send no more than this: the plan with the least excess. Either this or `target_excess`.
+        target_excess : float, optional
+            The mean excess of cost over that of a model of all rows, 0.02 for 2 %: the plan with the fewest bytes.
+        max_rounds : int, optional
+            The run takes no more, after the pilot's.
+        pilot : int, optional
+            How many rows to draw for it; if left out, a few hundred, fewer where the budget is small.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out.
+        seed : int
+            Draws the pilot. Runs of the plan have seeds of their own.
+
+        Returns
+        -------
+        Plan
+            Print it; ``fit(task, plan=plan)`` does it.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.random.default_rng(0).normal(size=(20_000, 6))
+        >>> y = X @ np.ones(6) + np.random.default_rng(1).normal(size=20_000)
+        >>> federation = cn.Federation(cn.split_columns(X, y, [3, 3]))
+        >>> plan = federation.plan(cn.Regression(), target_excess=0.01)
+        >>> plan.excess.mean <= 0.01, plan.rounds, plan.solver.step > 0.2
+        (True, 2, True)
+        """
+        door.check_job(task, self.roster, split=split)
+        limits, seed = Limits(budget_bytes, target_excess, max_rounds), door.seed_number(seed)
+        size = pilot_size(task, self.roster, limits, pilot)
+        script, position, started = play_pilot(task, self.roster, split, size, seed), len(self.ledger), perf_counter()
+        rows = self._stage.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
+        seconds = perf_counter() - started
+        return make_plan(task, self.roster, split, limits, seed, rows, list(self.ledger.since(position)), seconds)
 
     def audit(self, run: Run[M], *, rows: int | None = 20, seed: int | None = None) -> Run[M]:
         """Let parties open some rows of what they had committed to, and compare them with what they drew and told.

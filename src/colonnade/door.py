@@ -4,17 +4,19 @@ import os
 import reprlib
 import warnings
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Roster, Script, Task
+from colonnade.contracts import PartyCard, Roster, Script, Task
 from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
+from colonnade.planning.records import Plan
 from colonnade.privacy.identities import identities_here
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
@@ -22,7 +24,7 @@ from colonnade.run import Run
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import rows_to_open
-from colonnade.solvers import AnySolver, SecureGram, SecureLloyd
+from colonnade.solvers import AnySolver, Central, SecureGram, SecureLloyd
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
 
@@ -94,6 +96,27 @@ def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | 
             "Pass for instance sampler=ImportanceSampling(size=2000), or coreset=run.coreset."
         )
     return source
+
+
+def check_plan(plan: Plan, task: Task[object], roster: Roster, **given: object) -> None:
+    """Require a plan for this task and these parties, and nothing beside it that it decides."""
+    check_kind("plan", plan, Plan)
+    if decided := [name for name, value in given.items() if value is not None and value != Central()]:
+        raise InputError(f"A plan decides the {decided[0]}. Leave it out, or leave out the plan.")
+    if task != plan.task:
+        raise InputError(f"The plan is for {plan.task}, not for {task}. Plan this task, or fit that one.")
+    if plan.parties != roster.cards:
+        differing = [
+            f"{ours or 'no party'} where the plan has {theirs or 'none'}"
+            for ours, theirs in zip_longest(map(_card, roster.cards), map(_card, plan.parties))
+            if ours != theirs
+        ]
+        raise InputError(f"The plan is for other parties: here is {differing[0]}. Plan anew with these parties.")
+
+
+def _card(card: PartyCard) -> str:
+    label = "" if card.label_name is None else f", label {card.label_name}"
+    return f"{card.name} ({card.n_rows:,} rows of {', '.join(card.feature_names) or 'no features'}{label})"
 
 
 def check_model(model: AnyModel, roster: Roster) -> None:

@@ -1,23 +1,32 @@
 """`colonnade fit`."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from colonnade.api import Federation
-from colonnade.cli.console import JsonFlag, SeedOption, round_progress
-from colonnade.cli.job import FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
+from colonnade.cli.console import JsonFlag, SeedOption, round_progress, show
+from colonnade.cli.job import FractionOption, Job, JobFile, OutOption, SplitOption, read_job, with_split
 from colonnade.cli.show import Comparison, show_run
+from colonnade.errors import InputError
+from colonnade.planning.outcome import compared
+from colonnade.planning.records import Plan
 from colonnade.run import Run, check_destination
 from colonnade.sampling import AllRows
 
 ExcessFlag = Annotated[
     bool, typer.Option("--excess", help="Also learn from all rows, and tell how much more the coreset's model costs.")
 ]
+PlanOption = Annotated[
+    Path | None,
+    typer.Option("--plan", help="Draw and learn as this file says, from `colonnade plan --out`, not as the job does."),
+]
 
 
 def command(
     job_file: JobFile,
+    plan: PlanOption = None,
     out: OutOption = None,
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
@@ -27,18 +36,34 @@ def command(
 ) -> None:
     """Learn a model from the parties of a job file, and print it with all that was sent.
 
-    With rows held out, the model is evaluated on them.
+    With rows held out, the model is evaluated on them. With a plan, what it predicted is printed beside what was sent.
 
     Example: colonnade fit examples/bank/job.toml --test-fraction 0.2 --out run
     """
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
     if out is not None:
         check_destination(out)  # before the work, not after it
+    planned = None if plan is None else _read_plan(plan, job)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, split=job.split, seed=job.seed)
-        comparison = _compare(federation, run, excess=excess) if excess or job.split is not None else None
+        run: Run[Any]
+        if planned is None:
+            run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, split=job.split, seed=job.seed)
+        else:
+            run = federation.fit(job.task, plan=planned, seed=job.seed)
+        comparison = _compare(federation, run, excess=excess) if excess or run.split is not None else None
     show_run(run, out, comparison, json=json)
+    if planned is not None and not json:
+        show(f"\n{compared(planned, run, None if comparison is None else comparison.excess)}")
+
+
+def _read_plan(path: Path, job: Job) -> Plan:
+    plan = Plan.load(path)
+    if job.split not in (None, plan.split):
+        raise InputError(
+            f"The job holds out {job.split}, the plan {plan.split or 'nothing'}. Plan with the same split."
+        )
+    return plan
 
 
 def _compare(federation: Federation, run: Run[Any], *, excess: bool) -> Comparison:

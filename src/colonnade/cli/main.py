@@ -13,6 +13,7 @@ from colonnade.cli import (
     evaluate,
     fit,
     party,
+    plan,
     predict,
     report,
     reproduce,
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 COMMANDS = {
     "demo": demo,
+    "plan": plan,
     "fit": fit,
     "coreset": coreset,
     "evaluate": evaluate,

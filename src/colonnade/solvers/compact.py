@@ -92,14 +92,14 @@ def _fetch_whitened(
     if coreset.sampler != GIVEN:  # one of the caller's own may stand for other rows than the parties hold
         weights = calibrate(weights, blocks, total, variance, calibration_strength(len(coreset)))
     joined = np.hstack(blocks)
-    share = worthwhile_share(joined, weights, variance, *_spans(parties))
+    share = worthwhile_share(joined, weights, variance, *directions(parties))
     corrected = correct_rows(joined, weights, variance, share)
     features, labels = _restore(corrected, parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
     return WeightedRows(features, labels, weights, total, coreset.rows), facts
 
 
-def _spans(parties: list[Whitened]) -> tuple[Floats, Floats]:
+def directions(parties: list[Whitened]) -> tuple[Floats, Floats]:
     """Give the directions of the joined whitened columns that features span, and the label's coordinates."""
     rank = sum(party.values.shape[1] for party in parties)
     spans, label, start = [], np.zeros(rank), 0

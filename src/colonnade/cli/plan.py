@@ -1,0 +1,62 @@
+"""`colonnade plan`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from colonnade.cli.console import JsonFlag, SeedOption, round_progress, say, show, show_json
+from colonnade.cli.job import FractionOption, JobFile, SplitOption, read_job, with_split
+
+BudgetOption = Annotated[
+    int | None, typer.Option("--budget", help="Send no more bytes than this, pilot included: the least excess for it.")
+]
+TargetOption = Annotated[
+    float | None,
+    typer.Option("--target", help="Lose no more than this on average, 0.02 for 2 % of the cost: the fewest bytes."),
+]
+RoundsOption = Annotated[int | None, typer.Option("--max-rounds", help="Take no more rounds, after the pilot's.")]
+PilotOption = Annotated[
+    int | None, typer.Option("--pilot", help="Rows of the pilot; a few hundred if left out, fewer for a small budget.")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the plan to this JSON file.")]
+
+
+def command(
+    job_file: JobFile,
+    budget: BudgetOption = None,
+    target: TargetOption = None,
+    max_rounds: RoundsOption = None,
+    pilot: PilotOption = None,
+    out: OutOption = None,
+    test_fraction: FractionOption = None,
+    split_by: SplitOption = None,
+    seed: SeedOption = None,
+    json: JsonFlag = False,
+) -> None:
+    """Find out what a job should send, and what that will lose, before it is run.
+
+    A pilot of a few hundred rows is sent, drawn by the parties' scores and rounded. From it follow bytes, rounds and
+    expected excess of every way to draw and send rows; the best within --budget, or the cheapest for --target, is the
+    plan. The job's own sampler and solver are set aside. `colonnade fit JOB.toml --plan plan.json` carries it out.
+
+    Example: colonnade plan examples/bank/job.toml --budget 12000 --out plan.json
+    """
+    job = with_split(read_job(job_file, seed), test_fraction, split_by)
+    with round_progress() as on_round:
+        federation = job.federation(job_file.parent, on_round)
+        plan = federation.plan(
+            job.task,
+            budget_bytes=budget,
+            target_excess=target,
+            max_rounds=max_rounds,
+            pilot=pilot,
+            split=job.split,
+            seed=job.seed,
+        )
+    saved = None if out is None else plan.save(out)
+    if json:
+        show_json(plan)
+        return
+    show(str(plan))
+    say(f"Saved to {saved}" if saved else "Not saved; --out FILE keeps the plan for `colonnade fit --plan FILE`.")

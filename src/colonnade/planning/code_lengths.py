@@ -1,0 +1,108 @@
+"""How many bytes rows take, coded as a run would code them: told from a pilot's rows, drawn again as a run would."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.column_codes import encode_columns
+from colonnade.kernels.quantise import encode_codes, round_with_dither
+from colonnade.kernels.score_codes import encode_scores
+from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
+from colonnade.solvers.whitened_columns import Whitened
+
+# Rows of the pilot are drawn again to so many, in as many parts as tell how much lengths vary.
+DRAWN_AGAIN, PARTS = 4096, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """Bytes a row, by party, and the standard deviation of their sum over parts of so many rows."""
+
+    by_party: Mapping[str, float]
+    deviation: float
+    part: float
+
+    def relative_error(self, size: int) -> float:
+        """Tell how far off the bytes of `size` rows are, relative: as they vary, and as the pilot did."""
+        total = sum(self.by_party.values())
+        return self.deviation / total * float(np.sqrt(1 / PARTS + self.part / size)) if total > 0 else 0.0
+
+
+def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> Lengths:
+    """Predict the bytes of a score.
+
+    Parameters
+    ----------
+    pilot : PilotRows
+        The pilot.
+    names : tuple of str
+        The parties.
+    shares : ndarray of float64, shape (m0,)
+        How often each row of the pilot stands for one that would be drawn, relative.
+
+    Returns
+    -------
+    Lengths
+        For each row drawn.
+    """
+
+    def lengths(rows: Rows) -> dict[str, int]:
+        return {name: len(encode_scores(own[rows])) for name, own in zip(names, pilot.scores, strict=True)}
+
+    return _measured(lengths, shares, pilot.weights)
+
+
+def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Generator) -> Lengths:
+    """Predict the bytes of a row's codes.
+
+    Parameters
+    ----------
+    pilot : PilotRows
+        The pilot.
+    shares : ndarray of float64, shape (m0,)
+        How often each row of the pilot stands for one that would be drawn, relative.
+    step : float
+        Rows are rounded by it.
+    rng : numpy.random.Generator
+        Draws dithers.
+
+    Returns
+    -------
+    Lengths
+        For each row sent.
+    """
+
+    def lengths(rows: Rows) -> dict[str, int]:
+        return {name: _code_length(columns, rows, step, rng, even) for name, columns in pilot.columns.items()}
+
+    even = pilot.weights / pilot.weights.sum()
+
+    return _measured(lengths, shares, pilot.weights)
+
+
+def _code_length(columns: Whitened | Scaled, rows: Rows, step: float, rng: np.random.Generator, even: Floats) -> int:
+    values = columns.values[rows]
+    if isinstance(columns, Scaled):
+        own_step = columns.step * step / PILOT_STEP
+        return len(encode_columns(values, even @ columns.values, own_step, rng)[1])
+    return len(encode_codes(round_with_dither(values, step, rng)))
+
+
+def _measured(lengths: Callable[[Rows], dict[str, int]], shares: Floats, weights: Floats) -> Lengths:
+    whole = _again(shares, np.arange(len(shares)))
+    by_party = {name: length / len(whole) for name, length in lengths(whole).items()}
+    # In the order of their weights, as rows are drawn: parts then vary as draws do.
+    order = np.argsort(weights, kind="stable")
+    parts = [_again(shares, order[number::PARTS]) for number in range(PARTS)]
+    sums = [sum(lengths(part).values()) / len(part) for part in parts]
+    return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
+
+
+def _again(shares: Floats, rows: Rows) -> Rows:
+    """Draw rows of the pilot again, as evenly as may be: each its share of times, up to one."""
+    ends = np.cumsum(shares[rows])
+    count = max(DRAWN_AGAIN * len(rows) // len(shares), 1)
+    points = (np.arange(count) + 0.5) / count * ends[-1]
+    return np.asarray(rows[np.minimum(np.searchsorted(ends, points, side="right"), len(rows) - 1)])

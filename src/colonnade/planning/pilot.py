@@ -1,0 +1,188 @@
+"""The pilot: a few hundred rows drawn by the scores, rounded finely. What it sends counts, and stands on the ledger."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from colonnade.contracts import Inbox, Roster, Script
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.row_ids import row_id_bytes
+from colonnade.kernels.score_codes import decode_scores
+from colonnade.kernels.step_choice import value_bits
+from colonnade.messages import Message
+from colonnade.protocol import checks
+from colonnade.protocol.framing import use_frame
+from colonnade.protocol.splits import AnySplit
+from colonnade.sampling.importance import ImportanceSampling, Total
+from colonnade.sampling.rounded import ScoreCodes
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
+from colonnade.tasks import AnyTask, KMeans
+
+T = TypeVar("T")
+# Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
+PILOT_STEP = 0.25
+SCORE_BITS = 12.0
+# Of the budget, for a pilot whose size nobody chose.
+PILOT_SHARE = 0.2
+MESSAGES_OF_A_PARTY = 200
+
+
+@dataclass(frozen=True, eq=False)
+class PilotRows:
+    """What the server has of a pilot.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (m0,)
+        Relative to the mean weight.
+    total_weight : float
+        Of all rows.
+    totals : ndarray of float64, shape (parties,)
+        G^(j).
+    scores : ndarray of float64, shape (parties, m0)
+        g^(j) of the rows.
+    columns : mapping of str to Whitened or Scaled
+        What each party sent of them.
+    """
+
+    weights: Floats
+    total_weight: float
+    totals: Floats
+    scores: Floats
+    columns: Mapping[str, "Whitened | Scaled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """A party's features of the pilot's rows, (m0, d), and the step they were rounded by, in their units."""
+
+    values: Floats
+    step: float
+    n_levels: int
+
+
+def play_pilot(task: AnyTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
+    """Draw a pilot by rounded scores and fetch its rows, rounded.
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        What it is for.
+    roster : Roster
+        The parties.
+    split : HoldOut, SplitBy or None
+        Rows held out are not drawn.
+    size : int
+        m0.
+    seed : int
+        Draws its rows, which are not those of a run with the same seed.
+
+    Returns
+    -------
+    PilotRows
+        For predictions.
+    """
+    rng = np.random.default_rng([seed, 5])
+    frame = yield from use_frame(roster, split, "train", task.scaling)
+    sampler = ImportanceSampling(size, round_scores=True)
+    heard: list[Inbox] = []
+    coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, frame.row_weights), heard)
+    columns = yield from _fetch(task, roster, size, rng.integers(2**63, size=len(roster.cards)).tolist())
+    totals, codes = _replies(heard, Total), _replies(heard, ScoreCodes)
+    return PilotRows(
+        coreset.weights * size / coreset.total_weight,
+        coreset.total_weight,
+        np.array([totals[party].total for party in roster.names]),
+        np.array([decode_scores(codes[party].codes, size) for party in roster.names]),
+        columns,
+    )
+
+
+def _overheard(script: Script[T], heard: list[Inbox]) -> Script[T]:
+    """Play a script, and keep what parties reply: it sums their scores, and each party's own are wanted."""
+    outbox = next(script)
+    while True:
+        inbox = yield outbox
+        heard.append(inbox)
+        try:
+            outbox = script.send(inbox)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+R = TypeVar("R", bound=Message)
+
+
+def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
+    return next(checks.replies(inbox, kind) for inbox in heard if isinstance(next(iter(inbox.values())), kind))
+
+
+def _fetch(task: AnyTask, roster: Roster, size: int, seeds: list[int]) -> Script[dict[str, Whitened | Scaled]]:
+    asked = list(zip(roster.cards, seeds, strict=True))
+    if isinstance(task, KMeans):
+        inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
+        scaled = checks.replies(inbox, ScaledColumns)
+        return {
+            card.name: Scaled(
+                read_scaled(card, scaled[card.name], size, seed), scaled[card.name].step, len(scaled[card.name].levels)
+            )
+            for card, seed in asked
+        }
+    inbox = yield {card.name: AskWhitenedColumns(PILOT_STEP, seed) for card, seed in asked}
+    whitened = checks.replies(inbox, WhitenedColumns)
+    return {card.name: read_whitened(card, whitened[card.name], size, PILOT_STEP, seed) for card, seed in asked}
+
+
+def least_pilot(task: AnyTask, roster: Roster) -> int:
+    """Give the size of the smallest pilot that tells anything: of rows enough to learn on, and to leave some out."""
+    return max(200, 20 * task.n_clusters) if isinstance(task, KMeans) else max(100, 3 * (len(roster.feature_names) + 1))
+
+
+def usual_pilot(task: AnyTask, roster: Roster, budget: int | None) -> int:
+    """Choose the size of a pilot: a few hundred rows, fewer where the budget is small.
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        What it is for.
+    roster : Roster
+        The parties.
+    budget : int or None
+        Bytes for pilot and run.
+
+    Returns
+    -------
+    int
+        m0.
+    """
+    least = least_pilot(task, roster)
+    if isinstance(task, KMeans):
+        usual = max(600, 60 * task.n_clusters)
+    else:
+        usual = max(500, 7 * (len(roster.feature_names) + 1))
+    usual = min(usual, max(roster.n_rows // 10, least))
+    if budget is None:
+        return usual
+    fixed, a_row = _pilot_bytes(task, roster)
+    return max(least, min(usual, math.floor((PILOT_SHARE * budget - fixed) / a_row)))
+
+
+def pilot_bytes(task: AnyTask, roster: Roster, size: int) -> int:
+    """Guess what a pilot will send, before anything is known of the data: somewhat more than it will."""
+    fixed, a_row = _pilot_bytes(task, roster)
+    return math.ceil(fixed + size * a_row)
+
+
+def _pilot_bytes(task: AnyTask, roster: Roster) -> tuple[float, float]:
+    """Guess the bytes of its messages, and of each row."""
+    n_parties = len(roster.cards)
+    widths = [card.n_features + (task.needs_label and card.label_name is not None) for card in roster.cards]
+    moments = 0 if isinstance(task, KMeans) else sum(8 * width * (width + 3) // 2 for width in widths)
+    ids = 8 * row_id_bytes(roster.n_rows, 500) / 500
+    bits = sum(widths) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
+    return MESSAGES_OF_A_PARTY * n_parties + moments, bits / 8

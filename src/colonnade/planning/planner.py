@@ -1,0 +1,187 @@
+"""The planner: from limits and a pilot to a plan."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+
+from colonnade.contracts import Roster
+from colonnade.errors import InputError
+from colonnade.ledger import Entry
+from colonnade.options import positive_number, whole_number
+from colonnade.planning.choosing import Arm, Known, all_arms, best_within, cheapest_meeting, frontier, least_bytes
+from colonnade.planning.laws import law_of
+from colonnade.planning.pilot import PilotRows, least_pilot, pilot_bytes, usual_pilot
+from colonnade.planning.records import Plan, fingerprint
+from colonnade.planning.wire_sizes import Sent
+from colonnade.protocol.splits import AnySplit
+from colonnade.tasks import AnyTask
+
+FRAMING = "framing"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a plan must keep to: either bytes or excess, or neither; and rounds.
+
+    Parameters
+    ----------
+    budget_bytes : int or None
+        Pilot and run send no more.
+    target_excess : float or None
+        The mean excess of cost over that of a model of all rows, relative, is expected to be no more.
+    max_rounds : int or None
+        The run has no more, after the pilot's.
+    """
+
+    budget_bytes: int | None
+    target_excess: float | None
+    max_rounds: int | None
+
+    def __post_init__(self) -> None:
+        if self.budget_bytes is not None and self.target_excess is not None:
+            raise InputError(
+                f"budget_bytes={self.budget_bytes!r} and target_excess={self.target_excess!r} may contradict each "
+                "other. Pass one of them; the plan's frontier shows what the other would be."
+            )
+        if self.budget_bytes is None and self.target_excess is None and self.max_rounds is None:
+            raise InputError("A plan needs a limit. Pass for instance budget_bytes=100_000, or target_excess=0.02.")
+        if self.budget_bytes is not None:
+            whole_number("budget_bytes", self.budget_bytes, least=1, example="Pass for instance 100_000.")
+        if self.target_excess is not None:
+            positive_number("target_excess", self.target_excess, example="Pass for instance 0.02, an excess of 2 %.")
+        if self.max_rounds is not None:
+            whole_number("max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 2, by scores 4.")
+
+
+def pilot_size(task: AnyTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
+    """Choose or check the pilot's size, before anything is sent.
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        What it is for.
+    roster : Roster
+        The parties.
+    limits : Limits
+        Of the plan.
+    wanted : int or None
+        What the caller asks for.
+
+    Returns
+    -------
+    int
+        m0.
+    """
+    least = least_pilot(task, roster)
+    if wanted is not None:
+        example = (
+            f"So many rows tell something of this task; if left out, {usual_pilot(task, roster, None):,} are used."
+        )
+        size = whole_number("pilot", wanted, least=least, example=example)
+    else:
+        size = usual_pilot(task, roster, limits.budget_bytes)
+    if limits.budget_bytes is not None and pilot_bytes(task, roster, size) >= limits.budget_bytes:
+        needed = 2 * pilot_bytes(task, roster, least)
+        raise InputError(
+            f"budget_bytes={limits.budget_bytes:,} is less than a pilot of {size:,} rows sends. "
+            f"Allow {needed:,} or more" + (f", or a pilot of {least:,} rows." if size > least else ".")
+        )
+    return size
+
+
+def make_plan(
+    task: AnyTask,
+    roster: Roster,
+    split: AnySplit | None,
+    limits: Limits,
+    seed: int,
+    pilot: PilotRows,
+    sent: Sequence[Entry],
+    seconds: float,
+) -> Plan:
+    """Make a plan of a pilot.
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        What to learn.
+    roster : Roster
+        The parties.
+    split : HoldOut, SplitBy or None
+        Which rows are held out.
+    limits : Limits
+        What the plan must keep to.
+    seed : int
+        Of the pilot.
+    pilot : PilotRows
+        What the server has of it.
+    sent : sequence of Entry
+        What it sent.
+    seconds : float
+        How long that took.
+
+    Returns
+    -------
+    Plan
+        The best, or the cheapest, that keeps to the limits.
+    """
+    framing = [entry for entry in sent if entry.phase == FRAMING]
+    known = Known(
+        task,
+        roster,
+        pilot,
+        law_of(task, pilot, np.random.default_rng([seed, 6])),
+        tuple(Sent(entry.phase, entry.party, entry.bytes) for entry in framing),
+        len({entry.round for entry in framing}),
+    )
+    arms = all_arms(known, limits.max_rounds)
+    if not arms:
+        least = min(arm.rounds for arm in all_arms(known, None))
+        raise InputError(f"max_rounds={limits.max_rounds} is too few: every plan takes {least} or more. Allow {least}.")
+    pilot_sent = sum(entry.bytes for entry in sent)
+    arm, size = _chosen(arms, limits, pilot_sent)
+    chosen = arm.choice(size)
+    messages = [*(Sent(entry.phase, entry.party, entry.bytes) for entry in sent), *arm.messages(size)]
+    n_rounds = len({entry.round for entry in sent})
+    plan = Plan(
+        task=task,
+        split=split,
+        parties=roster.cards,
+        budget_bytes=limits.budget_bytes,
+        target_excess=limits.target_excess,
+        max_rounds=limits.max_rounds,
+        seed=seed,
+        chosen=chosen,
+        by_phase=_sums([(message.phase, message.bytes) for message in messages]),
+        by_party=_sums([(message.party, message.bytes) for message in messages]),
+        pilot=tuple(sent),
+        pilot_rows=len(pilot.weights),
+        seconds=seconds * chosen.rounds / n_rounds,
+        frontier=frontier(arms, chosen),
+    )
+    return replace(plan, fingerprint=fingerprint(plan))
+
+
+def _chosen(arms: list[Arm], limits: Limits, pilot_sent: int) -> tuple[Arm, int]:
+    if limits.target_excess is not None:
+        found = cheapest_meeting(arms, limits.target_excess)
+    else:
+        found = best_within(arms, float("inf") if limits.budget_bytes is None else limits.budget_bytes - pilot_sent)
+    if found is not None:
+        return found
+    if limits.target_excess is not None:
+        raise InputError(f"No plan is expected to meet target_excess={limits.target_excess:g}. Allow more.")
+    raise InputError(
+        f"budget_bytes={limits.budget_bytes:,} is too small for any plan: {pilot_sent:,} were sent by the pilot, and "
+        f"the cheapest plan needs {pilot_sent + least_bytes(arms):,} in all. Allow that much."
+    )
+
+
+def _sums(amounts: Sequence[tuple[str, float]]) -> dict[str, int]:
+    sums: Counter[str] = Counter()
+    for name, amount in amounts:
+        sums[name] += amount  # type: ignore[assignment]  # rounded below
+    return {name: round(amount) for name, amount in sums.items()}

@@ -1,0 +1,246 @@
+"""A plan: what to do, what that is expected to send and to lose, and the pilot it was told from. JSON, never pickle."""
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from colonnade.contracts import PartyCard
+from colonnade.errors import InputError
+from colonnade.ledger import Entry, aligned
+from colonnade.protocol.splits import AnySplit
+from colonnade.sampling import AnySampler
+from colonnade.solvers import AnySolver
+from colonnade.storage import AnyPath
+from colonnade.tasks import AnyTask
+
+FORMAT = 1
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Excess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The mean excess of cost over that of a model of all rows, relative, and its 95 % interval, from the pilot."""
+
+    mean: Amount
+    low: Amount
+    high: Amount
+
+    def __str__(self) -> str:
+        return f"{_percent(self.mean)}, between {_percent(self.low)} and {_percent(self.high)}"
+
+
+class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing to do, and what is expected of it.
+
+    Parameters
+    ----------
+    sampler : ImportanceSampling, UniformSampling or AllRows
+        How to draw rows.
+    solver : Central or CompactCentral
+        How to learn.
+    bytes : int
+        To be sent, without the pilot.
+    most_bytes : int
+        What it stays below, with a chance of some hundreds to one.
+    rounds : int
+        Without the pilot's.
+    excess : Excess
+        Expected.
+    """
+
+    sampler: AnySampler
+    solver: AnySolver
+    bytes: Count
+    most_bytes: Count
+    rounds: Count
+    excess: Excess
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to do for a budget or a target; `Federation.plan` makes it, ``fit(task, plan=plan)`` does it.
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        What is to be learned.
+    split : HoldOut, SplitBy or None
+        Which rows are held out.
+    parties : tuple of PartyCard
+        Whose rows.
+    budget_bytes, target_excess, max_rounds : optional
+        The limits it was made for.
+    seed : int
+        Of the pilot.
+    chosen : Choice
+        What is done.
+    by_phase, by_party : dict of str to int
+        Its bytes, the pilot's included.
+    pilot : tuple of Entry
+        What the pilot sent: it stands on the ledger of every run of the plan.
+    pilot_rows : int
+        How many rows it had.
+    seconds : float
+        How long the run may take: as long as the pilot did, round for round, on the machines it was played on.
+    frontier : tuple of Choice
+        What other budgets would buy, ascending; the chosen one is among them.
+    fingerprint : str
+        Of all the rest; a file that was changed has another.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> X = np.random.default_rng(0).normal(size=(20_000, 6))
+    >>> y = X @ np.ones(6) + np.random.default_rng(1).normal(size=20_000)
+    >>> federation = cn.Federation(cn.split_columns(X, y, [3, 3]))
+    >>> plan = federation.plan(cn.Regression(), budget_bytes=20_000)
+    >>> run = federation.fit(cn.Regression(), plan=plan, seed=1)
+    >>> run.ledger.bytes <= 20_000, abs(run.ledger.bytes / plan.bytes - 1) < 0.03
+    (True, True)
+    """
+
+    task: AnyTask
+    split: AnySplit | None
+    parties: tuple[PartyCard, ...]
+    budget_bytes: int | None
+    target_excess: float | None
+    max_rounds: int | None
+    seed: int
+    chosen: Choice
+    by_phase: dict[str, int]
+    by_party: dict[str, int]
+    pilot: tuple[Entry, ...]
+    pilot_rows: int
+    seconds: Amount
+    frontier: tuple[Choice, ...]
+    format: int = FORMAT
+    fingerprint: str = ""
+
+    @property
+    def sampler(self) -> AnySampler:
+        """How rows are drawn."""
+        return self.chosen.sampler
+
+    @property
+    def solver(self) -> AnySolver:
+        """How the model is learned."""
+        return self.chosen.solver
+
+    @property
+    def excess(self) -> Excess:
+        """What the model is expected to cost above that of all rows."""
+        return self.chosen.excess
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the run takes, after the pilot's."""
+        return self.chosen.rounds
+
+    @property
+    def pilot_bytes(self) -> int:
+        """What the pilot sent."""
+        return sum(entry.bytes for entry in self.pilot)
+
+    @property
+    def bytes(self) -> int:
+        """What pilot and run are expected to send together."""
+        return self.pilot_bytes + self.chosen.bytes
+
+    def save(self, path: AnyPath) -> Path:
+        """Write the plan to a JSON file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that exists is replaced.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        file = Path(path)
+        try:
+            file.write_bytes(msgspec.json.format(msgspec.json.encode(self)) + b"\n")
+        except (OSError, ValueError) as error:
+            raise InputError(f"The plan cannot be saved to {path}: {error}. Choose a file you may write to.") from error
+        return file
+
+    @classmethod
+    def load(cls, path: AnyPath) -> "Plan":
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        Plan
+            Equal to the one saved.
+        """
+        try:
+            plan = msgspec.json.decode(Path(path).read_bytes(), type=Plan)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is not a readable plan: {error}. Pass a file that Plan.save wrote.") from error
+        if plan.format != FORMAT or plan.fingerprint != fingerprint(plan):
+            raise InputError(f"{path} was changed after it was written, or is of another version. Make the plan anew.")
+        return plan
+
+    def __str__(self) -> str:
+        chosen = self.chosen
+        lines = [
+            f"{chosen.sampler}, {chosen.solver}",
+            f"Expected excess: {chosen.excess} (95 % interval).",
+            f"Bytes: {self.bytes:,}, {self.pilot_bytes:,} of them sent already by a pilot of {self.pilot_rows:,} rows; "
+            f"at most {self.pilot_bytes + chosen.most_bytes:,}.",
+            f"By phase: {_listed(self.by_phase)}. By party: {_listed(self.by_party)}.",
+            f"{chosen.rounds} rounds; about {self.seconds:.2g} s, as the pilot took, without the server's own work.",
+            "",
+            "What other budgets would buy:",
+            frontier_table(self),
+        ]
+        return "\n".join(lines)
+
+
+def frontier_table(plan: Plan) -> str:
+    """Lay out the frontier, one line a choice."""
+    header = ("bytes", "excess", "between", "and", "rows", "sampler", "step", "")
+    lines = [
+        (
+            f"{plan.pilot_bytes + choice.bytes:,}",
+            _percent(choice.excess.mean),
+            _percent(choice.excess.low),
+            _percent(choice.excess.high),
+            f"{getattr(choice.sampler, 'size', plan.parties[0].n_rows):,}",
+            _tag(choice.sampler),
+            f"{step:.2f}" if (step := getattr(choice.solver, "step", None)) is not None else "exact",
+            "chosen" * (choice == plan.chosen),
+        )
+        for choice in plan.frontier
+    ]
+    return aligned([header, *lines], numbers={0, 1, 2, 3, 4, 6})
+
+
+def fingerprint(plan: Plan) -> str:
+    """Digest all of a plan but the digest."""
+    bare = msgspec.structs.replace(plan, fingerprint="")
+    return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()
+
+
+def _tag(value: Any) -> str:
+    return str(value.__struct_config__.tag)
+
+
+def _listed(amounts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {amount:,}" for name, amount in amounts.items())
+
+
+def _percent(value: float) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{100 * value:.0f} %"
+    digits = max(0, 1 - math.floor(math.log10(100 * value)))
+    return f"{100 * value:.{digits}f} %"

@@ -1,0 +1,143 @@
+"""What a run will send: every message of it, written with content of the right length."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from colonnade.contracts import PartyCard, Roster
+from colonnade.kernels.row_ids import row_id_bytes
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.planning.pilot import PilotRows, Scaled
+from colonnade.protocol.codec import wire_bytes
+from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
+from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
+from colonnade.sampling.shared import Ready, UseAllRows, UseSharedDraw
+from colonnade.solvers.central import AskColumns, Columns
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
+from colonnade.tasks import AnyTask, KMeans
+
+# Of a seed drawn at random: all but one in a million take as many bytes on the wire.
+A_SEED = 2**62
+# The header of an array of more than 65,535 bytes is longer than that of an empty one by so many.
+LONG_HEADER = 3
+
+
+class Sent(NamedTuple):
+    """One message that will be sent."""
+
+    phase: str
+    party: str
+    bytes: float
+
+
+def sampling_messages(
+    task: AnyTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, score_bytes: dict[str, float]
+) -> Iterator[Sent]:
+    """List what agreeing on rows will send.
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        What for.
+    roster : Roster
+        The parties.
+    sampler : ImportanceSampling (with rounded scores), UniformSampling or AllRows
+        How rows are drawn.
+    pilot : PilotRows
+        Tells which part of the rows each party draws.
+    score_bytes : dict of str to float
+        What a score takes, by party.
+
+    Yields
+    ------
+    Sent
+        Message by message.
+    """
+    for number, card in enumerate(roster.cards):
+        if isinstance(sampler, ImportanceSampling):
+            share = float(pilot.totals[number] / pilot.totals.sum())
+            yield from _by_scores(task, card, sampler, share, score_bytes[card.name])
+        else:
+            even = isinstance(sampler, UniformSampling)
+            request: Message = UseSharedDraw(sampler.size, A_SEED) if even else UseAllRows()  # type: ignore[union-attr]
+            yield from _sent(card.name, request, Ready())
+
+
+def _by_scores(
+    task: AnyTask, card: PartyCard, sampler: ImportanceSampling, share: float, score_bytes: float
+) -> Iterator[Sent]:
+    n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
+    own = round((1 - sampler.uniform_share) * share * size)
+    yield from _sent(card.name, AskTotal(RoundedScores(task.score_rule())), Total(1 / 3))
+    yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows))
+    yield Sent(DrawnRows.phase, card.name, _ids(n, own))
+    codes = ScoreCodes(size, bytes(round(size * score_bytes)))
+    yield from _sent(card.name, AskScoreCodes(no_rows, own), codes)
+    yield Sent(AskScoreCodes.phase, card.name, _ids(n, size - own))
+
+
+def _ids(n_rows: int, size: int) -> float:
+    length = row_id_bytes(n_rows, size)
+    return length + (LONG_HEADER if length > 0xFFFF else int(length > 0xFF))
+
+
+def rounded_messages(
+    roster: Roster, pilot: PilotRows, size: int, step: float, row_bytes: dict[str, float]
+) -> Iterator[Sent]:
+    """List what fetching rows will send where they are rounded.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties.
+    pilot : PilotRows
+        Tells the rank of each party's columns.
+    size : int
+        m.
+    step : float
+        Of the rounding.
+    row_bytes : dict of str to float
+        What a row's codes take, by party.
+
+    Yields
+    ------
+    Sent
+        Message by message.
+    """
+    for card in roster.cards:
+        columns, codes = pilot.columns[card.name], bytes(round(size * row_bytes[card.name]))
+        if isinstance(columns, Scaled):
+            levels = sendable_floats(np.zeros(columns.n_levels))
+            reply: Message = ScaledColumns(size, card.n_features, 1 / 3, levels, codes)
+            yield from _sent(card.name, AskScaledColumns(step, A_SEED), reply)
+        else:
+            rank, width = columns.mixing.shape
+            mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
+            label_mean = None if columns.label is None else 1 / 3
+            reply = WhitenedColumns(size, sendable_floats(np.zeros(card.n_features)), mixing, label_mean, codes)
+            yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
+
+
+def plain_messages(task: AnyTask, roster: Roster, size: int) -> Iterator[Sent]:
+    """List what fetching rows will send where they are sent as they are."""
+    needs_label = not isinstance(task, KMeans)
+    for card in roster.cards:
+        labels = sendable_floats(np.zeros(1)) if needs_label and card.label_name is not None else None
+        reply = Columns(sendable_floats(np.zeros((1, card.n_features))), labels)
+        yield from _sent(card.name, AskColumns(needs_label), reply)
+        arrays = 1 + (labels is not None)
+        numbers = 8 * (size - 1) * (card.n_features + (labels is not None))
+        yield Sent(Columns.phase, card.name, numbers + arrays * LONG_HEADER)
+
+
+def _sent(party: str, *messages: Message) -> Iterator[Sent]:
+    for message in messages:
+        yield Sent(message.phase, party, len(wire_bytes(message)))
+
+
+def n_rounds(sampler: AnySampler) -> int:
+    """Count the rounds of sampling and fetching."""
+    return 2 if isinstance(sampler, UniformSampling | AllRows) else 4
