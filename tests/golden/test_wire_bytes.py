@@ -200,6 +200,7 @@ EXAMPLES: dict[str, Message] = {
     "masked distances": MaskedDistances(bytes(range(12)), 2),
     "masked distances, key lost": MaskedDistances(None, 2),
     "ask lloyd centers": AskLloydCenters(),
+    "lloyd centers, key lost": LloydCenters(None, None, bytes(32), b""),
     "lloyd centers": LloydCenters(sendable_floats([[1.0, 2.0]]), sendable_floats([[3.0, 4.0]]), bytes(32), bytes(64)),
 }
 

@@ -200,6 +200,6 @@ MESSAGES |= {
     MoveCenters: st.builds(MoveCenters, rows, st.none() | rows),
     MaskedDistances: st.builds(MaskedDistances, st.none() | digests, counts),
     AskLloydCenters: st.builds(AskLloydCenters),
-    LloydCenters: st.builds(LloydCenters, matrices, st.none() | matrices, digests, digests),
+    LloydCenters: st.builds(LloydCenters, st.none() | matrices, st.none() | matrices, digests, digests),
 }
 any_message = st.one_of(*MESSAGES.values())
