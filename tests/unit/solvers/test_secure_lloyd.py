@@ -172,5 +172,5 @@ def test_two_parties_are_refused_and_regressions_are_not_for_it() -> None:
         parties.fit(TASK, sampler=cn.ImportanceSampling(40), solver=LLOYD)
     allowed = cn.SecureLloyd(allow_two_parties=True)
     assert parties.fit(TASK, coreset=CORESET, solver=allowed).model.cluster_centers_.shape == (3, 6)
-    with pytest.raises(cn.UnsupportedError, match="SecureLloyd clusters; it cannot do Regression. Use SecureGram"):
+    with pytest.raises(cn.UnsupportedError, match=r"SecureLloyd clusters; it cannot do Regression\. Use SecureGram"):
         parties.fit(cn.Regression(), sampler=cn.AllRows(), solver=allowed)
