@@ -41,6 +41,14 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.gram_by_ckks import (
+    AskDecryptedProducts,
+    AskEncryptedProducts,
+    AskEncryptedRows,
+    DecryptedProducts,
+    EncryptedProducts,
+    EncryptedRows,
+)
 from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
 from colonnade.solvers.lloyd_rounds import (
     AskLloydCenters,
@@ -201,5 +209,16 @@ MESSAGES |= {
     MaskedDistances: st.builds(MaskedDistances, st.none() | digests, counts),
     AskLloydCenters: st.builds(AskLloydCenters),
     LloydCenters: st.builds(LloydCenters, st.none() | matrices, st.none() | matrices, digests, digests),
+}
+many_boxes = st.lists(boxes, max_size=3).map(tuple)
+MESSAGES |= {
+    AskEncryptedRows: st.builds(
+        AskEncryptedRows, st.none() | floats, st.lists(counts, max_size=4).map(tuple), signed_keys
+    ),
+    EncryptedRows: st.builds(EncryptedRows, floats, matrices, boxes, digests),
+    AskEncryptedProducts: st.builds(AskEncryptedProducts, many_boxes, boxes),
+    EncryptedProducts: st.builds(EncryptedProducts, many_boxes, floats, boxes, bools),
+    AskDecryptedProducts: st.builds(AskDecryptedProducts, many_boxes, boxes),
+    DecryptedProducts: st.builds(DecryptedProducts, floats, digests, digests),
 }
 any_message = st.one_of(*MESSAGES.values())
