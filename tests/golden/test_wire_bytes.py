@@ -58,6 +58,14 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.gram_by_ckks import (
+    AskDecryptedProducts,
+    AskEncryptedProducts,
+    AskEncryptedRows,
+    DecryptedProducts,
+    EncryptedProducts,
+    EncryptedRows,
+)
 from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
 from colonnade.solvers.lloyd_rounds import (
     AskLloydCenters,
@@ -223,7 +231,14 @@ EXAMPLES: dict[str, Message] = {
     "masked distances": MaskedDistances(bytes(range(12)), 2),
     "masked distances, key lost": MaskedDistances(None, 2),
     "ask lloyd centers": AskLloydCenters(),
+    "lloyd centers, key lost": LloydCenters(None, None, bytes(32), b""),
     "lloyd centers": LloydCenters(sendable_floats([[1.0, 2.0]]), sendable_floats([[3.0, 4.0]]), bytes(32), bytes(64)),
+    "ask encrypted rows": AskEncryptedRows(None, (3, 1), (SignedKey(bytes(32), bytes(32), bytes(64)),)),
+    "encrypted rows": EncryptedRows(sendable_floats([0.5]), sendable_floats([[2.0]]), (b"c1", b"c2"), bytes(64)),
+    "ask encrypted products": AskEncryptedProducts(((b"c1", b"c2"), ()), (bytes(64), bytes(64))),
+    "encrypted products": EncryptedProducts(((b"p1",),), sendable_floats([3.5]), (bytes(64),), has_key=True),
+    "ask decrypted products": AskDecryptedProducts(((b"p1",),), (bytes(64),)),
+    "decrypted products": DecryptedProducts(sendable_floats([4.5]), bytes(32), bytes(64)),
 }
 
 

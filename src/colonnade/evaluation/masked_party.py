@@ -51,13 +51,13 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     is_ours = request.to == identity.name
     sent = b"" if is_ours else pack(words, WIDTH)
     signature = identity.sign(seal_statement(identity.name, transcript, digest(part, sent)))
-    state = replace(state, secret=replace(after, masked=words if is_ours else None))
+    state = replace(state, secret=replace(after, kept=words if is_ours else None))
     return state, MaskedPredictions(sent, transcript, signature)
 
 
 def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:
-    rows, ours = state.selected(), paired(state).masked
-    if ours is None:
+    rows, ours = state.selected(), paired(state).kept
+    if not isinstance(ours, np.ndarray):
         return state, MaskedReceived(b"")
     if len(request.total) != len(ours) * WIDTH or len(ours) != len(rows) * max(request.n_centers, 1):
         raise checks.wrong(SERVER, request, f"{len(request.total)} bytes where {len(ours)} x {WIDTH} are due")

@@ -59,7 +59,8 @@ def draw_centers(nearest: Floats, weights: Floats, count: int, rng: np.random.Ge
     mass = weights * nearest
     chances = np.cumsum(mass)
     drawn: Rows = np.searchsorted(chances, rng.random(count) * chances[-1], side="right").astype(np.int64)
-    return np.minimum(drawn, np.flatnonzero(mass)[-1])  # rounding may reach the end
+    drawn[drawn == len(mass)] = np.flatnonzero(mass)[-1]  # rounding may reach the end
+    return drawn
 
 
 def means_by_label(features: Floats, weights: Floats, labels: Rows, old: Floats) -> Floats:

@@ -13,7 +13,6 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.masks import Words
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pairwise import (
@@ -33,8 +32,8 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 T = TypeVar("T")
 
-# The steps of a secure phase: keys are made, rounds of its own were opened (if it has any), all was shared.
-PAIRED, OPENED, SHARED = "paired", "opened", "shared"
+# The steps of a secure phase: keys are made, rounds of its own go on (if it has any), all was shared.
+PAIRED, OPENED, MULTIPLIED, SHARED = "paired", "opened", "multiplied", "shared"
 # A party that loses its keys again and again is not restarting.
 MAX_ATTEMPTS = 5
 
@@ -113,14 +112,14 @@ class Paired:
         All parties' keys, in the order of their names.
     transcript : bytes
         What it saw.
-    masked : ndarray of uint64, shape (m,), or None
-        Its own masked numbers, where it is the one that learns the sum.
+    kept : object or None
+        What else the phase keeps at the party, in memory only; it alone reads it.
     """
 
     secret: Secret | None = None
     signed: tuple[SignedKey, ...] = ()
     transcript: bytes = b""
-    masked: Words | None = field(default=None, repr=False)
+    kept: object | None = field(default=None, repr=False)
 
     @property
     def keys(self) -> list[bytes]:
@@ -284,6 +283,6 @@ def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyD
 
 
 HANDLERS = (
-    Handler(AskPairKey, _answer_key, after=frozenset({SELECTED, PAIRED, OPENED, SHARED}), then=PAIRED),
+    Handler(AskPairKey, _answer_key, after=frozenset({SELECTED, PAIRED, OPENED, MULTIPLIED, SHARED}), then=PAIRED),
     Handler(AskPairAgreement, _answer_agreement, after=frozenset({SHARED}), then=SELECTED),
 )

@@ -1,6 +1,15 @@
 """Solvers: how a model is learned on a coreset. One idea a file; the registry is at the end of this one."""
 
-from colonnade.solvers import central, distdim, gram_party, lloyd_party, saga_party, scaled_columns, whitened_columns
+from colonnade.solvers import (
+    central,
+    ckks_party,
+    distdim,
+    gram_party,
+    lloyd_party,
+    saga_party,
+    scaled_columns,
+    whitened_columns,
+)
 from colonnade.solvers.central import Central
 from colonnade.solvers.compact import CompactCentral
 from colonnade.solvers.distdim import DistDim
@@ -16,6 +25,7 @@ HANDLERS = (
     *distdim.HANDLERS,
     *saga_party.HANDLERS,
     *gram_party.HANDLERS,
+    *ckks_party.HANDLERS,
     *lloyd_party.HANDLERS,
 )
 

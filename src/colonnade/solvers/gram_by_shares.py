@@ -9,9 +9,8 @@ import numpy as np
 
 from colonnade.contracts import Roster, Script
 from colonnade.coreset import Coreset
-from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.gram import Summary, join_bases
+from colonnade.kernels.gram import Summary
 from colonnade.kernels.masks import WORD_BYTES, Ring, Words
 from colonnade.kernels.shares import (
     HIGH_BITS,
@@ -27,7 +26,9 @@ from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys, unti
 from colonnade.privacy.pairwise import Seal, SignedKey, transcript_of
 from colonnade.privacy.primitives import KEY_BYTES, TAG_BYTES, digest
 from colonnade.protocol import checks
+from colonnade.solvers.gram_moments import Moments, senseless, summary
 
+PURPOSE = "gram by shares"
 RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
 BOX_BYTES = KEY_BYTES + TAG_BYTES
 # Rounding, in limbs and in the bases, adds about 2^-51 sqrt(c) to the spectrum of c orthonormal columns' products.
@@ -112,12 +113,16 @@ class Asked:
     folds: Rows | None
     n_columns: tuple[int, ...]
 
-    def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes) -> bytes:
+    def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes, purpose: str) -> bytes:
         """Hash what parties and server must agree on."""
         weights = b"" if self.weights is None else np.ascontiguousarray(self.weights, "<f8").tobytes()
         folds = b"" if self.folds is None else np.ascontiguousarray(self.folds, "<i8").tobytes()
         asked = digest(weights, folds, repr(self.n_columns).encode())
-        return transcript_of("gram", parties, signed, frame, asked, RING)
+        return transcript_of(purpose, parties, signed, frame, asked, RING)
+
+    def row_weights(self) -> Floats:
+        """Give each row's weight."""
+        return np.ones(len(self.rows)) if self.weights is None else self.weights
 
     def groups(self) -> list[Rows]:
         """Give the positions of each fold's rows."""
@@ -148,20 +153,32 @@ def gram_by_shares(roster: Roster, coreset: Coreset, folds: Rows | None) -> Scri
     list of Summary
         One a fold; features in the order of the roster, the label last.
     """
-    columns = {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
-    sent = None if (coreset.weights == coreset.weights[0]).all() else coreset.weights / coreset.weights.max()
-    asked = Asked(
-        coreset.rows,
-        None if sent is None else sendable_floats(sent),
-        None if folds is None else sendable_rows(folds),
-        tuple(columns[party] for party in sorted(columns)),
-    )
+    asked = ask_of(roster, coreset, folds)
     replies = yield from until_kept(lambda: _attempt(roster, asked))
     products = _products(replies, asked)
     return [
-        _summary(roster, replies, products, fold, coreset.weights[group], float(coreset.weights.max()))
+        summary(
+            roster,
+            {party: Moments(reply.means[fold], _of_fold(reply.factors, fold)) for party, reply in replies.items()},
+            {pair: blocks[fold] for pair, blocks in products.items()},
+            coreset.weights[group],
+            float(coreset.weights.max()),
+            DEPENDENT,
+        )
         for fold, group in enumerate(asked.groups())
     ]
+
+
+def ask_of(roster: Roster, coreset: Coreset, folds: Rows | None) -> Asked:
+    """Say what all parties are asked alike; the parameters are those of `gram_by_shares`."""
+    columns = {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
+    weights = None if (coreset.weights == coreset.weights[0]).all() else coreset.weights / coreset.weights.max()
+    return Asked(
+        coreset.rows,
+        None if weights is None else sendable_floats(weights),
+        None if folds is None else sendable_rows(folds),
+        tuple(columns[party] for party in sorted(columns)),
+    )
 
 
 def _attempt(roster: Roster, asked: Asked) -> Script[Mapping[str, GramShares] | Lost]:
@@ -181,7 +198,7 @@ def _attempt(roster: Roster, asked: Asked) -> Script[Mapping[str, GramShares] | 
     for party, shared in replies.items():
         if shared.share is None:
             return Lost(party)
-    transcript = asked.transcript(keys.parties, keys.signed, keys.frame)
+    transcript = asked.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
     seals = {party: _read_seal(party, replies[party], asked, keys.parties, transcript) for party in keys.parties}
     yield from compare(roster, transcript, seals)
     return replies
@@ -228,7 +245,7 @@ def _products(replies: Mapping[str, GramShares], asked: Asked) -> dict[tuple[str
         held = np.stack([limb_products(shares[first][group], shares[second][group]) for group in groups])
         found[first, second] = from_limbs(held + blocks[first][second] + blocks[second][first])
         if not (np.abs(found[first, second]) <= 1 + SLACK).all():
-            raise _senseless(first, second)
+            raise senseless(first, second)
     return found
 
 
@@ -245,47 +262,6 @@ def split_blocks(packed: bytes, party: str, n_columns: Mapping[str, int], n_fold
     return found
 
 
-def _summary(
-    roster: Roster,
-    replies: Mapping[str, GramShares],
-    products: Mapping[tuple[str, str], Floats],
-    fold: int,
-    weights: Floats,
-    largest_weight: float,
-) -> Summary:
-    factors = [_of_fold(replies[party].factors, fold) for party in roster.names]
-    ends = np.cumsum([len(factor) for factor in factors])
-    places = {p: slice(end - len(f), end) for p, f, end in zip(roster.names, factors, ends, strict=True)}
-    # A direction is there where its line of the factor is not zero; its norm is 1.
-    joined = np.diag(np.concatenate([factor.any(axis=1) for factor in factors]).astype(np.float64))
-    for (first, second), block in products.items():
-        joined[places[first], places[second]] = block[fold]
-        joined[places[second], places[first]] = block[fold].T
-    if np.linalg.eigvalsh(joined)[0] < -SLACK:
-        raise _senseless(*roster.names)
-    triangle = np.sqrt(largest_weight) * join_bases(factors, joined, DEPENDENT * np.sqrt(len(joined)))
-    order = _label_last(roster)
-    mean = np.concatenate([replies[party].means[fold] for party in roster.names])
-    return Summary(float(weights.sum()), mean[order], triangle[:, order])
-
-
 def _of_fold(factors: Floats, fold: int) -> Floats:
     n_columns = factors.shape[1]
     return factors[fold * n_columns : (fold + 1) * n_columns]
-
-
-def _label_last(roster: Roster) -> Rows:
-    """Order columns as they come, each party's features and then its label, so that the label is the last of all."""
-    is_label = [
-        column == card.n_features
-        for card in roster.cards
-        for column in range(card.n_features + (card.label_name is not None))
-    ]
-    return np.argsort(is_label, kind="stable")
-
-
-def _senseless(*parties: str) -> RemoteProtocolError:
-    return RemoteProtocolError(
-        f"The products of the columns of {', '.join(parties)} are none of unit columns: one of them shared something "
-        "else, and shares do not show which. Nothing of it was used; see that all run the same version."
-    )

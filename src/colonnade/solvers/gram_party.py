@@ -16,6 +16,7 @@ from colonnade.privacy.pairwise import Secret, seal_statement, share_words
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.solvers.gram_by_shares import (
+    PURPOSE,
     Asked,
     AskGramShares,
     AskSealedSeeds,
@@ -46,7 +47,7 @@ def _of_seeds(state: PartyState, kept: Paired, data: PartyData) -> bytes:
 def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), paired(state)
     asked = _asked(state, request, data)
-    transcript = asked.transcript(identity.parties, kept.signed, frame_of(state, data))
+    transcript = asked.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
     after = replace(state, secret=Paired(None, kept.signed, transcript))
     if kept.secret is None:
         nothing = sendable_floats(np.empty((0, 0)))
@@ -62,31 +63,37 @@ def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -
 
 
 def _asked(state: PartyState, request: AskGramShares, data: PartyData) -> Asked:
+    asked = Asked(state.selected(), request.weights, request.folds, request.n_columns)
+    n_others = len(identity_of(data).parties) - 1
+    if len(request.boxes) != n_others:
+        raise checks.wrong(SERVER, request, f"seeds of other than {n_others} parties")
+    check_asked(asked, request, data)
+    if len(asked.rows) > MAX_ROWS or len(asked.rows) * LIMBS * max(request.n_columns) > MAX_NUMBERS:
+        raise InputError(f"{len(asked.rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    return asked
+
+
+def check_asked(asked: Asked, request: Message, data: PartyData) -> None:
     """Check what the server asks, and that it is about enough rows for none of them to show."""
-    rows, parties = state.selected(), identity_of(data).parties
-    asked = Asked(rows, request.weights, request.folds, request.n_columns)
-    if len(request.n_columns) != len(parties) or len(request.boxes) != len(parties) - 1:
-        raise checks.wrong(SERVER, request, f"columns or seeds of other than {len(parties)} parties")
+    rows, identity = asked.rows, identity_of(data)
     ours = len(data.table.feature_names) + (data.table.label_name is not None)
-    if request.n_columns[parties.index(identity_of(data).name)] != ours or min(request.n_columns) < 0:
-        raise checks.wrong(SERVER, request, f"numbers of columns that are not the parties': {request.n_columns}")
-    if len(rows) > MAX_ROWS or len(rows) * LIMBS * max(request.n_columns) > MAX_NUMBERS:
-        raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
-    if request.weights is not None:
-        checks.shape(SERVER, request, request.weights, rows.shape)
-        checks.non_negative(SERVER, request, request.weights)
-    if request.folds is not None:
-        checks.shape(SERVER, request, request.folds, rows.shape)
-        if len(rows) == 0 or request.folds.min() < -1 or not 0 <= request.folds.max() < MAX_FOLDS:
+    place = identity.parties.index(identity.name)
+    if len(asked.n_columns) != len(identity.parties) or asked.n_columns[place] != ours or min(asked.n_columns) < 0:
+        raise checks.wrong(SERVER, request, f"numbers of columns that are not the parties': {asked.n_columns}")
+    if asked.weights is not None:
+        checks.shape(SERVER, request, asked.weights, rows.shape)
+        checks.non_negative(SERVER, request, asked.weights)
+    if asked.folds is not None:
+        checks.shape(SERVER, request, asked.folds, rows.shape)
+        if len(rows) == 0 or asked.folds.min() < -1 or not 0 <= asked.folds.max() < MAX_FOLDS:
             raise checks.wrong(SERVER, request, f"folds that are not numbered from 0 to {MAX_FOLDS - 1} at most")
     for fold, group in enumerate(asked.groups()):
-        effective = _effective_rows(rows[group], _weights(asked)[group])
+        effective = _effective_rows(rows[group], asked.row_weights()[group])
         if effective <= ours:
             raise InputError(
                 f"its {ours} columns of {effective:.3g} rows (effectively, in fold {fold}) would nearly show the rows: "
                 "a Gram matrix hides them only where rows are more than columns. Use a larger size."
             )
-    return asked
 
 
 def _effective_rows(rows: Rows, weights: Floats) -> float:
@@ -95,12 +102,8 @@ def _effective_rows(rows: Rows, weights: Floats) -> float:
     return float(total.sum() ** 2 / max(float(total @ total), 1e-300))
 
 
-def _weights(asked: Asked) -> Floats:
-    return np.ones(len(asked.rows)) if asked.weights is None else asked.weights
-
-
 def _bases(asked: Asked, data: PartyData) -> list[LocalBasis]:
-    columns, weights = data.table.take(asked.rows), _weights(asked)
+    columns, weights = data.table.take(asked.rows), asked.row_weights()
     return [local_basis(columns[group], weights[group]) for group in asked.groups()]
 
 

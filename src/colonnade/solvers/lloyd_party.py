@@ -140,12 +140,15 @@ def _answer_centers(state: PartyState, request: AskLloydCenters, data: PartyData
     if learning.centers is None or learning.labels is None:
         raise checks.wrong(SERVER, request, "a question for centres that have not moved yet: they are rows")
     transcript = digest(learning.transcript, wire_bytes(request))
+    kept = paired(state)
+    state = replace(state, learning=None, secret=Paired(None, kept.signed, transcript))
+    if kept.secret is None:
+        return state, LloydCenters(None, None, transcript, b"")
     alone = single_clusters(learning.labels, learning.weights, state.selected(), learning.n_clusters)
     centers = sendable_floats(learning.centers[~alone])
     single = sendable_floats(learning.centers[alone]) if alone.any() else None
     sent = digest(learning.sent, np.ascontiguousarray(learning.centers, "<f8").tobytes())
     signature = identity.sign(seal_statement(identity.name, transcript, sent))
-    state = replace(state, learning=None, secret=Paired(None, paired(state).signed, transcript))
     return state, LloydCenters(centers, single, transcript, signature)
 
 

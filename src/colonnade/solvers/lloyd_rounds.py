@@ -93,13 +93,13 @@ class MoveCenters(Message, frozen=True):
 class LloydCenters(Message, frozen=True):
     """The party's part of the centres that are means of several rows, and apart from them of those that are rows.
 
-    Signed, with a digest of what the party saw.
+    Signed, with a digest of what the party saw. No centres where its key is lost.
     """
 
     phase: ClassVar[str] = "solving"
     fresh: ClassVar[bool] = True
 
-    centers: Annotated[Floats, Reveals.MODEL]
+    centers: Annotated[Floats | None, Reveals.MODEL]
     single: Annotated[Floats | None, Reveals.FEATURES]
     transcript: Annotated[bytes, Reveals.NOTHING]
     signature: Annotated[bytes, Reveals.NOTHING]
@@ -147,7 +147,7 @@ class Rounds:
         if isinstance(refined, Lost):
             return refined
         centers = yield from self._gather()
-        return centers, refined
+        return centers if isinstance(centers, Lost) else (centers, refined)
 
     def _open(self, keys: Keys) -> Script[Lost | None]:
         equal = bool((self._weights == 1).all())
@@ -222,28 +222,30 @@ class Rounds:
             total += unpack(reply.masked, WIDTH)
         return to_numbers(total, self._ring).reshape(size, n_centers)
 
-    def _gather(self) -> Script[Floats]:
+    def _gather(self) -> Script[Floats | Lost]:
         inbox = yield {party: AskLloydCenters() for party in self._roster.names}
         self._transcript = digest(self._transcript, wire_bytes(AskLloydCenters()))
         replies = checks.replies(inbox, LloydCenters)
         parts, seals = [], {}
         for card in self._roster.cards:
             reply = replies[card.name]
-            parts.append(self._read_centers(card, reply))
+            if reply.centers is None:
+                return Lost(card.name)
+            parts.append(self._read_centers(card, reply, reply.centers))
             sent = digest(self._sent[card.name], np.ascontiguousarray(parts[-1], "<f8").tobytes())
             seals[card.name] = Seal(sent, reply.signature)
         yield from compare(self._roster, self._transcript, seals)
         return np.hstack(parts)
 
-    def _read_centers(self, card: PartyCard, reply: LloydCenters) -> Floats:
+    def _read_centers(self, card: PartyCard, reply: LloydCenters, several: Floats) -> Floats:
         if reply.transcript != self._transcript:
             raise checks.wrong(card.name, reply, "a digest of other requests than it was sent")
         alone = single_clusters(self._labels, self._weights, self._coreset.rows, self._n_clusters)
         single = np.empty((0, card.n_features)) if reply.single is None else reply.single
-        checks.shape(card.name, reply, reply.centers, (int((~alone).sum()), card.n_features))
+        checks.shape(card.name, reply, several, (int((~alone).sum()), card.n_features))
         checks.shape(card.name, reply, single, (int(alone.sum()), card.n_features))
         centers = np.empty((self._n_clusters, card.n_features))
-        centers[~alone], centers[alone] = reply.centers, single
+        centers[~alone], centers[alone] = several, single
         checks.in_range(card.name, reply, centers)
         return centers
 

@@ -52,6 +52,14 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.gram_by_ckks import (
+    AskDecryptedProducts,
+    AskEncryptedProducts,
+    AskEncryptedRows,
+    DecryptedProducts,
+    EncryptedProducts,
+    EncryptedRows,
+)
 from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
 from colonnade.solvers.lloyd_rounds import (
     AskLloydCenters,
@@ -213,7 +221,18 @@ MESSAGES |= {
     MoveCenters: st.builds(MoveCenters, rows, st.none() | rows),
     MaskedDistances: st.builds(MaskedDistances, st.none() | digests, counts),
     AskLloydCenters: st.builds(AskLloydCenters),
-    LloydCenters: st.builds(LloydCenters, matrices, st.none() | matrices, digests, digests),
+    LloydCenters: st.builds(LloydCenters, st.none() | matrices, st.none() | matrices, digests, digests),
+}
+many_boxes = st.lists(boxes, max_size=3).map(tuple)
+MESSAGES |= {
+    AskEncryptedRows: st.builds(
+        AskEncryptedRows, st.none() | floats, st.lists(counts, max_size=4).map(tuple), signed_keys
+    ),
+    EncryptedRows: st.builds(EncryptedRows, floats, matrices, boxes, digests),
+    AskEncryptedProducts: st.builds(AskEncryptedProducts, many_boxes, boxes),
+    EncryptedProducts: st.builds(EncryptedProducts, many_boxes, floats, boxes, bools),
+    AskDecryptedProducts: st.builds(AskDecryptedProducts, many_boxes, boxes),
+    DecryptedProducts: st.builds(DecryptedProducts, floats, digests, digests),
 }
 MESSAGES |= {
     OpenDraw: st.builds(OpenDraw, rules, counts, seeds, bools),

@@ -1,0 +1,238 @@
+"""The server's side of Gram mode by homomorphic encryption: it relays ciphertexts, and learns the sums of products.
+
+Of each pair the party with the earlier name encrypts its rows, in an orthonormal basis; the other multiplies them by
+its own and masks the parts; the first decrypts, adds up and rounds. Both tell the server: one the masked sums, the
+other the sums of the masks. No two of the three have more together than the rows of one of them and the Gram matrix.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.coreset import Coreset
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.gram import Summary
+from colonnade.messages import Message, Reveals
+from colonnade.privacy.ckks import STEP, n_ciphertexts
+from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import Seal, SignedKey
+from colonnade.privacy.primitives import digest
+from colonnade.protocol import checks
+from colonnade.solvers.gram_by_shares import Asked, ask_of
+from colonnade.solvers.gram_moments import Moments, senseless, summary
+
+PURPOSE = "gram by ckks"
+Ciphertexts = tuple[bytes, ...]
+# Noise of a decrypted product and its rounding, as its effect on the spectrum of the products: see `kernels.gram`.
+DEPENDENT = 8 * STEP
+SLACK = 1e-3
+
+
+class EncryptedRows(Message, frozen=True):
+    """Moments of the party's columns, and its rows in an orthonormal basis, encrypted and signed.
+
+    The party whose name comes last encrypts nothing. There is no signature where the key is lost.
+    """
+
+    phase: ClassVar[str] = "solving"
+    fresh: ClassVar[bool] = True
+
+    mean: Annotated[Floats, Reveals.MOMENTS]
+    factor: Annotated[Floats, Reveals.MOMENTS]
+    ciphertexts: Annotated[Ciphertexts, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskEncryptedRows(Message, frozen=True):
+    """The rows' weights (none: all alike), every party's number of columns, and all parties' keys, by name."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = EncryptedRows
+
+    weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
+    n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
+    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+
+
+class EncryptedProducts(Message, frozen=True):
+    """The masked products with each earlier party's rows, encrypted and signed, and the sums of the masks.
+
+    There is no signature where the key is lost.
+    """
+
+    phase: ClassVar[str] = "solving"
+    fresh: ClassVar[bool] = True
+
+    products: Annotated[tuple[Ciphertexts, ...], Reveals.NOTHING]
+    masks: Annotated[Floats, Reveals.MOMENTS]
+    signatures: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+    has_key: Annotated[bool, Reveals.NOTHING]
+
+
+class AskEncryptedProducts(Message, frozen=True):
+    """The encrypted rows of all earlier parties, with their signatures."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = EncryptedProducts
+
+    rows: Annotated[tuple[Ciphertexts, ...], Reveals.NOTHING]
+    signatures: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+
+
+class DecryptedProducts(Message, frozen=True):
+    """The sums of masked products with each later party, rounded; a signature on all that the party sent.
+
+    There is no signature where the key is lost.
+    """
+
+    phase: ClassVar[str] = "solving"
+    fresh: ClassVar[bool] = True
+
+    sums: Annotated[Floats, Reveals.MOMENTS]
+    transcript: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskDecryptedProducts(Message, frozen=True):
+    """The masked products of all later parties with your rows, with their signatures."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = DecryptedProducts
+
+    products: Annotated[tuple[Ciphertexts, ...], Reveals.NOTHING]
+    signatures: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+
+
+def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
+    """Learn the moments of the coreset's columns, and nothing of single rows.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties; each knows the coreset's rows.
+    coreset : Coreset
+        Rows and weights.
+
+    Returns
+    -------
+    list of Summary
+        One: features in the order of the roster, the label last.
+    """
+    asked = ask_of(roster, coreset, None)
+    moments, products = yield from until_kept(lambda: _attempt(roster, asked))
+    largest = float(coreset.weights.max())
+    return [summary(roster, moments, products, coreset.weights, largest, DEPENDENT)]
+
+
+def _attempt(
+    roster: Roster, asked: Asked
+) -> Script[tuple[Mapping[str, Moments], Mapping[tuple[str, str], Floats]] | Lost]:
+    keys = yield from exchange_keys(roster, asked.rows)
+    n_columns = dict(zip(keys.parties, asked.n_columns, strict=True))
+    inbox = yield dict.fromkeys(roster.names, AskEncryptedRows(asked.weights, asked.n_columns, keys.signed))
+    rows = checks.replies(inbox, EncryptedRows)
+    for party, reply in rows.items():
+        if not reply.signature:
+            return Lost(party)
+        _check_rows(party, reply, asked, keys, n_columns[party])
+
+    inbox = yield {party: _relayed_rows(party, rows, keys.parties) for party in roster.names}
+    multiplied = checks.replies(inbox, EncryptedProducts)
+    for party, product in multiplied.items():
+        if not product.has_key:
+            return Lost(party)
+        _check_products(party, product, keys.parties, n_columns)
+
+    inbox = yield {party: _relayed_products(party, multiplied, keys.parties) for party in roster.names}
+    decrypted = checks.replies(inbox, DecryptedProducts)
+    for party, told in decrypted.items():
+        if not told.signature:
+            return Lost(party)
+    transcript = asked.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
+    seals = {p: _seal(p, rows[p], multiplied[p], decrypted[p], transcript, n_columns) for p in keys.parties}
+    yield from compare(roster, transcript, seals)
+    moments = {party: Moments(reply.mean, reply.factor) for party, reply in rows.items()}
+    return moments, _unmasked(multiplied, decrypted, keys.parties, n_columns)
+
+
+def _check_rows(party: str, reply: EncryptedRows, asked: Asked, keys: Keys, n_columns: int) -> None:
+    checks.shape(party, reply, reply.mean, (n_columns,))
+    checks.shape(party, reply, reply.factor, (n_columns, n_columns))
+    checks.in_range(party, reply, reply.mean)
+    checks.in_range(party, reply, reply.factor)
+    due = 0 if party == keys.parties[-1] else n_ciphertexts(len(asked.rows), n_columns)
+    if len(reply.ciphertexts) != due:
+        raise checks.wrong(party, reply, f"{len(reply.ciphertexts)} ciphertexts where {due} are due")
+
+
+def _check_products(party: str, reply: EncryptedProducts, parties: Sequence[str], n_columns: Mapping[str, int]) -> None:
+    earlier = [other for other in parties if other < party]
+    due = [n_columns[party] if n_columns[other] else 0 for other in earlier]
+    if [len(each) for each in reply.products] != due or len(reply.signatures) != len(earlier):
+        raise checks.wrong(party, reply, f"products of other columns than {due}")
+    checks.shape(party, reply, reply.masks, (n_columns[party] * sum(n_columns[other] for other in earlier),))
+    checks.in_range(party, reply, reply.masks)
+
+
+def _relayed_rows(party: str, rows: Mapping[str, EncryptedRows], parties: Sequence[str]) -> AskEncryptedProducts:
+    earlier = [rows[other] for other in parties if other < party]
+    return AskEncryptedProducts(
+        tuple(reply.ciphertexts for reply in earlier), tuple(reply.signature for reply in earlier)
+    )
+
+
+def _relayed_products(
+    party: str, multiplied: Mapping[str, EncryptedProducts], parties: Sequence[str]
+) -> AskDecryptedProducts:
+    place, later = parties.index(party), [multiplied[other] for other in parties if other > party]
+    return AskDecryptedProducts(
+        tuple(reply.products[place] for reply in later), tuple(reply.signatures[place] for reply in later)
+    )
+
+
+def _seal(
+    party: str,
+    rows: EncryptedRows,
+    multiplied: EncryptedProducts,
+    decrypted: DecryptedProducts,
+    transcript: bytes,
+    n_columns: Mapping[str, int],
+) -> Seal:
+    later = sum(n_columns[other] for other in n_columns if other > party)
+    checks.shape(party, decrypted, decrypted.sums, (n_columns[party] * later,))
+    checks.in_range(party, decrypted, decrypted.sums)
+    if decrypted.transcript != transcript:
+        raise checks.wrong(party, decrypted, "a digest of another request than it was sent")
+    return Seal(sent_digest(rows.mean, rows.factor, multiplied.masks, decrypted.sums), decrypted.signature)
+
+
+def sent_digest(*told: Floats) -> bytes:
+    """Hash all numbers that a party told; its ciphertexts are signed apart."""
+    return digest(*(np.ascontiguousarray(each, "<f8").tobytes() for each in told))
+
+
+def _unmasked(
+    multiplied: Mapping[str, EncryptedProducts],
+    decrypted: Mapping[str, DecryptedProducts],
+    parties: Sequence[str],
+    n_columns: Mapping[str, int],
+) -> dict[tuple[str, str], Floats]:
+    """Take the sums of masks from the masked sums; shape (c_j, c_l) for each pair."""
+    masks = {
+        p: iter(_cut(multiplied[p].masks, [(n_columns[o], n_columns[p]) for o in parties if o < p])) for p in parties
+    }
+    sums = {p: iter(_cut(decrypted[p].sums, [(n_columns[p], n_columns[o]) for o in parties if o > p])) for p in parties}
+    found = {}
+    for first, second in combinations(parties, 2):
+        found[first, second] = next(sums[first]) - next(masks[second])
+        if not (np.abs(found[first, second]) <= 1 + SLACK).all():
+            raise senseless(first, second)
+    return found
+
+
+def _cut(numbers: Floats, shapes: Sequence[tuple[int, int]]) -> list[Floats]:
+    ends = np.cumsum([rows * columns for rows, columns in shapes], dtype=np.int64)
+    return [numbers[end - r * c : end].reshape(r, c) for end, (r, c) in zip(ends.tolist(), shapes, strict=True)]

@@ -1,0 +1,118 @@
+"""Predictions that only one party learns: they are right, and nobody else can read them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.evaluation.masked import WIDTH, MaskedPredictions, ring_of_parts
+from colonnade.kernels.masks import to_words
+from colonnade.privacy.identities import identities_here
+from colonnade.transports.loopback import Loopback
+from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
+
+ROWS = [200, 4, 17, 4]
+
+
+def federation(transport: Any = Loopback, **options: Any) -> cn.Federation:
+    return cn.Federation(made_parties(**options), transport=transport)
+
+
+def features() -> np.ndarray:
+    return np.hstack(
+        [party.table.take(np.arange(300))[:, : len(party.table.feature_names)] for party in made_parties()]
+    )
+
+
+LINEAR = federation().fit(cn.Regression(l2=0.1), sampler=cn.AllRows()).model
+CENTRES = federation().fit(cn.KMeans(n_clusters=3, standardize=True), sampler=cn.AllRows()).model
+
+
+@pytest.mark.parametrize("rows", [ROWS, None])
+@pytest.mark.parametrize("to", ["party1", "party3"])
+def test_the_receiver_has_the_predictions_and_nobody_else(to: str, rows: list[int] | None) -> None:
+    parties = federation()
+    parties.deliver(LINEAR, to, rows=rows)
+    received = parties.received(to)
+    assert received is not None
+    np.testing.assert_array_equal(received.rows, np.arange(300) if rows is None else sorted(ROWS))
+    np.testing.assert_allclose(received.predictions, LINEAR.predict(features()[received.rows]), rtol=1e-12)
+    assert [parties.received(name) for name in parties.roster.names if name != to] == [None, None]
+    assert all(session.state.secret is None for session in parties._stage._sessions.values())
+
+
+def test_clusters_too() -> None:
+    parties = federation()
+    parties.deliver(CENTRES, "party2")
+    received = parties.received("party2")
+    assert received is not None
+    np.testing.assert_array_equal(received.predictions, parties.predict(CENTRES))
+
+
+def test_the_server_receives_no_part_and_no_prediction() -> None:
+    wire = Recording()
+    parties = federation(wire)
+    parties.deliver(LINEAR, "party2", rows=ROWS)
+    X = features()[sorted(ROWS)]
+    partial = [X[:, part] @ LINEAR.coef_[part] for part in parties.roster.parts.values()]
+    forms = float_forms(np.concatenate([LINEAR.predict(X), *partial]))
+    for magnitude in range(-5, 12):
+        for numbers in (*partial, sum(partial[::2])):
+            words = to_words(np.maximum(numbers + np.ldexp(1.0, magnitude), 0), ring_of_parts(magnitude, 3))
+            forms |= {int(word).to_bytes(8, "little")[:WIDTH] for word in words}
+    assert not [form for form in forms if any(form in data for data in [*wire.received, *wire.sent])]
+    reveals = {entry.reveals for entry in parties.ledger if entry.kind == "MaskedPredictions"}
+    assert reveals == {()}
+    assert {entry.receiver for entry in parties.ledger if "predictions" in entry.reveals} == {"party2"}
+
+
+def test_masked_parts_differ_from_run_to_run() -> None:
+    sent, got = [], []
+    for seed in (1, 2):
+        wire = Recording()
+        parties = federation(wire, identities=identities_here(("party1", "party2", "party3"), Entropy(seed)))
+        parties.deliver(LINEAR, "party2", rows=ROWS)
+        sent.append({reply.masked for reply in wire.replies() if isinstance(reply, MaskedPredictions) and reply.masked})
+        got.append(parties.received("party2").predictions.tobytes())  # type: ignore[union-attr]
+    assert len(sent[0]) == len(sent[1]) == 2
+    assert not sent[0] & sent[1]
+    assert got[0] == got[1]
+
+
+@pytest.mark.parametrize("number", range(6, 6 + 2 * 16))
+def test_a_flipped_bit_is_an_error_and_never_another_prediction(number: int) -> None:
+    """A bit of every message after the hello, drawn from a fixed seed; what was delivered before an error may stay."""
+    bit = int(np.random.default_rng(number).integers(2**20))
+    parties = federation(Wire(flip_message(number, bit)))
+    with pytest.raises(cn.ColonnadeError):
+        parties.deliver(LINEAR, "party2", rows=ROWS)
+
+
+@pytest.mark.parametrize("party", ["party2", "party3"])
+@pytest.mark.parametrize("kind", ["AskMagnitude", "AskMaskedPredictions", "DeliverMasked", "AskPairAgreement"])
+def test_a_party_that_restarts_changes_nothing(kind: str, party: str) -> None:
+    restarting = Restarting(kind, party)
+    parties = federation(restarting)
+    parties.deliver(LINEAR, "party2", rows=ROWS)
+    assert restarting.restarts == (party == "party2" or kind != "DeliverMasked")
+    expected = LINEAR.predict(features()[sorted(ROWS)])
+    received = restarting.session("party2").state.received
+    if (kind, party) != ("AskPairAgreement", "party2"):  # delivered before the restart, and written down by then
+        assert received is not None
+        np.testing.assert_allclose(received.predictions, expected, rtol=1e-12)
+
+
+def test_a_party_that_is_not_there_is_refused() -> None:
+    with pytest.raises(cn.InputError, match="There is no party 'party9'"):
+        federation().deliver(LINEAR, "party9")
+
+
+def test_large_and_small_predictions_keep_their_digits() -> None:
+    for factor in (1e-30, 1e30):
+        model = cn.LinearModel(LINEAR.coef_ * factor, LINEAR.intercept_ * factor, LINEAR.feature_names_in_)
+        parties = federation()
+        parties.deliver(model, "party1", rows=ROWS)
+        received = parties.received("party1")
+        assert received is not None
+        np.testing.assert_allclose(received.predictions, model.predict(features()[received.rows]), rtol=1e-12)

@@ -1,0 +1,176 @@
+"""K-means on summed distances: what comes out, what the server saw, and what meddling and restarts do."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.catalogue import codec
+from colonnade.kernels.lloyd import squared_distances
+from colonnade.kernels.masks import ring_of_magnitude, to_words
+from colonnade.ledger import SERVER
+from colonnade.messages import sendable_rows
+from colonnade.privacy.identities import identities_here
+from colonnade.solvers.lloyd_rounds import WIDTH, LloydCenters, MaskedDistances, MoveCenters, TryCenters
+from colonnade.transports.loopback import Loopback
+from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
+
+LLOYD = cn.SecureLloyd()
+TASK = cn.KMeans(n_clusters=3, n_starts=2)
+NAMES = ("party1", "party2", "party3")
+
+
+def federation(transport: Any = Loopback, **options: Any) -> cn.Federation:
+    return cn.Federation(made_parties(label=False, **options), transport=transport)
+
+
+CORESET = federation().coreset(TASK, cn.ImportanceSampling(30), seed=3).coreset
+
+
+def fit(transport: Any = Loopback, task: Any = TASK, coreset: cn.Coreset = CORESET, **options: Any) -> cn.Run[Any]:
+    return federation(transport, **options).fit(task, coreset=coreset, solver=LLOYD, seed=1)
+
+
+def test_it_ends_where_lloyds_rounds_end() -> None:
+    """Each centre is the weighted mean of the rows nearest to it, and the cost is what the rows say."""
+    run = fit()
+    X = np.hstack([party.table.take(CORESET.rows) for party in made_parties(label=False)])
+    distances = squared_distances(X, run.model.cluster_centers_)
+    labels = distances.argmin(axis=1)
+    for label in range(3):
+        own = labels == label
+        mean = np.average(X[own], axis=0, weights=CORESET.weights[own])
+        np.testing.assert_allclose(run.model.cluster_centers_[label], mean, rtol=1e-9)
+    assert run.facts["cost"] == pytest.approx(float(CORESET.weights @ distances.min(axis=1)), rel=1e-9)
+
+
+def test_costs_are_as_low_as_centrals() -> None:
+    """Ten blobs that overlap, ten seeds: the best is that of ten full starts, the mean at most 8 % above it."""
+    rng = np.random.default_rng(0)
+    X = (2 * rng.normal(size=(10, 9)))[rng.integers(10, size=3_000)] + rng.normal(size=(3_000, 9))
+    parties, task = cn.Federation(cn.split_columns(X, None, [3, 3, 3])), cn.KMeans(n_clusters=10)
+    coreset = parties.coreset(task, cn.ImportanceSampling(500), seed=1).coreset
+    ours, central = (
+        [parties.fit(task, coreset=coreset, solver=solver, seed=seed).facts["cost"] for seed in range(10)]
+        for solver in (LLOYD, cn.Central())
+    )
+    assert min(ours) == pytest.approx(min(central), rel=1e-3)
+    assert np.mean(ours) <= 1.08 * np.mean(central)
+
+
+def test_no_partys_own_distances_or_columns_reach_the_server() -> None:
+    """Neither as float64 nor as numbers of the ring, whatever round they belong to; centres of several rows do."""
+    wire = Recording()
+    parties = federation(wire)
+    run = parties.fit(TASK, coreset=CORESET, solver=LLOYD, seed=1)
+    assert {entry.kind for entry in run.ledger if entry.sender != SERVER} == {
+        "Ready", "PairKey", "LloydOpened", "MaskedDistances", "LloydCenters", "PairAgreement",
+    }  # fmt: skip
+    requests = [codec().decode(data) for data in wire.sent]
+    magnitude = next(request.magnitude for request in requests if isinstance(request, TryCenters))
+    ring = ring_of_magnitude(magnitude, 3, WIDTH)
+    centers = run.model.cluster_centers_
+    for name, part in parties.roster.parts.items():
+        features = parties._stage._sessions[name]._data.table.take(CORESET.rows)
+        tried = [features[request.places] for request in requests if isinstance(request, TryCenters)]
+        forms = float_forms(features)
+        for points in (*tried, centers[:, part]):
+            distances = squared_distances(features, points)
+            forms |= float_forms(distances)
+            words = to_words(distances.reshape(-1), ring)
+            forms |= {int(word).to_bytes(8, "little")[:WIDTH] for word in words if word}
+        assert not [form for form in forms if any(form in data for data in wire.received)]
+
+
+def test_distances_differ_from_run_to_run_and_the_centres_do_not() -> None:
+    masked, models = [], []
+    for seed in (1, 2):
+        wire = Recording()
+        models.append(fit(wire, identities=identities_here(NAMES, Entropy(seed))).model.cluster_centers_.tobytes())
+        masked += [reply.masked for reply in wire.replies() if isinstance(reply, MaskedDistances)]
+    assert models[0] == models[1] == fit().model.cluster_centers_.tobytes()
+    words = [each[i : i + WIDTH] for each in masked if each for i in range(0, len(each), WIDTH)]
+    assert len(set(words)) == len(words), "false alarms: below 5,000^2 / 2 pairs of 48-bit words, 5e-8"
+
+
+def test_centres_that_are_rows_are_told_as_features() -> None:
+    X = np.vstack([np.zeros((20, 3)) + np.arange(20)[:, None] / 100, [[50.0, 60.0, 70.0]]])
+    run = cn.Federation(cn.split_columns(X, None, [1, 1, 1])).fit(
+        cn.KMeans(n_clusters=2), sampler=cn.AllRows(), solver=LLOYD
+    )
+    assert run.disclosure.headline.startswith("Features or labels of single rows were shown: to server features of")
+    assert [50.0, 60.0, 70.0] in run.model.cluster_centers_.tolist()
+    assert "features" not in {line.what for line in fit().disclosure.lines}
+    guarded = cn.split_columns(X, None, [1, 1, 1])
+    guarded[1].policy = cn.Policy(never=["features"])
+    with pytest.raises(cn.PolicyRefusedError, match="never reveals features, which a LloydCenters would"):
+        cn.Federation(guarded).fit(cn.KMeans(n_clusters=2), sampler=cn.AllRows(), solver=LLOYD)
+
+
+def test_too_few_distinct_rows_are_the_callers_error() -> None:
+    X = np.repeat([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 5, axis=0)
+    parties = cn.Federation(cn.split_columns(X, None, [1, 1, 1]))
+    with pytest.raises(cn.InputError, match="3 clusters need as many distinct rows, but only 2 distinct rows"):
+        parties.fit(TASK, sampler=cn.AllRows(), solver=LLOYD)
+
+
+@pytest.mark.parametrize("number", range(6, 60))
+def test_a_flipped_bit_is_an_error_and_never_other_centres(number: int) -> None:
+    """One bit of each of the first messages after the hello, drawn from a fixed seed; there are 60 or more."""
+    bit = int(np.random.default_rng(number).integers(2**20))
+    with pytest.raises(cn.ColonnadeError):
+        fit(Wire(flip_message(number, bit)))
+
+
+@pytest.mark.parametrize("kind", ["OpenLloyd", "TryCenters", "MoveCenters", "AskLloydCenters", "AskPairAgreement"])
+def test_a_party_that_restarts_inside_the_phase_changes_nothing(kind: str) -> None:
+    restarting = Restarting(kind)
+    assert fit(restarting).model.cluster_centers_.tobytes() == fit().model.cluster_centers_.tobytes()
+    assert restarting.restarts == 1
+
+
+def meddled(kind: type[Any], change: Any) -> Any:
+    def meddle(sender: str, receiver: str, data: bytes) -> bytes:
+        message = codec().decode(data)
+        if "party2" in (sender, receiver) and isinstance(message, kind):
+            return codec().encode(change(message))
+        return data
+
+    return Wire(meddle)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "what"),
+    [
+        (TryCenters, {"places": sendable_rows([0, 30])}, "places outside 0..29"),
+        (TryCenters, {"places": sendable_rows([0])}, r"an array of shape \(1,\)"),
+        (TryCenters, {"magnitude": -3}, "the magnitude -3"),
+        (MoveCenters, {"labels": sendable_rows([3] * 30)}, "labels outside 0..2"),
+        (MoveCenters, {"starts": None}, "no places to start from"),
+        (MoveCenters, {"starts": sendable_rows([1, 2, 99])}, "places outside"),
+    ],
+)
+def test_a_party_checks_what_it_is_asked(kind: Any, changes: Any, what: str) -> None:
+    with pytest.raises(cn.LocalProtocolError, match=what):
+        fit(meddled(kind, lambda request: msgspec.structs.replace(request, **changes)))
+
+
+def test_the_server_checks_what_it_is_told() -> None:
+    short = meddled(MaskedDistances, lambda reply: MaskedDistances(reply.masked[:-1], reply.n_centers))
+    with pytest.raises(cn.RemoteProtocolError, match="359 bytes where 30 x 2 x 6 are due"):
+        fit(short)
+    fewer = meddled(LloydCenters, lambda reply: msgspec.structs.replace(reply, centers=reply.centers[:1]))
+    with pytest.raises(cn.RemoteProtocolError, match="'party2' sent a LloydCenters with an array of shape"):
+        fit(fewer)
+
+
+def test_two_parties_are_refused_and_regressions_are_not_for_it() -> None:
+    parties = cn.Federation(made_parties(widths=(3, 3)))
+    with pytest.raises(cn.InputError, match=r"which SecureLloyd tells both.*allow_two_parties=True"):
+        parties.fit(TASK, sampler=cn.ImportanceSampling(40), solver=LLOYD)
+    allowed = cn.SecureLloyd(allow_two_parties=True)
+    assert parties.fit(TASK, coreset=CORESET, solver=allowed).model.cluster_centers_.shape == (3, 6)
+    with pytest.raises(cn.UnsupportedError, match=r"SecureLloyd clusters; it cannot do Regression\. Use SecureGram"):
+        parties.fit(cn.Regression(), sampler=cn.AllRows(), solver=allowed)
