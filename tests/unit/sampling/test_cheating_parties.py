@@ -87,6 +87,7 @@ def test_honest_parties_are_not_accused(scores: Any, totals: Any, tmp_path: Path
     for task in (cn.Regression(standardize=True), cn.KMeans(3)):
         run = federation.coreset(task, sampler, split=cn.HoldOut(0.2), seed=3)
         audited = federation.audit(run, rows=4)
+        assert audited.coreset.evidence is not None
         assert all(each.opened for each in audited.coreset.evidence.parties.values())
         assert cn.Run.load(audited.save(tmp_path / "run")).audit() == audited.audit()
         assert len(audited.ledger) > len(run.ledger)

@@ -19,6 +19,7 @@ from colonnade.sampling.committed import AskContribution, Committed, DrawCommitt
 from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.integers import integer_rule
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 
 N, WIDTHS, SIZE = 300, (2, 3, 1), 40
@@ -137,7 +138,7 @@ def own_identities() -> dict[str, PinnedIdentity]:
 
 def test_secure_sums_change_no_committed_draw() -> None:
     plain, secure = (
-        make_federation().coreset(cn.Regression(), cn.ImportanceSampling(SIZE, draws="committed", scores=s), seed=5)  # type: ignore[arg-type]
+        make_federation().coreset(cn.Regression(), cn.ImportanceSampling(SIZE, draws="committed", scores=s), seed=5)
         for s in ("plain", "secure")
     )
     np.testing.assert_array_equal(plain.coreset.rows, secure.coreset.rows)
@@ -147,7 +148,7 @@ def test_secure_sums_change_no_committed_draw() -> None:
 
 def test_rows_follow_the_committed_scores() -> None:
     """Mean counts of 400 runs within 5 standard errors of m g / G for every row; false alarm below 2e-4."""
-    federation, runs = make_federation(transport=cn.api.InProcess), 400
+    federation, runs = make_federation(InProcess), 400
     rule = cn.Regression().score_rule()
     scores = np.sum([session._data.scores(rule) for session in federation._stage._sessions.values()], axis=0)
     counts = np.zeros((runs, N))

@@ -164,10 +164,10 @@ def outcome(meddle: Callable[[str, str, bytes], bytes], task: Any = None) -> str
     return type(caught.value).__name__
 
 
-def messages_of_a_run() -> list[bytes]:
+def messages_of_a_run(sampler: cn.ImportanceSampling = SECURE) -> list[bytes]:
     seen: list[bytes] = []
     federation = make_federation(Wire(lambda _s, _r, data: seen.append(data) or data))  # type: ignore[func-returns-value]
-    federation.coreset(cn.Regression(), SECURE, seed=2)
+    federation.coreset(cn.Regression(), sampler, seed=2)
     return seen
 
 
@@ -192,6 +192,38 @@ def test_a_flipped_bit_is_an_error_and_never_another_coreset(number: int) -> Non
     length = 8 * len(messages_of_a_run()[number])
     for bit in np.random.default_rng(number).choice(length, size=4, replace=False):
         outcome(flip_message(number, int(bit)))
+
+
+OTHER_DRAWS = [
+    cn.ImportanceSampling(SIZE, draws="committed", scores="secure"),
+    cn.ImportanceSampling(SIZE, totals="set", scores="secure"),
+]
+
+
+@pytest.mark.parametrize("sampler", OTHER_DRAWS, ids=str)
+@pytest.mark.parametrize("n_flips", [2, pytest.param(12, marks=pytest.mark.slow)])
+def test_a_flipped_bit_of_other_draws_is_an_error_or_changes_nothing(
+    sampler: cn.ImportanceSampling, n_flips: int
+) -> None:
+    """In every message, the hello included. A lost commitment is asked for again: the same coreset then comes out."""
+    expected = make_federation().coreset(cn.Regression(), sampler, seed=2).coreset
+    messages = messages_of_a_run(sampler)
+    kinds = {codec().decode(data).kind for data in messages}
+    assert {"PublicKey", "AskMaskedScores", "MaskedScores", "AskAgreement", "Agreement", "DrawnRows", "Card"} < kinds
+    errors, unchanged = 0, []
+    for number, data in enumerate(messages):
+        for bit in np.random.default_rng([number, n_flips]).choice(8 * len(data), size=n_flips, replace=False):
+            try:
+                meddled = make_federation(Wire(flip_message(number, int(bit))))
+                found = meddled.coreset(cn.Regression(), sampler, seed=2).coreset
+            except cn.ColonnadeError:
+                errors += 1
+                continue
+            unchanged.append(codec().decode(data).kind)
+            assert found.rows.tobytes() == expected.rows.tobytes()
+            assert found.weights.tobytes() == expected.weights.tobytes()
+    assert set(unchanged) <= {"Card", "AskContribution", "Commitment", "Contribution"}
+    assert errors > 0.8 * n_flips * len(messages)
 
 
 @pytest.mark.slow
