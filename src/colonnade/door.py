@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +25,9 @@ from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import rows_to_open
 from colonnade.solvers import AnySolver
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
+
+# Enough for every message of a run to be sent once.
+STAND_IN_ROWS, STAND_IN_SIZE, STAND_IN_STEPS = 200, 40, 2
 
 
 def check_job(
@@ -75,6 +79,29 @@ def audit_of(
     rows = rows_to_open(evidence, count, np.random.default_rng(None if seed is None else seed_number(seed)))
     script = jobs.open_commitments(run.task, rule, run.split, roster, evidence, rows)
     return script, {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": rows}
+
+
+def stand_ins(roster: Roster, task: Task[object]) -> list[Party]:
+    """Make parties with as many columns as these, and a few rows of chance numbers."""
+    rng = np.random.default_rng(0)
+    n_rows = max(min(roster.n_rows, STAND_IN_ROWS), 2 * getattr(task, "n_clusters", 1))
+    return [
+        Party(
+            card.name,
+            rng.normal(size=(n_rows, card.n_features)),
+            label=None if card.label_name is None else rng.normal(size=n_rows),
+            weight=np.ones(n_rows) if card.has_weights else None,
+            split=(np.arange(n_rows) % 2).astype(np.float64) if card.has_split else None,
+        )
+        for card in roster.cards
+    ]
+
+
+def in_small(options: Any) -> Any:
+    """Ask a sampler for few rows, and a solver for few steps."""
+    few = {"size": STAND_IN_SIZE, "max_epochs": STAND_IN_STEPS}
+    known = {name: few[name] for name in few if name in getattr(options, "__struct_fields__", ())}
+    return msgspec.structs.replace(options, **{name: min(getattr(options, name), most) for name, most in known.items()})
 
 
 def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | Coreset:

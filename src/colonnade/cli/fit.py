@@ -6,7 +6,7 @@ import typer
 
 from colonnade.api import Federation
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress
-from colonnade.cli.job import FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
+from colonnade.cli.job import AuditOption, FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
 from colonnade.cli.show import Comparison, show_run
 from colonnade.run import Run, check_destination
 from colonnade.sampling import AllRows
@@ -22,6 +22,7 @@ def command(
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
     excess: ExcessFlag = False,
+    audit: AuditOption = None,
     seed: SeedOption = None,
     json: JsonFlag = False,
 ) -> None:
@@ -37,6 +38,7 @@ def command(
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, split=job.split, seed=job.seed)
+        run = run if audit is None else federation.audit(run, rows=audit)
         comparison = _compare(federation, run, excess=excess) if excess or job.split is not None else None
     show_run(run, out, comparison, json=json)
 
