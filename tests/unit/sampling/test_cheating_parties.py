@@ -268,6 +268,21 @@ def test_a_run_that_was_changed_afterwards_is_caught(changes: Any, match: str) -
         tampered(**changes).audit()
 
 
+def test_an_audit_says_what_it_is_worth() -> None:
+    federation = make_federation()
+    run = federation.coreset(cn.Regression(), COMMITTED, seed=3)
+    assert "not checked" in run.audit().findings[-1]
+    some = federation.audit(run, rows=3).audit()
+    assert "with probability 0." in some.findings[-1]
+    assert min(some.opened.values()) >= 3
+    every = federation.audit(run, rows=None).audit()
+    assert every.findings[-1].startswith("All draws were compared")
+    assert sum(every.opened.values()) == SIZE
+    assert str(every).startswith("Nothing was found wrong.\n- The server and all parties contributed")
+    even = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 1.0, "committed"))
+    assert sum(federation.audit(even, rows=2).audit().opened.values()) == 0, "the server drew all of them"
+
+
 def test_a_run_that_was_not_committed_cannot_be_audited() -> None:
     federation = make_federation()
     run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE))
