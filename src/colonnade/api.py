@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade import door
-from colonnade.contracts import Roster, Script, Task
+from colonnade.contracts import Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics.over_parties import diagnose, with_cost
@@ -239,17 +239,8 @@ class Federation:
         door.check_kind("solver", solver, AnySolver | None)
         if solver is not None:
             solver.check(task)
-        stage = Stage.rehearsal(door.stand_ins(self.roster, task))
-        source = door.in_small(sampler)
-        script: Script[jobs.Learned[object]] = jobs.draw(task, source, split, stage.roster, 0)  # type: ignore[assignment]
-        if solver is not None:
-            script = jobs.learn(task, source, door.in_small(solver), split, stage.roster, 0)
-        position = len(stage.ledger)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what chance numbers are like
-            stage.play(script, "disclosure")
-        entries = stage.ledger.since(position)
-        sheet = Disclosure.of(Ledger(entries, run_by=self.ledger.run_by), planned=True)
+        ledger = door.rehearsed(task, sampler, solver, split, self.roster)
+        sheet = Disclosure.of(Ledger(ledger, run_by=self.ledger.run_by), planned=True)
         if sheet.raw:
             warnings.warn(sheet.headline, DisclosureWarning, stacklevel=2)
         return sheet

@@ -201,9 +201,11 @@ def test_row_ids_out_of_range_are_caught(draws: Any, totals: Any, where: int) ->
 
 @pytest.mark.parametrize("scores", ["plain", "secure"])
 @pytest.mark.parametrize("totals", ["checked", "set"])
-def test_duplicates_beyond_the_law_of_stratified_draws_are_caught(totals: Any, scores: Any) -> None:
+@pytest.mark.parametrize(("draws", "size"), [("stratified", SIZE), ("independent", 3000)])
+def test_duplicates_beyond_the_law_of_draws_are_caught(totals: Any, scores: Any, draws: Any, size: int) -> None:
+    """Independent draws of few rows have no such law: any row can come again."""
     federation = make_federation(DrawRows=one_row, OpenDraw=one_row)
-    sampler = cn.ImportanceSampling(SIZE, totals=totals, scores=scores)
+    sampler = cn.ImportanceSampling(size, draws=draws, totals=totals, scores=scores)
     caught_at_once(federation, sampler, r"'party2' drew row \d+ \d+ times among .* at most")
 
 
