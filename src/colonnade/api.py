@@ -16,7 +16,8 @@ from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics.over_parties import diagnose, with_cost
 from colonnade.diagnostics.records import Diagnosis
-from colonnade.errors import AssumptionWarning, InputError
+from colonnade.disclosure import Disclosure
+from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
@@ -264,6 +265,53 @@ class Federation:
         rows = self._stage.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
         seconds = perf_counter() - started
         return make_plan(task, self.roster, split, limits, seed, rows, list(self.ledger.since(position)), seconds)
+
+    def disclosure(
+        self,
+        task: AnyTask,
+        *,
+        sampler: AnySampler,
+        solver: AnySolver | None = None,
+        split: AnySplit | None = None,
+    ) -> Disclosure:
+        """Tell who would learn what about whom, before anything is asked of the parties.
+
+        The run is rehearsed in this process by stand-ins with as many columns and a few rows of chance numbers.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            What to learn.
+        sampler : ImportanceSampling, UniformSampling or AllRows
+            How to draw the coreset.
+        solver : Solver, optional
+            How to learn; if left out, the run stops at the coreset.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out.
+
+        Returns
+        -------
+        Disclosure
+            Without numbers. What a party's policy would refuse is in it. A `DisclosureWarning` is raised where features
+            or labels of single rows would be shown.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> sampler = cn.ImportanceSampling(size=2000, scores="secure", totals="set")
+        >>> federation.disclosure(cn.Regression(), sampler=sampler).headline
+        'Nobody would be shown features or labels of any row.'
+        """
+        door.check_job(task, self.roster, sampler=sampler, split=split)
+        door.check_kind("solver", solver, AnySolver | None)
+        if solver is not None:
+            solver.check(task)
+        ledger = door.rehearsed(task, sampler, solver, split, self.roster)
+        sheet = Disclosure.of(Ledger(ledger, run_by=self.ledger.run_by), planned=True)
+        if sheet.raw:
+            warnings.warn(sheet.headline, DisclosureWarning, stacklevel=2)
+        return sheet
 
     def audit(self, run: Run[M], *, rows: int | None = 20, seed: int | None = None) -> Run[M]:
         """Let parties open some rows of what they had committed to, and compare them with what they drew and told.

@@ -25,6 +25,10 @@ MEANINGS = {
     Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys",
 }
 RAW = (Reveals.FEATURES, Reveals.LABELS)
+LIMITS = (
+    "Each line is what messages say. What follows from several of them is not listed: of two parties each can "
+    "subtract its own part from a sum; runs on the same rows can be compared; rows that are drawn often are unusual."
+)
 
 
 class Learned(msgspec.Struct, frozen=True):
@@ -33,7 +37,8 @@ class Learned(msgspec.Struct, frozen=True):
     Parameters
     ----------
     who, about : str
-        A party's name, "server", or "the other parties", where the server told what came from them.
+        A party's name, "server" (with the party that runs it, if one does), or "the other parties", where the server
+        told what came from them.
     what : str
         The kind of disclosure, as in the ledger.
     meaning : str
@@ -60,18 +65,23 @@ class Disclosure:
     ----------
     lines : tuple of Learned
         The worst first.
+    planned : bool
+        Whether it is of a run that was only rehearsed: then numbers are not known.
     """
 
     lines: tuple[Learned, ...]
+    planned: bool = False
 
     @classmethod
-    def of(cls, ledger: Ledger) -> "Disclosure":
+    def of(cls, ledger: Ledger, *, planned: bool = False) -> "Disclosure":
         """Read a ledger.
 
         Parameters
         ----------
         ledger : Ledger
             Of a run, or of a federation.
+        planned : bool
+            Whether it is of a rehearsal.
 
         Returns
         -------
@@ -80,10 +90,11 @@ class Disclosure:
         """
         numbers: dict[tuple[str, str, str], int] = {}
         messages: dict[tuple[str, str, str], dict[str, None]] = {}
+        server = SERVER if ledger.run_by is None else f"{SERVER} ({ledger.run_by})"
         for entry in ledger:
             about = OTHERS if entry.sender == SERVER else entry.sender
             for what in entry.reveals:
-                told = (entry.receiver, about, what)
+                told = (server if entry.receiver == SERVER else entry.receiver, about, what)
                 numbers[told] = numbers.get(told, 0) + entry.units
                 messages.setdefault(told, {})[entry.kind] = None
         severity = {str(kind): place for place, kind in enumerate(MEANINGS)}
@@ -91,7 +102,8 @@ class Disclosure:
         return cls(
             tuple(
                 Learned(*told, MEANINGS[Reveals(told[2])], numbers[told], tuple(messages[told])) for told in worst_first
-            )
+            ),
+            planned,
         )
 
     @property
@@ -102,13 +114,15 @@ class Disclosure:
     @property
     def headline(self) -> str:
         """One sentence: whether features or labels of single rows were shown, whose, and to whom."""
+        verb = "would be" if self.planned else "was"
         if not self.raw:
-            return "Nobody was shown features or labels of any row."
+            return f"Nobody {verb} shown features or labels of any row."
         shown = [
             f"to {_listed(line.who for line in group)} {group[0].what} of {_listed(line.about for line in group)}"
             for group in _groups(self.raw)
         ]
-        return f"Features or labels of single rows were shown: {'; '.join(shown)}."
+        verb = "would be" if self.planned else "were"
+        return f"Features or labels of single rows {verb} shown: {'; '.join(shown)}."
 
     def to_json(self) -> str:
         """Write the headline and the lines as a JSON object."""
@@ -117,20 +131,26 @@ class Disclosure:
     def __str__(self) -> str:
         """Lay out the headline, a table with one line a kind and direction, and what the words mean."""
         if not self.lines:
-            return "Nobody learned anything about anybody's data."
-        header = ("who learned", "about whom", "what", "numbers, at most", "told in")
-        table = aligned([header, *map(_row, _groups(self.lines))], numbers={3})
+            return f"Nobody {'would learn' if self.planned else 'learned'} anything about anybody's data."
+        header = ("who learns" if self.planned else "who learned", "about whom", "what", "numbers, at most", "told in")
+        columns = [0, 1, 2, 4] if self.planned else [0, 1, 2, 3, 4]
+        lines = [header, *map(_row, _groups(self.lines))]
+        table = aligned([[line[column] for column in columns] for line in lines], numbers=() if self.planned else {3})
         words = dict.fromkeys(line.what for line in self.lines)
         meanings = "\n".join(fill(f"{what}: {MEANINGS[Reveals(what)]}", 100, subsequent_indent="  ") for what in words)
-        return f"{self.headline}\n\n{table}\n\nWhere\n{meanings}"
+        return f"{self.headline}\n\n{table}\n\nWhere\n{meanings}\n\n{fill(LIMITS, 100)}"
 
 
 def _groups(lines: Iterable[Learned]) -> list[list[Learned]]:
     """Put together what the server learned of one kind, and what parties did."""
     groups: dict[tuple[str, bool], list[Learned]] = {}
     for line in lines:
-        groups.setdefault((line.what, line.who == SERVER), []).append(line)
+        groups.setdefault((line.what, _is_server(line.who)), []).append(line)
     return list(groups.values())
+
+
+def _is_server(who: str) -> bool:
+    return who == SERVER or who.startswith(f"{SERVER} (")
 
 
 def _row(group: list[Learned]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +16,7 @@ from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
+from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.planning.records import Plan
 from colonnade.privacy.identities import identities_here
@@ -25,7 +27,11 @@ from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import rows_to_open
 from colonnade.solvers import AnySolver, Central, SecureGram, SecureLloyd
+from colonnade.stage import Stage
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
+
+# Enough for every message of a run to be sent once.
+STAND_IN_ROWS, STAND_IN_SIZE, STAND_IN_STEPS = 200, 40, 2
 
 
 def check_job(
@@ -85,6 +91,45 @@ def audit_of(
     rows = rows_to_open(evidence, count, np.random.default_rng(None if seed is None else seed_number(seed)))
     script = jobs.open_commitments(run.task, rule, run.split, roster, evidence, rows)
     return script, {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": rows}
+
+
+def rehearsed(
+    task: AnyTask, sampler: AnySampler, solver: AnySolver | None, split: AnySplit | None, roster: Roster
+) -> Ledger:
+    """Play a run in small with stand-ins, and give its ledger: the kinds of messages do not depend on the numbers."""
+    stage = Stage.rehearsal(_stand_ins(roster, task))
+    small = _in_small(sampler)
+    script: Script[jobs.Learned[Any]] = jobs.draw(task, small, split, stage.roster, 0)
+    if solver is not None:
+        script = jobs.learn(task, small, _in_small(solver), split, stage.roster, 0)
+    position = len(stage.ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what chance numbers are like
+        stage.play(script, "rehearse")
+    return stage.ledger.since(position)
+
+
+def _stand_ins(roster: Roster, task: Task[object]) -> list[Party]:
+    """Make parties with as many columns as these, and a few rows of chance numbers."""
+    rng = np.random.default_rng(0)
+    n_rows = max(min(roster.n_rows, STAND_IN_ROWS), 2 * getattr(task, "n_clusters", 1))
+    return [
+        Party(
+            card.name,
+            rng.normal(size=(n_rows, card.n_features)),
+            label=None if card.label_name is None else rng.normal(size=n_rows),
+            weight=np.ones(n_rows) if card.has_weights else None,
+            split=(np.arange(n_rows) % 2).astype(np.float64) if card.has_split else None,
+        )
+        for card in roster.cards
+    ]
+
+
+def _in_small(options: Any) -> Any:
+    """Ask a sampler for few rows, and a solver for few steps."""
+    few = {"size": STAND_IN_SIZE, "max_epochs": STAND_IN_STEPS}
+    known = {name: few[name] for name in few if name in options.__struct_fields__}
+    return msgspec.structs.replace(options, **{name: min(getattr(options, name), most) for name, most in known.items()})
 
 
 def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | Coreset:

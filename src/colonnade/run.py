@@ -125,8 +125,8 @@ class Run(Generic[M]):
         >>> import numpy as np, colonnade as cn
         >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
         >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=30, draws="committed"))
-        >>> federation.audit(run, rows=2).audit().opened
-        {'party1': 4, 'party2': 5, 'party3': 8}
+        >>> run.audit().findings[2]
+        'Weights follow from the scores that were told.'
         """
         evidence, sampler = self.coreset.evidence, self.sampler
         if evidence is None or not isinstance(sampler, ImportanceSampling):

@@ -1,6 +1,7 @@
 """The stage: where scripts are played. A transport, a conductor and a ledger, for parties here or on other machines."""
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
@@ -16,6 +17,7 @@ from colonnade.contracts import Roster, Script, Transport
 from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, UnsupportedError
 from colonnade.ledger import Ledger
+from colonnade.privacy.identities import identities_here
 from colonnade.protocol.asked import Asked
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
@@ -24,6 +26,7 @@ from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
 from colonnade.sampling import ImportanceSampling
 from colonnade.tasks.jobs import Learned, let_go
+from colonnade.transports.inprocess import InProcess
 from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
 from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
@@ -90,6 +93,12 @@ class Stage:
         """Let parties of this process meet, each known to the others by its identity."""
         sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
         return cls(tuple(sessions), transport(sessions), on_round, sessions=sessions)
+
+    @classmethod
+    def rehearsal(cls, parties: list[Party]) -> "Stage":
+        """Let stand-ins meet, each with an identity."""
+        who = identities_here([each.name for each in parties], os.urandom)
+        return cls.here(parties, who, InProcess, lambda _phase, _number: None)
 
     @classmethod
     def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Stage":

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,76 @@ def test_lines_are_what_the_ledger_says() -> None:
 
 def test_an_empty_ledger_discloses_nothing() -> None:
     assert str(Disclosure.of(Ledger())) == "Nobody learned anything about anybody's data."
+
+
+@pytest.mark.parametrize(
+    ("task", "solver"),
+    [
+        (cn.Regression(standardize=True), None),
+        (cn.Regression(), cn.Central()),
+        (cn.Regression(l1=0.1), cn.CompactCentral()),
+        (cn.Regression(), cn.Saga()),
+        (cn.KMeans(3), cn.DistDim()),
+        (cn.KMeans(3), cn.CompactCentral()),
+    ],
+)
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        cn.AllRows(),
+        cn.ImportanceSampling(5000, 0.3, scores="secure", totals="set"),
+        cn.ImportanceSampling(30, draws="committed"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::colonnade.DisclosureWarning", "ignore::colonnade.ConvergenceWarning")
+def test_what_a_plan_would_disclose_is_what_the_run_then_does(task: Any, solver: Any, sampler: Any) -> None:
+    """And finding it out asks nobody anything."""
+    parties = federation()
+    before, split = len(parties.ledger), cn.HoldOut(0.2)
+    planned = parties.disclosure(task, sampler=sampler, solver=solver, split=split)
+    assert len(parties.ledger) == before
+    if solver is None:
+        run: cn.Run[Any] = parties.coreset(task, sampler, split=split)
+    else:
+        run = parties.fit(task, sampler=sampler, solver=solver, split=split)
+    told = [{(line.who, line.about, line.what) for line in sheet.lines} for sheet in (planned, run.disclosure)]
+    assert told[0] == told[1]
+    assert "numbers" not in str(planned).splitlines()[2]
+
+
+def test_a_plan_that_shows_rows_warns_and_one_that_does_not_is_silent() -> None:
+    with pytest.warns(cn.DisclosureWarning, match="labels of single rows would be shown: to server features of bank"):
+        federation().disclosure(cn.Regression(), sampler=cn.UniformSampling(9), solver=cn.Central())
+    sampler = cn.ImportanceSampling(9, scores="secure", totals="set")
+    sheet = federation().disclosure(cn.Regression(), sampler=sampler)
+    assert sheet.headline == "Nobody would be shown features or labels of any row."
+    assert {line.what for line in sheet.lines} == {"sums of scores", "row ids"}
+    nothing = federation().disclosure(cn.KMeans(2), sampler=cn.UniformSampling(9))
+    assert str(nothing) == "Nobody would learn anything about anybody's data."
+
+
+def test_a_plan_is_checked_like_a_run() -> None:
+    two = cn.Federation(cn.split_columns(np.eye(8), np.arange(8.0), [4, 4]))
+    with pytest.raises(cn.InputError, match="allow_two_parties=True"):
+        two.disclosure(cn.Regression(), sampler=cn.ImportanceSampling(9, scores="secure"))
+    with pytest.raises(cn.UnsupportedError):
+        two.disclosure(cn.Regression(), sampler=cn.AllRows(), solver=cn.DistDim())
+
+
+def test_a_party_that_runs_the_server_is_named() -> None:
+    run = federation().coreset(cn.Regression(), cn.ImportanceSampling(20))
+    sheet = Disclosure.of(Ledger(run.ledger, run_by="bank"))
+    assert {line.who for line in sheet.lines} == {"server (bank)", "bank", "shop", "telephone"}
+    assert "server (bank)" in str(sheet).splitlines()[3]
+
+
+def test_opened_rows_are_on_the_sheet() -> None:
+    parties = federation()
+    run = parties.coreset(cn.Regression(), cn.ImportanceSampling(20, draws="committed", scores="secure"))
+    assert "scores" not in {line.what for line in run.disclosure.lines}
+    (line, *_) = (line for line in parties.audit(run, rows=2).disclosure.lines if line.what == "scores")
+    assert (line.who, line.messages) == ("server", ("Openings",))
 
 
 def test_a_table_a_lawyer_can_read() -> None:

@@ -1,7 +1,7 @@
 """`colonnade coreset`."""
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress
-from colonnade.cli.job import FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
+from colonnade.cli.job import AuditOption, FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
 from colonnade.cli.show import show_run
 from colonnade.run import check_destination
 
@@ -11,6 +11,7 @@ def command(
     out: OutOption = None,
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
+    audit: AuditOption = None,
     seed: SeedOption = None,
     json: JsonFlag = False,
 ) -> None:
@@ -24,4 +25,5 @@ def command(
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         run = federation.coreset(job.task, job.sampler, split=job.split, seed=job.seed)
+        run = run if audit is None else federation.audit(run, rows=audit)
     show_run(run, out, json=json)

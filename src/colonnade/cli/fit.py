@@ -7,7 +7,16 @@ import typer
 
 from colonnade.api import Federation
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress, show
-from colonnade.cli.job import FractionOption, Job, JobFile, OutOption, SplitOption, read_job, with_split
+from colonnade.cli.job import (
+    AuditOption,
+    FractionOption,
+    Job,
+    JobFile,
+    OutOption,
+    SplitOption,
+    read_job,
+    with_split,
+)
 from colonnade.cli.show import Comparison, show_run
 from colonnade.errors import InputError
 from colonnade.planning.outcome import compared
@@ -31,6 +40,7 @@ def command(
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
     excess: ExcessFlag = False,
+    audit: AuditOption = None,
     seed: SeedOption = None,
     json: JsonFlag = False,
 ) -> None:
@@ -51,6 +61,7 @@ def command(
             run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, split=job.split, seed=job.seed)
         else:
             run = federation.fit(job.task, plan=planned, seed=job.seed)
+        run = run if audit is None else federation.audit(run, rows=audit)
         comparison = _compare(federation, run, excess=excess) if excess or run.split is not None else None
     show_run(run, out, comparison, json=json)
     if planned is not None and not json:

@@ -24,6 +24,12 @@ RunFolder = Annotated[
     Path, typer.Argument(help="Folder of a saved run, from `fit --out`, or of a saved model.", metavar="RUN")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
+AuditOption = Annotated[
+    int | None,
+    typer.Option(
+        "--audit", min=1, help='Open so many of each party\'s committed draws and compare them: draws = "committed".'
+    ),
+]
 FractionOption = Annotated[
     float | None,
     typer.Option("--test-fraction", help="Hold out this part of the rows, the same at every party: 0.2."),

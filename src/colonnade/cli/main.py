@@ -5,6 +5,7 @@ import sys
 import typer
 
 from colonnade.cli import (
+    audit,
     certs,
     coreset,
     demo,
@@ -41,6 +42,7 @@ COMMANDS = {
     "predict": predict,
     "diagnose": diagnose,
     "report": report,
+    "audit": audit,
     "reproduce": reproduce,
     "server": server,
     "party": party,

@@ -1,29 +1,47 @@
 """`colonnade report`."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from colonnade.cli.console import JsonFlag, show, show_json
+from colonnade.cli.console import JsonFlag, round_progress, show, show_json
+from colonnade.cli.job import read_job
 from colonnade.cli.show import run_summary, run_text
+from colonnade.disclosure import Disclosure
+from colonnade.errors import DisclosureWarning
 from colonnade.run import Run
 
 SavedRun = Annotated[Path, typer.Argument(help="Folder of a saved run, from `fit --out`.", metavar="RUN")]
+RunOrJob = Annotated[
+    Path, typer.Argument(help="Folder of a saved run; with --disclosure also a job file.", metavar="RUN|JOB.toml")
+]
 DisclosureFlag = Annotated[
     bool, typer.Option("--disclosure", help="Print the disclosure sheet: who learned what about whom.")
 ]
 
 
-def command(run_folder: SavedRun, disclosure: DisclosureFlag = False, json: JsonFlag = False) -> None:
-    """Show a saved run again, or its disclosure sheet.
+def command(run_folder: RunOrJob, disclosure: DisclosureFlag = False, json: JsonFlag = False) -> None:
+    """Show a saved run again, or the disclosure sheet of one, or of a job before it is done.
 
     Example: colonnade report run --disclosure
     """
-    run = Run.load(run_folder)
     if disclosure:
-        show(run.disclosure.to_json() if json else str(run.disclosure))
-    elif json:
+        sheet = _planned(run_folder) if run_folder.is_file() else Run.load(run_folder).disclosure
+        show(sheet.to_json() if json else str(sheet))
+        return
+    run = Run.load(run_folder)
+    if json:
         show_json(run_summary(run, run_folder))
     else:
         show(run_text(run))
+
+
+def _planned(job_file: Path) -> Disclosure:
+    """Rehearse a job: its files are read, and nothing in them is used but the number of columns."""
+    job = read_job(job_file, None)
+    with round_progress() as on_round, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisclosureWarning)  # the sheet says it first
+        federation = job.federation(job_file.parent, on_round)
+        return federation.disclosure(job.task, sampler=job.sampler, solver=job.solver, split=job.split)

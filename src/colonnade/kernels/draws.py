@@ -4,6 +4,9 @@ import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats, Rows
 
+# exp(-35) is below 10^-15.
+UNLIKELY = 35.0
+
 
 def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator, *, stratified: bool) -> Rows:
     """Draw rows with replacement, row i count g_i / G times on average.
@@ -46,6 +49,29 @@ def _draw_independently(scores: Floats, count: int, rng: np.random.Generator) ->
     # u <= 1 - 2^-53, so u G rounds to less than G and every point falls below the last end.
     rows: Rows = np.searchsorted(upper_ends, points, side="right")
     return rows
+
+
+def most_copies(share: Floats, count: int, *, stratified: bool) -> Floats:
+    """Bound how often rows can be among `count` draws by scores.
+
+    Parameters
+    ----------
+    share : ndarray of float64, shape (k,)
+        g_i / G at most.
+    count : int
+        a.
+    stratified : bool
+        Whether one point is drawn in each of a strata.
+
+    Returns
+    -------
+    ndarray of float64, shape (k,)
+        Stratified, no draw exceeds it: a row as long as b strata meets at most b + 2, those at its ends in part.
+        Else one in 10^15 does, by Bernstein's inequality.
+    """
+    expected: Floats = count * np.minimum(share, 1.0)
+    most: Floats = expected + UNLIKELY / 3 + np.sqrt(UNLIKELY**2 / 9 + 2 * UNLIKELY * expected)
+    return np.floor(expected) + 2 if stratified else most
 
 
 def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: Floats | None = None) -> Rows:

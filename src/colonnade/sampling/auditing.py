@@ -3,7 +3,7 @@
 It needs no party and no secret: anybody can do it again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -185,17 +185,25 @@ def _counts(evidence: Evidence, size: int) -> Floats:
 def _findings(evidence: Evidence, opened: Mapping[str, int]) -> tuple[str, ...]:
     secret = any(each.scores is None for each in evidence.parties.values())
     checked = [f"{draws:,} of {len(evidence.parties[party].rows):,} of {party}" for party, draws in opened.items()]
-    least = min(opened.values())
-    chance = 0.9**least
     return (
         "The server and all parties contributed to the joint seed what they had sealed before.",
         "Every party committed to a total that its columns can have, and drew as many rows as the joint seed says.",
-        "Weights were not computed again: scores were summed in secret." if secret else "Weights follow from scores.",
+        "Weights follow from sums that were made in secret; those of opened rows were compared."
+        if secret
+        else "Weights follow from the scores that were told.",
         f"Draws that were opened and compared with the commitment: {', '.join(checked)}.",
-        f"A party that made one in ten of its draws otherwise would have been found with probability {1 - chance:.2g}."
-        if least
-        else "No draw of some party was opened: that it drew by its scores is not checked.",
+        _certainty([opened[party] for party, each in evidence.parties.items() if opened[party] < len(each.rows)]),
     )
+
+
+def _certainty(opened: Sequence[int]) -> str:
+    """Say what it is worth that only so many draws were opened, of parties that drew more."""
+    if not opened:
+        return "All draws were compared: every party drew by the scores that it had committed to."
+    if not min(opened):
+        return "No draw of some party was opened: that it drew by its scores is not checked."
+    found = 1 - 0.9 ** min(opened)
+    return f"A party that made one in ten of its draws otherwise was to be found with probability {found:.2g} or more."
 
 
 def _caught(party: str, what: str) -> RemoteProtocolError:

@@ -129,9 +129,11 @@ def draw_committed(
     evidence : Evidence
         All that was committed, told and drawn; scores are still missing.
     """
+    # One for all attempts: it is told only after all parties have contributed.
+    ours = digest(PROTOCOL, b"server", rng.bytes(DIGEST_BYTES))
     lost = ""
     for _ in range(MAX_ATTEMPTS):
-        result = yield from _attempt(roster, rule, rng, row_weights, size, even_share)
+        result = yield from _attempt(roster, rule, ours, row_weights, size, even_share)
         if not isinstance(result, str):
             return result
         lost = result
@@ -143,13 +145,12 @@ def draw_committed(
 def _attempt(
     roster: Roster,
     rule: IntegerScores,
-    rng: np.random.Generator,
+    ours: bytes,
     row_weights: Floats | None,
     size: int,
     even_share: float,
 ) -> Script[tuple[Drawn, float, Evidence] | str]:
     """Play the three rounds once; return the rows, or the name of a party that lost its contribution."""
-    ours = digest(PROTOCOL, b"server", rng.bytes(DIGEST_BYTES))
     asked: Outbox = dict.fromkeys(roster.names, AskCommitment(rule, seal_of(SERVER, ours)))
     told = yield asked
     commitments = checks.replies(told, Commitment)

@@ -26,7 +26,6 @@ from colonnade.sampling.committed import (
     commitment_of,
 )
 from colonnade.sampling.drawing import DrawnRows
-from colonnade.sampling.integers import LEAST_EXPONENT
 from colonnade.sampling.joint_seed import draw_key, joint_key, seal_of
 from colonnade.sampling.opening import AskOpenings, Openings
 from colonnade.sampling.secure_party import frame_of
@@ -34,8 +33,6 @@ from colonnade.sampling.shared import MAX_SIZE
 from colonnade.sampling.summing import DRAWN
 
 COMMITTED, CONTRIBUTED = "committed", "contributed"
-# Beyond it a score would not be counted in 64 bits.
-MOST_EXPONENT = 61
 
 
 @dataclass(frozen=True)
@@ -104,10 +101,7 @@ def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -
 
 
 def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree:
-    exponent = request.rule.exponent
-    if not LEAST_EXPONENT <= exponent <= MOST_EXPONENT:
-        raise checks.wrong(SERVER, request, f"a step of 2^-{exponent}")
-    steps = to_steps(data.scores(request.rule), exponent)
+    steps = to_steps(data.scores(request.rule), request.rule.exponent)
     return SumTree(steps, _identity(data).derived(digest(b"salts", _context(state, request, data))))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from colonnade.contracts import Drawn, Inbox, Outbox, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_by_scores, draw_evenly
+from colonnade.kernels.draws import draw_by_scores, draw_evenly, most_copies
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
@@ -158,8 +158,8 @@ def check_total(party: str, reply: Message, total: float, most: float) -> None:
         raise checks.wrong(party, reply, f"the total {total:g}, where scores of its columns add up to {most:g} at most")
 
 
-def check_copies(roster: Roster, drawn: Drawn, totals: Floats, scores: Floats) -> None:
-    """Require that no party drew a row more often than one draw in each stratum allows.
+def check_copies(roster: Roster, drawn: Drawn, totals: Floats, scores: Floats, *, stratified: bool) -> None:
+    """Require that no party drew a row more often than its scores allow.
 
     Parameters
     ----------
@@ -171,12 +171,14 @@ def check_copies(roster: Roster, drawn: Drawn, totals: Floats, scores: Floats) -
         G^(j).
     scores : ndarray of float64, shape (m,)
         g of the rows in S, summed over parties: no party's own is larger.
+    stratified : bool
+        How rows were drawn.
     """
     for party, total in zip(roster.names, totals.tolist(), strict=True):
         rows = drawn.by_party[party]
         ids, copies = np.unique(rows, return_counts=True)
-        # A row as long as k strata meets at most k + 2 of them, the two at its ends in part.
-        most = np.floor(len(rows) * scores[np.searchsorted(drawn.rows, ids)] / total * (1 + ROUNDING)) + 2
+        share = scores[np.searchsorted(drawn.rows, ids)] / total * (1 + ROUNDING)
+        most = most_copies(share, len(rows), stratified=stratified)
         for at in np.flatnonzero(copies > most)[:1].tolist():
             raise RemoteProtocolError(
                 f"{party!r} drew row {ids[at]} {copies[at]} times among {len(rows)}; by its score it can be "

@@ -222,8 +222,7 @@ def importance_sampling(
         stratified=sampler.draws == "stratified",
     )
     scores = yield from sum_scores(roster, drawn)
-    if sampler.draws == "stratified":
-        check_copies(roster, drawn, totals, scores)
+    check_copies(roster, drawn, totals, scores, stratified=sampler.draws == "stratified")
     return _weighed(sampler, roster, drawn.rows, scores, float(totals.sum()), row_weights, type(rule).__name__)
 
 

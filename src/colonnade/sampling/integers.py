@@ -3,7 +3,7 @@
 import msgspec
 
 from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
-from colonnade.errors import UnsupportedError
+from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.integer_draws import TOTAL_BITS, on_grid
 from colonnade.sampling.clustering import ClusteringScores
@@ -12,6 +12,8 @@ from colonnade.sampling.leverage import LeverageScores
 
 # Coarser steps than 2^-48 are not used.
 LEAST_EXPONENT = 48
+# In finer ones a score of 1 would leave 62 bits.
+MOST_EXPONENT = TOTAL_BITS - 1
 # Every row may be rounded up by a step.
 ROUNDED_UP_BY = 1e-6
 
@@ -32,6 +34,11 @@ class IntegerScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
 
     def scores(self, table: Table) -> Floats:
         """Compute the other rule's scores and round each to the step."""
+        if not LEAST_EXPONENT <= self.exponent <= MOST_EXPONENT:
+            raise InputError(
+                f"scores in steps of 2^-{self.exponent} were asked for. "
+                f"Ask for 2^-{LEAST_EXPONENT} to 2^-{MOST_EXPONENT}."
+            )
         return on_grid(self.rule.scores(table), self.exponent)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:

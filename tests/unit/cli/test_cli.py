@@ -78,6 +78,28 @@ def test_report_shows_a_saved_run_again_and_its_disclosure_sheet(job: Callable[.
     assert json.loads(run("report", saved, "--json").stdout)["bytes"] > 0
     missing = run("report", str(tmp_path / "nothing"))
     assert missing.returncode == 3
+    planned = run("report", job(), "--disclosure")
+    assert (planned.returncode, planned.stderr.count("Warning")) == (0, 0)
+    assert planned.stdout.startswith("Features or labels of single rows would be shown: to server features of bank,")
+
+
+def test_a_committed_run_is_audited_from_its_folder(job: Callable[..., str], tmp_path: Path) -> None:
+    saved, file = tmp_path / "run", job('kind = "importance"', 'kind = "importance"\ndraws = "committed"')
+    assert run("fit", file, "--out", str(saved), "--audit", "3").returncode == 0
+    found = run("audit", str(saved))
+    assert (found.returncode, found.stdout.splitlines()[0]) == (0, "Nothing was found wrong.")
+    assert min(json.loads(run("audit", str(saved), "--json").stdout)["opened"].values()) >= 3
+    evidence = json.loads((saved / "evidence.json").read_text())
+    evidence["parties"]["shop"]["rows"][0] += 1
+    (saved / "evidence.json").write_text(json.dumps(evidence))
+    caught = run("audit", str(saved))
+    assert caught.returncode == 4
+    assert caught.stdout == ""
+    assert "RemoteProtocolError" in caught.stderr
+    assert run("coreset", file, "--audit", "2").returncode == 0
+    plain = run("fit", job('draws = "committed"', 'draws = "stratified"'), "--audit", "3")
+    assert plain.returncode == 3
+    assert "not committed" in plain.stderr
 
 
 def test_secure_scores_from_a_job_file(job: Callable[..., str]) -> None:
@@ -288,6 +310,7 @@ COMMANDS = [
     "evaluate",
     "predict",
     "diagnose",
+    "audit",
     "server",
     "party",
     "status",

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade.kernels.draws import draw_by_scores, draw_evenly
+from colonnade.kernels.draws import draw_by_scores, draw_evenly, most_copies
 
 SCORES = st.lists(st.just(0.0) | st.floats(1e-300, 1e6), min_size=1, max_size=50).filter(lambda scores: sum(scores) > 0)
 
@@ -17,6 +17,24 @@ def test_rows_ascend_and_rows_of_score_zero_are_never_drawn(
     assert rows.shape == (count,)
     assert (np.diff(rows) >= 0).all()
     assert (np.array(scores)[rows] > 0).all()
+
+
+@given(SCORES, st.integers(1, 200), st.integers(0, 2**32), st.booleans())
+def test_no_honest_draw_has_more_copies_than_the_law_allows(
+    scores: list[float], count: int, seed: int, stratified: bool
+) -> None:
+    """Independent draws exceed it with probability 1e-15 a row."""
+    g = np.array(scores)
+    ids, copies = np.unique(
+        draw_by_scores(g, count, np.random.default_rng(seed), stratified=stratified), return_counts=True
+    )
+    assert (copies <= most_copies(g[ids] / g.sum(), count, stratified=stratified)).all()
+
+
+def test_the_law_of_copies_is_not_idle() -> None:
+    share = np.array([0.001, 0.2])
+    assert most_copies(share, 1000, stratified=True).tolist() == [3, 202]
+    assert (most_copies(share, 1000, stratified=False) < [28, 350]).all()
 
 
 class AlmostOne(np.random.Generator):

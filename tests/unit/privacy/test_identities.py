@@ -54,6 +54,34 @@ def test_two_sides_agree_and_different_keys_or_contexts_give_different_masks() -
             assert not (mask == other).any(), "a coincidence has probability 150 / 2^64"
 
 
+def test_no_two_of_many_keys_give_one_mask() -> None:
+    """All pairs of 24 keys, in two contexts: no word comes twice; a coincidence has 2^-64 a pair."""
+    secrets = [os.urandom(32) for _ in range(24)]
+    keys = [public_key(secret) for secret in secrets]
+    words = [
+        mask_words(agreed_secret(secrets[i], keys[j]), context, 8).tolist()
+        for i in range(24)
+        for j in range(i + 1, 24)
+        for context in (b"run 1", b"run 2")
+    ]
+    every = [word for mask in words for word in mask]
+    assert len(set(every)) == len(every) == 24 * 23 // 2 * 2 * 8
+
+
+@pytest.mark.parametrize("rehearses", [False, True])
+def test_what_is_derived_is_secret_and_the_same_again(rehearses: bool) -> None:
+    pins = {"airline": signing_key(bytes(32))}
+    first, again, other = (
+        PinnedIdentity("airline", seed, pins, os.urandom, rehearses=rehearses)
+        for seed in (b"a" * 32, b"a" * 32, b"b" * 32)
+    )
+    assert first.derived(b"run") == again.derived(b"run")
+    assert len({first.derived(b"run"), first.derived(b"other"), other.derived(b"run")}) == 3
+    assert (first.nonce(b"run") == first.nonce(b"run")) == rehearses
+    assert (first.nonce(b"run") == other.nonce(b"run")) == rehearses, "a rehearsal depends on names and the run alone"
+    assert first.nonce(b"run") != first.nonce(b"other")
+
+
 @pytest.mark.parametrize("point", [bytes(32), b"\x01" + bytes(31)])
 def test_points_of_low_order_agree_on_nothing(point: bytes) -> None:
     with pytest.raises(cn.RemoteProtocolError, match="agrees on nothing"):

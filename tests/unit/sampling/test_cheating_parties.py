@@ -87,6 +87,7 @@ def test_honest_parties_are_not_accused(scores: Any, totals: Any, tmp_path: Path
     for task in (cn.Regression(standardize=True), cn.KMeans(3)):
         run = federation.coreset(task, sampler, split=cn.HoldOut(0.2), seed=3)
         audited = federation.audit(run, rows=4)
+        assert audited.coreset.evidence is not None
         assert all(each.opened for each in audited.coreset.evidence.parties.values())
         assert cn.Run.load(audited.save(tmp_path / "run")).audit() == audited.audit()
         assert len(audited.ledger) > len(run.ledger)
@@ -200,9 +201,11 @@ def test_row_ids_out_of_range_are_caught(draws: Any, totals: Any, where: int) ->
 
 @pytest.mark.parametrize("scores", ["plain", "secure"])
 @pytest.mark.parametrize("totals", ["checked", "set"])
-def test_duplicates_beyond_the_law_of_stratified_draws_are_caught(totals: Any, scores: Any) -> None:
+@pytest.mark.parametrize(("draws", "size"), [("stratified", SIZE), ("independent", 3000)])
+def test_duplicates_beyond_the_law_of_draws_are_caught(totals: Any, scores: Any, draws: Any, size: int) -> None:
+    """Independent draws of few rows have no such law: any row can come again."""
     federation = make_federation(DrawRows=one_row, OpenDraw=one_row)
-    sampler = cn.ImportanceSampling(SIZE, totals=totals, scores=scores)
+    sampler = cn.ImportanceSampling(size, draws=draws, totals=totals, scores=scores)
     caught_at_once(federation, sampler, r"'party2' drew row \d+ \d+ times among .* at most")
 
 
@@ -265,6 +268,21 @@ def tampered(**changes: Any) -> cn.Run[None]:
 def test_a_run_that_was_changed_afterwards_is_caught(changes: Any, match: str) -> None:
     with pytest.raises(cn.RemoteProtocolError, match=match):
         tampered(**changes).audit()
+
+
+def test_an_audit_says_what_it_is_worth() -> None:
+    federation = make_federation()
+    run = federation.coreset(cn.Regression(), COMMITTED, seed=3)
+    assert "not checked" in run.audit().findings[-1]
+    some = federation.audit(run, rows=3).audit()
+    assert "with probability 0." in some.findings[-1]
+    assert min(some.opened.values()) >= 3
+    every = federation.audit(run, rows=None).audit()
+    assert every.findings[-1].startswith("All draws were compared")
+    assert sum(every.opened.values()) == SIZE
+    assert str(every).startswith("Nothing was found wrong.\n- The server and all parties contributed")
+    even = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 1.0, "committed"))
+    assert sum(federation.audit(even, rows=2).audit().opened.values()) == 0, "the server drew all of them"
 
 
 def test_a_run_that_was_not_committed_cannot_be_audited() -> None:

@@ -105,31 +105,47 @@ def test_the_result_does_not_depend_on_the_keys_and_the_bytes_do() -> None:
     assert not set(first) & set(second)
 
 
-def test_no_plain_score_reaches_the_server() -> None:
-    """Neither as a float64, nor as the ring's number, nor by subtracting what the server received."""
+SECRET_SAMPLERS = [
+    SECURE,
+    cn.ImportanceSampling(SIZE, totals="set", scores="secure"),
+    cn.ImportanceSampling(SIZE, draws="committed", scores="secure"),
+]
+
+
+@pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(3)])
+@pytest.mark.parametrize("sampler", SECRET_SAMPLERS, ids=str)
+def test_no_plain_score_reaches_the_server(sampler: cn.ImportanceSampling, task: Any) -> None:
+    """Neither as a float64, nor as the ring's number, nor as the whole number that was committed to, in any order."""
     received: list[bytes] = []
     wire = Wire(lambda sender, _, data: (sender != SERVER and received.append(data)) or data)  # type: ignore[func-returns-value]
     federation = make_federation(wire)
-    run = federation.coreset(cn.Regression(), SECURE, seed=2)
+    run = federation.coreset(task, sampler, seed=2)
     assert "Scores" not in {entry.kind for entry in run.ledger}
-    rule = cn.Regression().score_rule()
     replies = [codec().decode(data) for data in received]
     masked = [reply for reply in replies if isinstance(reply, MaskedScores)]
-    request_exponent = exponent_of(federation)
     for session in federation._stage._sessions.values():
-        scores = session._data.scores(rule)[run.coreset.rows]
-        steps = np.rint(np.ldexp(scores, request_exponent)).astype(np.uint64)
-        for score, step in zip(scores, steps, strict=True):
-            for data in received:
-                assert np.float64(score).tobytes() not in data
-                assert int(step).to_bytes(8, "little")[: masked[0].width] not in data
+        for rule in (task.score_rule(), run.rule):
+            scores = session._data.scores(rule)[run.coreset.rows]
+            for form in plain_forms(scores, exponent_of(federation, run.rule), masked[0].width):
+                assert not any(form in data for data in received), "false alarms: 40 bits or more a form, below 1e-5"
     assert not any(isinstance(reply, Scores) for reply in replies)
 
 
-def exponent_of(federation: cn.Federation) -> int:
+def plain_forms(scores: np.ndarray, exponent: int, width: int) -> list[bytes]:
+    """Write scores as they might leak."""
+    forms = []
+    for score in scores:
+        forms += [np.float64(score).tobytes(), int(np.rint(np.ldexp(score, exponent))).to_bytes(8, "little")[:width]]
+        for steps in (int(np.rint(np.ldexp(score, committed))) for committed in (57, 58, 59)):
+            forms += [steps.to_bytes(8, "little"), steps.to_bytes(8, "big")]
+    return forms
+
+
+def exponent_of(federation: cn.Federation, rule: Any) -> int:
     from colonnade.kernels.masks import narrowest_ring
 
-    ring = narrowest_ring(1 / federation.roster.n_rows, 2.0, len(federation.roster.cards))
+    largest = max(rule.bounds(card, federation.roster.n_rows).score for card in federation.roster.cards)
+    ring = narrowest_ring(1 / federation.roster.n_rows, largest, len(federation.roster.cards))
     assert ring is not None
     return ring.exponent
 
@@ -150,6 +166,26 @@ def test_masks_never_repeat_over_runs_of_one_federation() -> None:
     assert len(set(keys)) == len(keys) == 18
 
 
+def test_masks_never_repeat_over_the_attempts_of_one_run() -> None:
+    """A party loses its key twice: each attempt masks the same scores anew, with other keys."""
+    sent: list[Message] = []
+
+    class Recording(Restarting):
+        def exchange(self, outbox: Outbox) -> Inbox:
+            inbox = super().exchange(outbox)
+            sent.extend(reply for reply in inbox.values() if isinstance(reply, MaskedScores | PublicKey))
+            return inbox
+
+    make_federation(Recording("AskMaskedScores", times=2)).coreset(cn.Regression(), SECURE, seed=2)
+    masked = [reply.masked for reply in sent if isinstance(reply, MaskedScores) and reply.masked]
+    keys = [reply.key for reply in sent if isinstance(reply, PublicKey)]
+    assert (len(masked), len(keys)) == (2 + 2 + 3, 9)
+    width = len(masked[0]) // SIZE
+    numbers = [each[i : i + width] for each in masked for i in range(0, len(each), width)]
+    assert len(set(numbers)) == len(numbers), "false alarms: 84^2 / 2 pairs in a ring of 2^40, below 1e-8"
+    assert len(set(keys)) == 9
+
+
 def flipped(data: bytes, bit: int) -> bytes:
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << bit % 8
@@ -164,10 +200,10 @@ def outcome(meddle: Callable[[str, str, bytes], bytes], task: Any = None) -> str
     return type(caught.value).__name__
 
 
-def messages_of_a_run() -> list[bytes]:
+def messages_of_a_run(sampler: cn.ImportanceSampling = SECURE) -> list[bytes]:
     seen: list[bytes] = []
     federation = make_federation(Wire(lambda _s, _r, data: seen.append(data) or data))  # type: ignore[func-returns-value]
-    federation.coreset(cn.Regression(), SECURE, seed=2)
+    federation.coreset(cn.Regression(), sampler, seed=2)
     return seen
 
 
@@ -192,6 +228,38 @@ def test_a_flipped_bit_is_an_error_and_never_another_coreset(number: int) -> Non
     length = 8 * len(messages_of_a_run()[number])
     for bit in np.random.default_rng(number).choice(length, size=4, replace=False):
         outcome(flip_message(number, int(bit)))
+
+
+OTHER_DRAWS = [
+    cn.ImportanceSampling(SIZE, draws="committed", scores="secure"),
+    cn.ImportanceSampling(SIZE, totals="set", scores="secure"),
+]
+
+
+@pytest.mark.parametrize("sampler", OTHER_DRAWS, ids=str)
+@pytest.mark.parametrize("n_flips", [2, pytest.param(12, marks=pytest.mark.slow)])
+def test_a_flipped_bit_of_other_draws_is_an_error_or_changes_nothing(
+    sampler: cn.ImportanceSampling, n_flips: int
+) -> None:
+    """In every message, the hello included. A lost commitment is asked for again: the same coreset then comes out."""
+    expected = make_federation().coreset(cn.Regression(), sampler, seed=2).coreset
+    messages = messages_of_a_run(sampler)
+    kinds = {codec().decode(data).kind for data in messages}
+    assert {"PublicKey", "AskMaskedScores", "MaskedScores", "AskAgreement", "Agreement", "DrawnRows", "Card"} < kinds
+    errors, unchanged = 0, []
+    for number, data in enumerate(messages):
+        for bit in np.random.default_rng([number, n_flips]).choice(8 * len(data), size=n_flips, replace=False):
+            try:
+                meddled = make_federation(Wire(flip_message(number, int(bit))))
+                found = meddled.coreset(cn.Regression(), sampler, seed=2).coreset
+            except cn.ColonnadeError:
+                errors += 1
+                continue
+            unchanged.append(codec().decode(data).kind)
+            assert found.rows.tobytes() == expected.rows.tobytes()
+            assert found.weights.tobytes() == expected.weights.tobytes()
+    assert set(unchanged) <= {"Card", "AskContribution", "Commitment", "Contribution"}
+    assert errors > 0.8 * n_flips * len(messages)
 
 
 @pytest.mark.slow
