@@ -2,14 +2,16 @@
 
     python prepare.py provisioned/colonnade/prod_00
 
-At each site, NAME.toml and the data; and at all, the permission to run Colonnade's two classes and FLARE's two that call
-them. FLARE refuses jobs that name classes which its site did not allow.
+At each site: NAME.toml, the data, and an identity with everybody's pins. And at all of them the permission to run
+Colonnade's class and FLARE's that calls it: FLARE refuses jobs that name classes which a site did not allow.
 """
 
 import json
 import shutil
 import sys
 from pathlib import Path
+
+from colonnade.transports.identity_files import PINS, new_identity
 
 HERE = Path(__file__).parent
 ALLOWED = {
@@ -28,11 +30,15 @@ def allow(local: Path, classes: list[str]) -> None:
 def prepare(provisioned: Path) -> None:
     """Prepare the server and every site."""
     allow(provisioned / "localhost" / "local", ALLOWED["server"])
+    pins = {}
     for file in sorted((HERE / "local").glob("*.toml")):
         local = provisioned / file.stem / "local"
         allow(local, ALLOWED["party"])
         shutil.copy(file, local)
         shutil.copy(HERE.parent / "bank" / f"{file.stem}.csv", local)
+        pins[local] = new_identity(local, file.stem)
+    for local in pins:
+        (local / PINS).write_text("\n".join(pins.values()) + "\n")
 
 
 if __name__ == "__main__":

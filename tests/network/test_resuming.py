@@ -10,6 +10,7 @@ import pytest
 import colonnade as cn
 from colonnade.transports.certificates import new_certificates
 from colonnade.transports.envelopes import Ask
+from colonnade.transports.journal import Journal
 from network_trial import PartyThread, events, free_port, write_federation_file
 
 TASK, SAMPLER = cn.Regression(l2=0.1), cn.ImportanceSampling(size=30)
@@ -78,6 +79,40 @@ def test_what_was_asked_is_not_asked_again(town: Town, cut_at: tuple[str, int]) 
     numbers = [line["number"] for line in town.logged("shop", "answered") if line["run"].startswith("fit")]
     assert numbers == sorted(set(numbers)), "no request was answered anew"
     assert not list(town.folder.rglob("*.journal"))
+
+
+def forget_the_last(path: Path, n_records: int) -> None:
+    """Cut a journal short, as a machine does that loses its power, with room in the file that was never written to."""
+    journal = Journal(path)
+    kept = [(bytes(first), bytes(rest)) for first, rest in journal.records()][:-n_records]
+    journal.remove()
+    journal = Journal(path)
+    for record in kept:
+        journal.append(*record)
+    journal.close()
+    with path.open("ab") as file:
+        file.write(bytes(5000))
+
+
+def test_a_server_that_lost_the_end_of_its_journal_is_told_again(town: Town) -> None:
+    with pytest.raises(PowerCut):
+        town.play(fit, ("solving", 40))
+    forget_the_last(town.folder / "server-state" / town.journals("server")[0], 36)
+    run, here = town.play(fit), fit(cn.Federation(make_parties()))
+    assert run.model.coef_.tobytes() == here.model.coef_.tobytes()
+    assert run.ledger == here.ledger
+    numbers = [line["number"] for line in town.logged("shop", "answered") if line["run"].startswith("fit")]
+    assert numbers == sorted(set(numbers)), "no request was answered anew"
+    assert len(town.logged("shop", "repeated")) == 36
+
+
+def test_a_party_that_lost_the_end_of_its_journal_ends_the_run_with_one_clear_error(town: Town) -> None:
+    with pytest.raises(PowerCut):
+        town.play(fit, ("solving", 40))
+    forget_the_last(town.folder / "shop-state" / town.journals("shop")[0], 10)
+    with pytest.raises(cn.LocalProtocolError, match=r"'shop' did not answer .*: number 40 does not follow number 2"):
+        town.play(fit)
+    assert town.play(fit).model.coef_.tobytes() == fit(cn.Federation(make_parties())).model.coef_.tobytes()
 
 
 def test_another_job_is_another_run_and_the_first_waits(town: Town) -> None:

@@ -1,6 +1,7 @@
 """A private authority, certificates and identities for a trial: one for the server, one for each party.
 
-Keys of certificates are P-256, read by their owner only. An organisation that runs an authority of its own uses that instead.
+Keys of certificates are P-256, read by their owner only. An organisation that runs an authority of its own uses that
+instead.
 """
 
 import re

@@ -1,9 +1,9 @@
 """A journal: an append-only file of checksummed records that survives the death of its process at any byte.
 
 What was written is with the operating system when `append` returns, so killing the process loses nothing; the last
-record may be torn, and is then dropped. It is not forced to the disk: a machine that loses its power may lose the run,
-which then has to be started anew, but never gets a wrong one. Only its owner can read the file: it holds whatever was
-disclosed.
+record may be torn, and is then dropped. It is forced to the disk at the ends of phases, by `sync` and `compact`, not at
+every record: a machine that loses its power may lose the last ones. Only its owner can read the file: it holds
+whatever was disclosed.
 """
 
 import os
@@ -19,6 +19,8 @@ Buffer: TypeAlias = bytes | memoryview
 MAGIC = b"colonnade journal 1\n"
 HEAD = struct.Struct("<QQI")  # length of the record, of its first part, and a checksum of all
 PRIVATE = 0o600
+# Below it copying the parts together costs less than writing them one by one.
+SMALL = 1 << 16
 
 
 class Journal:
@@ -51,9 +53,16 @@ class Journal:
         """Write one record at the end: its first part, and others that are kept apart from it and not copied."""
         length = len(first) + sum(map(len, rest))
         head = HEAD.pack(length, len(first), _checksum(length, first, *rest))
+        if length < SMALL:
+            _write(self._file, b"".join([head, first, *rest]))
+            return
         _write(self._file, head + first)
         for part in rest:
             _write(self._file, part)
+
+    def sync(self) -> None:
+        """Force what was appended to the disk."""
+        os.fsync(self._file)
 
     def records(self) -> Iterator[tuple[memoryview, memoryview]]:
         """Read all records from the first: the first part of each, and all others in one."""
@@ -66,8 +75,10 @@ class Journal:
         replacement = Journal(fresh)
         for record in records:
             replacement.append(record)
+        replacement.sync()
         os.close(self._file)
         fresh.rename(self.path)
+        sync_folder(self.path.parent)
         self._file = replacement._file
 
     def close(self) -> None:
@@ -82,6 +93,15 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
+def sync_folder(path: Path) -> None:
+    """Force the names of new files in a folder to the disk."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def _scan(path: Path) -> Iterator[tuple[tuple[memoryview, memoryview], int]]:
     """Yield each whole record and where it ends."""
     with path.open("rb") as file:
@@ -93,6 +113,8 @@ def _scan(path: Path) -> Iterator[tuple[tuple[memoryview, memoryview], int]]:
             start = file.tell()
             head = file.read(HEAD.size)
             if len(head) < HEAD.size:
+                return
+            if not any(head):  # never written so: room that was made in the file before the power went
                 return
             length, first, checksum = HEAD.unpack(head)
             end = start + HEAD.size + length

@@ -1,11 +1,10 @@
 """A party's desk: takes numbered requests of runs, answers each once, and remembers what it answered.
 
-Every run has a session of its own. A request that comes again is answered from the journal, not anew; after a restart
-a run's state is rebuilt by replaying its journaled requests through a fresh session.
+Every run has a session of its own. A request of this phase that comes again is answered from the journal, not anew;
+after a restart a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -22,29 +21,17 @@ from colonnade.transports.allowance import Allowance
 from colonnade.transports.envelopes import LARGE, Answer, Ask, Ended
 from colonnade.transports.events import EventLog
 from colonnade.transports.journal import Journal
+from colonnade.transports.party_records import (
+    Answered,
+    Opened,
+    checked,
+    compacted,
+    earlier_reply,
+    entries,
+    is_as_before,
+    write,
+)
 from colonnade.transports.state_folder import StateFolder
-
-
-class _Opened(msgspec.Struct, array_like=True, tag=True):
-    asked: Asked | None
-
-
-class _Answered(msgspec.Struct, array_like=True, tag=True):
-    """A request and its reply; a large reply is only in memory, and is made again after a restart."""
-
-    number: int
-    request: bytes
-    reply: bytes | None
-
-
-class _Checked(msgspec.Struct, array_like=True, tag=True):
-    """The checksum of a reply that is not kept, or no longer."""
-
-    number: int
-    checksum: int
-
-
-_decoder = msgspec.msgpack.Decoder(_Opened | _Answered | _Checked)
 
 
 @dataclass
@@ -57,6 +44,12 @@ class _OpenRun:
     request: bytes = b""
     reply: bytes = b""
     is_fresh: bool = False
+
+    def given(self, ask: Ask) -> bytes | None:
+        """Find what was answered to exactly this."""
+        if ask.number == self.number and ask.payload == self.request:
+            return self.reply
+        return earlier_reply(self.journal, ask.number, ask.payload) if ask.number < self.number else None
 
 
 class PartyDesk:
@@ -120,9 +113,9 @@ class PartyDesk:
     def answer(self, ask: Ask) -> Answer:
         """Answer a request, or repeat the answer it gave."""
         run = self._runs.get(ask.run)
-        if run is not None and ask.number == run.number and ask.payload == run.request:
-            self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(run.reply))
-            return Answer(ask.run, ask.number, run.reply)
+        if run is not None and (given := run.given(ask)) is not None:
+            self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(given))
+            return Answer(ask.run, ask.number, given)
         try:
             request = self._codec.decode(ask.payload, party=SERVER)
         except RemoteProtocolError as error:
@@ -138,9 +131,9 @@ class PartyDesk:
         if run is None:
             return
         if run.phase_ended:
-            run.journal.compact(_compacted(run.journal.records(), run.number))
+            run.journal.compact(compacted(run.journal, run.number))
         if len(run.reply) >= LARGE:
-            run.journal.append(msgspec.msgpack.encode(_Checked(run.number, zlib.crc32(run.reply))))
+            write(run.journal, checked(run.number, run.reply))
 
     def end(self, ended: Ended) -> None:
         """Forget a run that is over."""
@@ -211,11 +204,11 @@ class PartyDesk:
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
-            run.journal.append(msgspec.msgpack.encode(_Opened(ask.asked)))
+            write(run.journal, Opened(ask.asked))
             self._runs[ask.run] = run
             self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.asked))
         is_large = len(reply) >= LARGE
-        run.journal.append(msgspec.msgpack.encode(_Answered(ask.number, ask.payload, None if is_large else reply)))
+        write(run.journal, Answered(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
         self._untidy = run if is_large or run.phase_ended else None
@@ -246,9 +239,8 @@ class PartyDesk:
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
         run = None
-        for record, _ in journal.records():
-            entry = _decoder.decode(record)
-            if isinstance(entry, _Answered):
+        for entry in entries(journal):
+            if isinstance(entry, Answered):
                 run = run or _OpenRun(journal, self._session.greeted())
                 request = self._codec.decode(entry.request, party=SERVER)
                 reply = run.session.answer(request)
@@ -256,30 +248,13 @@ class PartyDesk:
                 run.is_fresh = reply.fresh
                 encoded = entry.reply if reply.fresh and entry.reply is not None else self._codec.encode(reply)
                 run.number, run.phase, run.request, run.reply = entry.number, request.phase, entry.request, encoded
-            if run is not None and not run.is_fresh and not _is_as_before(run.reply, entry):
+            if run is not None and not run.is_fresh and not is_as_before(run.reply, entry):
                 raise RemoteProtocolError(
                     f"after a restart its reply number {run.number} would differ: its data or policy changed since."
                 )
         if run is None:
             journal.remove()  # it died before its first answer
         return run
-
-
-def _is_as_before(reply: bytes, entry: _Opened | _Answered | _Checked) -> bool:
-    if isinstance(entry, _Checked):
-        return entry.checksum == zlib.crc32(reply)
-    return not isinstance(entry, _Answered) or entry.reply in (None, reply)
-
-
-def _compacted(records: Iterator[tuple[memoryview, memoryview]], last: int) -> Iterator[bytes]:
-    """Keep what rebuilds the state, and only the last reply."""
-    for record, _ in records:
-        entry = _decoder.decode(record)
-        if isinstance(entry, _Answered) and entry.reply is not None and entry.number != last:
-            yield msgspec.msgpack.encode(_Answered(entry.number, entry.request, None))
-            yield msgspec.msgpack.encode(_Checked(entry.number, zlib.crc32(entry.reply)))
-        else:
-            yield bytes(record)
 
 
 def _words(asked: Asked | None) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.protocol.asked import Asked
 from colonnade.transports.envelopes import Status
 from colonnade.transports.events import EventLog
-from colonnade.transports.journal import Journal
+from colonnade.transports.journal import Journal, sync_folder
 from colonnade.transports.state_folder import StateFolder, write_private
 
 STATUS = "status.json"
@@ -101,6 +101,10 @@ class ServerRun:
         lengths = {party: len(reply) for party, reply in replies.items()}
         self._journal.append(msgspec.msgpack.encode(_Round(self.number, _digest(requests), lengths)), *replies.values())
 
+    def sync(self) -> None:
+        """Force the journal to the disk: from here on parties forget replies of the phase before."""
+        self._journal.sync()
+
     def remove(self) -> None:
         """Remove the journal."""
         self._journal.remove()
@@ -177,7 +181,7 @@ class RunBook:
             return
         with self._writing:  # streams come and go in threads of their own
             self.status.runs = self.status.runs[-KEPT_OUTCOMES:]
-            write_private(self._folder.path / STATUS, msgspec.json.encode(self.status))
+            write_private(self._folder.path / STATUS, msgspec.json.encode(self.status), durable=now)
             self._written = time.monotonic()
 
     def _begin(self, asked: Asked) -> ServerRun:
@@ -186,6 +190,7 @@ class RunBook:
         name = f"{asked.verb}-{secrets.token_hex(6)}"
         journal = Journal(self._folder.journal(name))
         journal.append(msgspec.msgpack.encode(_Opened(asked)))
+        sync_folder(self._folder.path)
         self._unfinished[name] = asked
         self._log.write("run opened", run=name, verb=asked.verb, task=asked.task, solver=asked.solver)
         return ServerRun(self._listed(name, asked), journal, iter(()))

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.transports.journal import PRIVATE
+from colonnade.transports.journal import PRIVATE, sync_folder
 
 
 class StateFolder:
@@ -59,14 +59,18 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Write a file that only its owner can read, whole or not at all, also where the power goes if it is durable."""
     fresh = path.with_name(f".{path.name}.fresh")
     file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
     try:
         view = memoryview(content)
         while view:
             view = view[os.write(file, view) :]
+        if durable:
+            os.fsync(file)
     finally:
         os.close(file)
     fresh.replace(path)
+    if durable:
+        sync_folder(path.parent)

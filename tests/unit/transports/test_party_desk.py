@@ -103,6 +103,17 @@ def test_a_repeated_number_is_answered_from_the_journal(office: Office) -> None:
     assert len(office.log("answered")) == 2
 
 
+def test_earlier_requests_of_the_phase_are_answered_from_the_journal_too(office: Office) -> None:
+    """A server whose machine lost its power asks again what it asked since the phase began."""
+    requests: list[tuple[int, Message]] = [(1, TOTAL), (2, DRAW), (3, UseAllRows())]
+    first = [CODEC.encode(office.ask(*request)) for request in requests]
+    assert [CODEC.encode(office.ask(*request)) for request in requests] == first
+    columns = office.ask(4, AskColumns(with_label=False))
+    assert isinstance(columns, Columns)
+    assert isinstance(office.ask(2, DRAW), Refused), "the phase is over: the server has those replies"
+    assert [line["number"] for line in office.log("repeated")] == [1, 2, 3]
+
+
 def test_a_party_that_died_goes_on_where_it_was(office: Office) -> None:
     office.ask(1, TOTAL)
     first = office.ask(2, DRAW)
