@@ -16,7 +16,8 @@ from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
-from colonnade.sampling.importance import ImportanceSampling, Total
+from colonnade.sampling import ImportanceSampling
+from colonnade.sampling.drawing import Total
 from colonnade.sampling.rounded import ScoreCodes
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened

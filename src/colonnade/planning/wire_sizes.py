@@ -11,7 +11,7 @@ from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows, Scaled
 from colonnade.protocol.codec import wire_bytes
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
-from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
 from colonnade.sampling.shared import Ready, UseAllRows, UseSharedDraw
 from colonnade.solvers.central import AskColumns, Columns
