@@ -21,10 +21,11 @@ check: $(READY)  ## lint, format, types, layers, docs snippets
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/docs
 
-bench: $(READY)  ## time scores against QR, the network against plain gRPC, and secure sums against plain ones
+bench: $(READY)  ## time scores against QR, the network against plain gRPC, secure sums and secure training
 	$(BIN)/python benchmarks/scores.py
 	$(BIN)/python benchmarks/network.py
 	$(BIN)/python benchmarks/secure_sum.py
+	$(BIN)/python benchmarks/secure_training.py
 
 lock: $(READY)  ## refresh requirements.lock (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \

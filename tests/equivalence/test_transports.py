@@ -53,6 +53,12 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
     ),
     "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), in_the_clear(2000), seed=3),
     "secure coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=120, scores="secure"), seed=3),
+    "regression, SecureGram": lambda f: f.fit(
+        cn.Regression(l2="cv"), sampler=cn.ImportanceSampling(size=120), solver=cn.SecureGram(), seed=3
+    ),
+    "k-means, SecureLloyd": lambda f: f.fit(
+        cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), solver=cn.SecureLloyd(), seed=3
+    ),
     "coreset again": lambda f: f.fit(
         cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), in_the_clear(50), seed=9).coreset
     ),
@@ -82,6 +88,15 @@ FRAMED: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
         sampler=cn.ImportanceSampling(size=60),
         solver=cn.Saga(tolerance=0.01),
         split=SPLIT,
+    ),
+    "elastic net, SecureGram": lambda f: f.fit(
+        cn.Regression(l2=0.1, l1=0.1, standardize=True),
+        sampler=cn.ImportanceSampling(size=60, scores="secure"),
+        solver=cn.SecureGram(),
+        split=SPLIT,
+    ),
+    "k-means, SecureLloyd": lambda f: f.fit(
+        cn.KMeans(n_clusters=4, standardize=True), sampler=cn.UniformSampling(60), solver=cn.SecureLloyd(), split=SPLIT
     ),
     "coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=500), split=SPLIT, seed=3),
     "secure coreset": lambda f: f.coreset(

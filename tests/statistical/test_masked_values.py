@@ -4,7 +4,8 @@ import numpy as np
 from scipy import stats
 
 from colonnade.kernels.masks import Ring, narrowest_ring
-from colonnade.privacy.pairwise import Secret
+from colonnade.kernels.shares import to_limbs
+from colonnade.privacy.pairwise import Secret, share_words
 
 FALSE_ALARM = 1e-6
 M = 20_000
@@ -27,6 +28,15 @@ def test_masked_scores_are_uniform_bits() -> None:
             counts = np.bincount((words >> np.uint64(8 * byte)) & np.uint64(255), minlength=256)
             assert stats.chisquare(counts).pvalue > FALSE_ALARM
         assert (words < np.uint64(1 << 8 * ring.width)).all()
+
+
+def test_shares_of_rows_are_uniform_bits() -> None:
+    """What the server holds of constant rows in Gram mode: each byte of each limb; false alarms: 16 x 1e-6."""
+    share = to_limbs(np.full((M, 1), 0.01)) - share_words(b"s" * 32, b"transcript", 2 * M).reshape(M, 2)
+    for limb in share.T:
+        for byte in range(8):
+            counts = np.bincount((limb >> np.uint64(8 * byte)) & np.uint64(255), minlength=256)
+            assert stats.chisquare(counts).pvalue > FALSE_ALARM
 
 
 def test_masked_scores_do_not_follow_the_scores_nor_each_other() -> None:

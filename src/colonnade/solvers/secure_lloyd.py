@@ -42,7 +42,7 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
     >>> X = np.repeat([[1.0, 1.0, 5.0], [9.0, 1.0, 5.0], [1.0, 9.0, 5.0]], 50, axis=0)
     >>> federation = cn.Federation(cn.split_columns(X, None, [1, 1, 1]))
     >>> run = federation.fit(cn.KMeans(n_clusters=3), sampler=cn.ImportanceSampling(size=90), solver=cn.SecureLloyd())
-    >>> sorted(run.model.cluster_centers_.tolist())
+    >>> sorted(run.model.cluster_centers_.round(9).tolist())
     [[1.0, 1.0, 5.0], [1.0, 9.0, 5.0], [9.0, 1.0, 5.0]]
     """
 

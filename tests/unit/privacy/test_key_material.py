@@ -1,0 +1,93 @@
+"""Secrets of secure phases are nowhere to be read: not on the wire, in runs, states, errors or logs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import colonnade as cn
+from colonnade.privacy import pairwise
+from colonnade.privacy.identities import identities_here
+from secure_trial import Entropy, Wire, forms_of, made_parties
+
+NAMES = ("party1", "party2", "party3")
+
+
+@pytest.fixture
+def derived(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Record all that is agreed on between parties or derived, beside the entropy that was drawn."""
+    found: list[bytes] = []
+    for name in ("agreed_secret", "derive"):
+        original = getattr(pairwise, name)
+
+        def recorded(*given: Any, original: Any = original) -> bytes:
+            found.append(original(*given))
+            return found[-1]
+
+        monkeypatch.setattr(pairwise, name, recorded)
+    return found
+
+
+def test_no_secret_of_gram_mode_clustering_or_delivery_shows(
+    derived: list[bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    entropy, texts, flips = Entropy(), [], [0]
+    sessions: list[Any] = []
+
+    def watch(_sender: str, _receiver: str, data: bytes) -> bytes:
+        texts.append(data)
+        for session in sessions:
+            texts.append(f"{session.state!r} {session!r} {session._data!r} {session._data.identity!r}".encode())
+            texts.append(f"{session.state.secret!r} {vars(session.state)}".encode())
+        if flips[0] and b"PairAgreement" in data:
+            return data[:-1] + bytes([data[-1] ^ 1])
+        return data
+
+    federation = cn.Federation(made_parties(identities=identities_here(NAMES, entropy)), transport=Wire(watch))
+    sessions += federation._stage._sessions.values()
+    gram, lloyd = cn.SecureGram(), cn.SecureLloyd()
+    ridge = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(20), solver=gram)
+    clusters = federation.fit(cn.KMeans(n_clusters=2, n_starts=1), sampler=cn.ImportanceSampling(20), solver=lloyd)
+    federation.deliver(ridge.model, "party2", rows=[1, 2, 3])
+    runs: list[cn.Run[Any]] = [ridge, clusters]
+    for number, run in enumerate(runs):
+        texts += [path.read_bytes() for path in Path(run.save(tmp_path / str(number))).iterdir()]
+    flips[0] = 1
+    for again in (
+        lambda: federation.fit(cn.Regression(), coreset=ridge.coreset, solver=gram),
+        lambda: federation.deliver(ridge.model, "party1"),
+    ):
+        with pytest.raises(cn.ColonnadeError) as caught:
+            again()
+        texts += [repr(caught.value).encode(), str(caught.getrepr(showlocals=False)).encode()]
+    texts += [caplog.text.encode(), federation.ledger.to_json().encode(), repr(federation).encode()]
+    assert len(entropy.drawn) == 3 + 5 * 3, "three signing keys, and three keys a phase"
+    assert len(derived) > 20
+    for secret in {*entropy.drawn, *derived}:
+        for form in forms_of(secret):
+            assert not any(form in text for text in texts)
+
+
+def test_secrets_end_with_their_phase() -> None:
+    federation = cn.Federation(made_parties())
+    run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(20), solver=cn.SecureGram())
+    federation.deliver(run.model, "party2")
+    for session in federation._stage._sessions.values():
+        assert session.state.secret is None
+        assert session.state.learning is None
+
+
+def test_a_sealed_text_opens_for_its_receiver_and_transcript_alone() -> None:
+    secrets = [pairwise.Secret(bytes([number]) * 32) for number in (1, 2, 3)]
+    keys = [secret.key for secret in secrets]
+    sealed = secrets[0].seal(b"a seed", 1, keys, b"t")
+    assert secrets[1].unseal(sealed, 0, keys, b"t") == b"a seed"
+    for opener, place, transcript in ((2, 0, b"t"), (1, 2, b"t"), (1, 0, b"other")):
+        with pytest.raises(cn.RemoteProtocolError, match="a sealed text that was changed on the way"):
+            secrets[opener].unseal(sealed, place, keys, transcript)
+    for bit in range(8 * len(sealed)):
+        changed = bytearray(sealed)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(cn.RemoteProtocolError):
+            secrets[1].unseal(bytes(changed), 0, keys, b"t")
+    assert secrets[1].seal(b"a seed", 0, keys, b"t") != sealed, "each direction has a key of its own"
