@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import colonnade as cn
@@ -162,6 +163,15 @@ def test_certs_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
         assert done.returncode == 3, name
     assert not (tmp_path / "other").exists()
     assert "--json" in run("certs", "new", "--help").stdout
+
+
+@pytest.mark.parametrize("do", ["fit", "coreset"])
+def test_a_job_audits_its_committed_draws(tmp_path: Path, do: str) -> None:
+    table = FIT | {"do": do, "sampler": {"kind": "importance", "size": 30, "draws": "committed"}, "audit": 2}
+    (job,) = read_jobs([table], tmp_path / "federation.toml")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    job.play(cn.Federation(cn.split_columns(X, X[:, 0], [1, 2])), tmp_path)
+    assert min(cn.Run.load(tmp_path / "run").audit().opened.values()) >= 2
 
 
 def test_the_examples_can_be_read() -> None:
