@@ -28,10 +28,12 @@ class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", for
     out: str
     split: AnySplit | None = None
     seed: int = 0
+    audit: int | None = None
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
         run = federation.coreset(self.task, self.sampler, split=self.split, seed=self.seed)
+        run = run if self.audit is None else federation.audit(run, rows=self.audit)
         saved = run.save(folder / self.out)
         return {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
 
@@ -45,10 +47,12 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
     solver: AnySolver = Central()
     split: AnySplit | None = None
     seed: int = 0
+    audit: int | None = None
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
         run: Any = federation.fit(self.task, sampler=self.sampler, solver=self.solver, split=self.split, seed=self.seed)
+        run = run if self.audit is None else federation.audit(run, rows=self.audit)
         saved = run.save(folder / self.out)
         return {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
 

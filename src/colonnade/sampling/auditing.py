@@ -137,7 +137,7 @@ def _check_scores(coreset: Coreset, evidence: Evidence, size: int, even_share: f
 
 def _check_draws(party: str, each: PartyEvidence, coreset: Coreset, key: bytes) -> int:
     """Compare opened rows with the tree, the points of the draw, and the scores that were told; count the draws."""
-    points = stratified_points(each.total, len(each.rows), draw_key(key, party)).tolist()
+    points = stratified_points(each.total, len(each.rows), draw_key(key, party))
     rows, places = np.array(each.rows, np.int64), coreset.rows
     compared = 0
     for row, shown in each.opened.items():
@@ -145,16 +145,19 @@ def _check_draws(party: str, each: PartyEvidence, coreset: Coreset, key: bytes) 
         start = start_of(opening, row, coreset.n_rows, each.root, each.total)
         if start is None:
             raise _caught(party, f"opened row {row} to something that it had not committed to")
-        first, last = np.searchsorted(rows, row, "left"), np.searchsorted(rows, row, "right")
-        if any(not start <= point < start + shown.score for point in points[first:last]):
-            raise _caught(party, f"drew row {row}, on which its draw does not fall: it did not draw by its scores")
-        falls_on = sum(start <= point < start + shown.score for point in points)
-        if falls_on != last - first:
-            raise _caught(party, f"drew row {row} {last - first} times, and its draw falls on it {falls_on} times")
+        # Points and rows both ascend: the t-th row is the one on which the t-th point falls.
+        drew = np.searchsorted(rows, [row, row + 1])
+        falls = np.searchsorted(points, np.array([start, start + shown.score], np.uint64))
+        if not np.array_equal(drew, falls) and (drew[1] > drew[0] or falls[1] > falls[0]):
+            raise _caught(
+                party,
+                f"drew row {row} {drew[1] - drew[0]} times as number {drew[0]} to {drew[1]} of its draws, where its "
+                f"scores put it {falls[1] - falls[0]} times, {falls[0]} to {falls[1]}: it did not draw by its scores",
+            )
         at = int(np.searchsorted(places, row))
         if each.scores is not None and at < len(places) and places[at] == row and each.scores[at] != shown.score:
             raise _caught(party, f"told another score of row {row} than it had committed to")
-        compared += int(last - first)
+        compared += int(drew[1] - drew[0])
     return compared
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import colonnade as cn
@@ -187,6 +188,15 @@ def test_an_owner_makes_an_identity_and_tells_its_pin(tmp_path: Path) -> None:
     assert run("certs", "identity", str(tmp_path), "--party", "../bank").returncode == 3
     pin = json.loads(run("certs", "identity", str(tmp_path), "--party", "shop", "--json").stdout)["pin"]
     assert re.fullmatch("[0-9a-f]{64}", pin)
+
+
+@pytest.mark.parametrize("do", ["fit", "coreset"])
+def test_a_job_audits_its_committed_draws(tmp_path: Path, do: str) -> None:
+    table = FIT | {"do": do, "sampler": {"kind": "importance", "size": 30, "draws": "committed"}, "audit": 2}
+    (job,) = read_jobs([table], tmp_path / "federation.toml")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    job.play(cn.Federation(cn.split_columns(X, X[:, 0], [1, 2])), tmp_path)
+    assert min(cn.Run.load(tmp_path / "run").audit().opened.values()) >= 2
 
 
 def test_the_examples_can_be_read() -> None:

@@ -12,17 +12,31 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
 from colonnade.evaluation.delivery import Deliver, Received
+from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
-from colonnade.privacy.identities import identities_here
+from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.pairwise import SignedKey
+from colonnade.privacy.primitives import signing_key
 from colonnade.protocol.asked import Asked
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import Delivery
+from colonnade.sampling.committed import (
+    AskCommitment,
+    AskContribution,
+    Commitment,
+    Committed,
+    Contribution,
+    DrawCommitted,
+    commitment_of,
+)
 from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.integers import IntegerScores
+from colonnade.sampling.joint_seed import seal_of
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.sampling.shared import Ready, UseAllRows
+from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.envelopes import Ask, Ended
@@ -169,6 +183,48 @@ def test_masked_scores_are_told_once_over_a_restart(office: Office) -> None:
     assert isinstance(again, MaskedScores)
     assert first.masked is not None
     assert again.masked == first.masked
+
+
+def committed_by_the_bank(office: Office, monkeypatch: pytest.MonkeyPatch) -> AskContribution:
+    """Let the bank, with an identity that is no rehearsal, commit; give the request for its contribution."""
+    pins = {name: signing_key(name.encode().ljust(32)) for name in ("bank", "shop")}
+    identity = PinnedIdentity("bank", b"bank".ljust(32), pins, os.urandom)
+    monkeypatch.setitem(IDENTITIES, "bank", identity)
+    office.die_and_return()
+    rule = IntegerScores(LeverageScores(fit_intercept=False), 57)
+    commitment = office.ask(1, AskCommitment(rule, seal_of(SERVER, b"s" * 32)))
+    assert isinstance(commitment, Commitment)
+    of_bank = Committed(commitment_of("bank", commitment), commitment.seal)
+    return AskContribution((of_bank, Committed(b"", seal_of("shop", b"c" * 32))))
+
+
+def test_a_contribution_is_known_again_after_a_restart(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = committed_by_the_bank(office, monkeypatch)
+    contribution = office.ask(2, told)
+    assert isinstance(contribution, Contribution)
+    assert contribution.value is not None
+    office.die_and_return()
+    assert CODEC.encode(office.ask(2, told)) == CODEC.encode(contribution), "a request is answered once"
+    draw = DrawCommitted(5, b"s" * 32, (contribution.value, b"c" * 32), contribution.proof)
+    drawn = office.ask(3, draw)
+    assert isinstance(drawn, DrawnRows)
+    office.die_and_return()
+    again = office.ask(3, draw)
+    assert isinstance(again, DrawnRows)
+    assert again.rows.tolist() == drawn.rows.tolist()
+    assert isinstance(office.ask(4, AskScores(sendable_rows([]), 5)), Scores)
+
+
+def test_a_contribution_that_was_not_told_is_lost_with_the_process(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = committed_by_the_bank(office, monkeypatch)
+    office.die_and_return()
+    contribution = office.ask(2, told)
+    assert isinstance(contribution, Contribution)
+    assert contribution.value is None
+    made_up = DrawCommitted(5, b"s" * 32, (b"b" * 32, b"c" * 32), b"p" * 32)
+    assert isinstance(office.ask(3, made_up), Refused), "and no other is taken for it"
 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 1 << 39])
