@@ -24,6 +24,9 @@ RunFolder = Annotated[
     Path, typer.Argument(help="Folder of a saved run, from `fit --out`, or of a saved model.", metavar="RUN")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
+BitsOption = Annotated[
+    int | None, typer.Option("--bits", help="Let parts travel rounded to so many bits, 4 to 32. Default: as they are.")
+]
 FractionOption = Annotated[
     float | None,
     typer.Option("--test-fraction", help="Hold out this part of the rows, the same at every party: 0.2."),

@@ -14,12 +14,13 @@ from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly
+from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol import checks
 from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
-from colonnade.sampling.rounded import RoundedScores, sum_rounded
+from colonnade.sampling.rounded import SumRounded, rounded_rule
 from colonnade.sampling.rules import AnyRule
 from colonnade.sampling.secure_summing import SecureSum
 from colonnade.sampling.shared import MAX_SIZE, sample_size, weight_of_all
@@ -88,9 +89,10 @@ class ImportanceSampling(
     draws : {"stratified", "independent"}
         How a party draws its rows. Independently is Algorithm 1 to the letter. Stratified, it draws one row in each of
         as many parts of equal score: every row is expected as often and weighs the same, and coresets vary less.
-    round_scores : bool
+    round_scores : bool or float
         Whether parties round all their scores, each by less than a thousandth, before they draw by them: a score then
-        takes about 11 bits instead of 64, and weights are still right on average.
+        takes about 11 bits instead of 64. A number s, 0.0019 to 1, rounds them to powers of exp(s): 0.2, by up to a
+        tenth, takes about 5 bits. Weights are those of the rounded scores, so that costs stay right on average.
     scores : "plain" or "secure", optional
         How scores of drawn rows are added. "plain": each party tells the server its own. "secure": the server learns
         only their sums; the same rows are drawn, and weights agree to one part in a million. In one process it is
@@ -119,7 +121,7 @@ class ImportanceSampling(
     size: int
     uniform_share: float = NO_SHARE
     draws: Literal["stratified", "independent"] = "stratified"
-    round_scores: bool = False
+    round_scores: bool | float = False
     scores: Literal["plain", "secure"] | None = None
     allow_two_parties: bool = False
 
@@ -130,14 +132,14 @@ class ImportanceSampling(
         force_setattr(self, "uniform_share", checked or NO_SHARE)
         if self.draws not in ("stratified", "independent"):
             raise InputError(f'draws must be "stratified" or "independent", got {self.draws!r}. Pass one of the two.')
-        force_setattr(self, "round_scores", flag("round_scores", self.round_scores))
+        force_setattr(self, "round_scores", _checked_rounding(self.round_scores))
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
         if self.round_scores and self.scores == "secure":
             raise InputError(
-                'round_scores=True and scores="secure" do not go together: under a mask a rounded score takes as many '
-                "bytes as any other. Leave out one of the two."
+                f'round_scores={self.round_scores} and scores="secure" do not go together: under a mask a rounded '
+                "score takes as many bytes as any other. Leave out one of the two."
             )
 
     def check(self, roster: Roster) -> None:
@@ -169,10 +171,21 @@ class ImportanceSampling(
     def _rounded(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None
     ) -> Script[Coreset]:
-        rounded = RoundedScores(rule)  # type: ignore[arg-type]  # rules are closed
-        coreset = yield from importance_sampling(roster, rounded, self, rng, sum_rounded, row_weights)
+        rounded = rounded_rule(rule, self.round_scores)
+        coreset = yield from importance_sampling(roster, rounded, self, rng, SumRounded(rounded), row_weights)
         # It serves whatever the rule itself serves.
         return dataclasses.replace(coreset, rule=type(rule).__name__)
+
+
+def _checked_rounding(round_scores: bool | float) -> bool | float:
+    if isinstance(round_scores, float) and LOG_STEP <= round_scores <= LARGEST_LOG_STEP:
+        return round_scores
+    if not isinstance(round_scores, bool | np.bool_):
+        raise InputError(
+            f"round_scores must be True, False or a number from {LOG_STEP:g} to {LARGEST_LOG_STEP:g}, got "
+            f"{round_scores!r}. Pass for instance round_scores=0.2."
+        )
+    return bool(round_scores)
 
 
 def importance_sampling(

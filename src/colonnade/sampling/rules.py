@@ -2,6 +2,6 @@
 
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.rounded import RoundedScores
+from colonnade.sampling.rounded import CoarseScores, RoundedScores
 
-AnyRule = LeverageScores | ClusteringScores | RoundedScores
+AnyRule = LeverageScores | ClusteringScores | RoundedScores | CoarseScores

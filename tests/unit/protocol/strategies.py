@@ -7,9 +7,10 @@ from hypothesis.extra import numpy as hnp
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
-from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
+from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
-from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
+from colonnade.evaluation.rounding import RoundedParts
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
@@ -19,7 +20,7 @@ from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.importance import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
+from colonnade.sampling.rounded import AskScoreCodes, CoarseScores, RoundedScores, ScoreCodes
 from colonnade.sampling.secure_summing import (
     Agreement,
     AskAgreement,
@@ -32,7 +33,8 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
-from colonnade.solvers.saga import (
+from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep
+from colonnade.solvers.saga_messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -54,7 +56,7 @@ rows = (any_ints | row_ids | labels).map(sendable_rows)
 floats = hnp.arrays("float64", st.integers(0, 20)).map(sendable_floats)
 matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))).map(sendable_floats)
 plain_rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
-rules = plain_rules | st.builds(RoundedScores, plain_rules)
+rules = plain_rules | st.builds(RoundedScores, plain_rules) | st.builds(CoarseScores, plain_rules, st.floats())
 names = st.text(max_size=8)
 bools = st.booleans()
 flags = hnp.arrays("bool", st.integers(0, 20)).map(sendable_flags)
@@ -94,6 +96,15 @@ MESSAGES |= {
     PartialPredictions: st.builds(PartialPredictions, floats, st.none() | st.floats()),
     AskPartialDistances: st.builds(AskPartialDistances, matrices, st.none() | floats),
     PartialDistances: st.builds(PartialDistances, matrices),
+}
+few_bits, codes = st.integers(-9, 99), st.binary(max_size=40)
+MESSAGES |= {
+    AskRoundedPredictions: st.builds(AskRoundedPredictions, floats, bools, bools, few_bits, seeds),
+    AskRoundedDistances: st.builds(AskRoundedDistances, matrices, st.none() | floats, few_bits, seeds),
+    RoundedParts: st.builds(RoundedParts, counts, floats, codes, st.none() | st.floats()),
+    CodedStep: st.builds(CodedStep, counts, codes, few_bits, counts, st.none() | st.floats()),
+    CodedProducts: st.builds(CodedProducts, counts, st.none() | codes, st.none() | codes),
+    AskCodedProgress: st.builds(AskCodedProgress, counts, codes, few_bits),
 }
 digests = st.binary(max_size=64)
 MESSAGES |= {
