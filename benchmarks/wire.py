@@ -8,7 +8,7 @@ Covertype (three). In each, at the bytes of the paper's wire (8 bytes a unit, T 
 House), and at some multiples of them:
 
     paper     ImportanceSampling(m, draws="independent"), Central: Algorithm 1 to the letter, the rows as they are
-    ours      ImportanceSampling(round_scores=True), CompactCentral; as many rows as the same bytes hold
+    ours      ImportanceSampling(round_scores=0.2), CompactCentral; as many rows as the same bytes hold
     uniform   UniformSampling, CompactCentral; likewise
     all       every row, 8 bytes a value: no excess, by definition
 
@@ -38,7 +38,7 @@ from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.step_choice import CLUSTERING_NOISE_RATIO, REGRESSION_NOISE_RATIO, best_step
 
-SCORE_BITS = 11.3
+ROUND_SCORES, SCORE_BITS = 0.2, 5.0
 MARGIN = 0.985
 
 
@@ -96,7 +96,7 @@ def years(folder: Path) -> Job:
     """Ridge on the twin of YearPredictionMSD: 90 features in three parties."""
     features, labels = year_twin(folder / "year_msd_sample7000.parquet").train
     task, ratio, name = cn.Regression(l2=0.1), REGRESSION_NOISE_RATIO, "YearPredictionMSD twin"
-    return Job(name, features, labels, (30, 30, 30), task, 1000, 90, 91, 0.0, ratio, 1 / 15, (0.25, 0.5, 1.0, 2.0))
+    return Job(name, features, labels, (30, 30, 30), task, 1000, 90, 91, 0.0, ratio, 1 / 15, (0.25, 0.5, 1.0))
 
 
 def covertype(folder: Path) -> Job:
@@ -164,7 +164,7 @@ def run_job(job: Job, n_seeds: int, keep: Callable[[dict[str, Any]], None]) -> b
     arms: dict[str, Callable[[int], dict[str, Any]]] = {
         "paper": lambda m: {"sampler": cn.ImportanceSampling(m, draws="independent")},
         "ours": lambda m: {
-            "sampler": cn.ImportanceSampling(m, round_scores=True),
+            "sampler": cn.ImportanceSampling(m, round_scores=ROUND_SCORES),
             "solver": cn.CompactCentral(steps["ours"]),
         },
         "uniform": lambda m: {"sampler": cn.UniformSampling(m), "solver": cn.CompactCentral(steps["uniform"])},
@@ -204,7 +204,7 @@ def run_speed(job: Job, keep: Callable[[dict[str, Any]], None]) -> bool:
     federation = cn.Federation(cn.split_columns(job.features, job.labels, job.widths))
 
     def arm(m: int) -> dict[str, Any]:
-        return {"sampler": cn.ImportanceSampling(m, round_scores=True), "solver": cn.CompactCentral(step)}
+        return {"sampler": cn.ImportanceSampling(m, round_scores=ROUND_SCORES), "solver": cn.CompactCentral(step)}
 
     size = fitting_size(federation, job, arm, job.budget(job.size))
     found = speed(job.features, job.labels, job.widths, size, step)

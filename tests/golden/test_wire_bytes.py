@@ -9,9 +9,9 @@ from colonnade.catalogue import codec, kinds
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
-from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
+from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
-from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
 from colonnade.evaluation.masked import (
     AskMagnitude,
     AskMaskedPredictions,
@@ -20,8 +20,10 @@ from colonnade.evaluation.masked import (
     MaskedPredictions,
     MaskedReceived,
 )
+from colonnade.evaluation.rounding import RoundedParts
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns
+from colonnade.kernels.fixed_codes import encode_fixed
 from colonnade.kernels.quantise import encode_codes
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
@@ -45,7 +47,7 @@ from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.opening import AskOpenings, Openings
-from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
+from colonnade.sampling.rounded import AskScoreCodes, CoarseScores, RoundedScores, ScoreCodes
 from colonnade.sampling.secure_summing import (
     Agreement,
     AskAgreement,
@@ -76,7 +78,8 @@ from colonnade.solvers.lloyd_rounds import (
     OpenLloyd,
     TryCenters,
 )
-from colonnade.solvers.saga import (
+from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep
+from colonnade.solvers.saga_messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -108,6 +111,7 @@ EXAMPLES: dict[str, Message] = {
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
     "ask total, rounded": AskTotal(RoundedScores(LeverageScores(fit_intercept=True))),
+    "ask total, coarse": AskTotal(CoarseScores(ClusteringScores(10), 0.2)),
     "total": Total(31.5),
     "draw rows": DrawRows(400, seed=2**63 - 1, stratified=True),
     "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40])),
@@ -137,6 +141,7 @@ EXAMPLES: dict[str, Message] = {
         IntegerScores(FilledScores(ClusteringScores(10)), 57), bytes(range(32)), sendable_rows([3, 900])
     ),
     "openings": Openings(sendable_rows([2**50]), sendable_rows([2**51, 0]), bytes(16), bytes(64)),
+    "score codes, coarse": ScoreCodes(3, encode_scores(np.array([1.0, 0.0, np.exp(-1.2)]), 0.2)),
     "use shared draw": UseSharedDraw(10, seed=5),
     "use all rows": UseAllRows(),
     "use rows": UseRows(sendable_rows([1])),
@@ -168,6 +173,17 @@ EXAMPLES: dict[str, Message] = {
         sendable_floats([[1.0, 2.0]]), sendable_floats([3.0, 0.5])
     ),
     "partial distances": PartialDistances(sendable_floats([[4.0], [0.0]])),
+    "ask rounded predictions": AskRoundedPredictions(
+        sendable_floats([0.5, -1.0]), less_label=True, by_weight=False, bits=16, seed=2**63 - 1
+    ),
+    "ask rounded distances": AskRoundedDistances(sendable_floats([[1.0, 2.0]]), None, bits=8, seed=5),
+    "rounded parts": RoundedParts(
+        3,
+        sendable_floats([2.5, -1.0]),
+        encode_fixed(np.array([1.5, -0.25, 0.0, 3.0, -3.0, 1e-3]), 12, np.random.default_rng(5)),
+        None,
+    ),
+    "rounded parts less label": RoundedParts(2, sendable_floats([4.0]), encode_fixed(np.zeros(2), 16), 9.0),
     "deliver": Deliver(sendable_floats([1.5]), None),
     "deliver clusters": Deliver(None, sendable_rows([3])),
     "received": Received(),
@@ -188,6 +204,11 @@ EXAMPLES: dict[str, Message] = {
     "partial products less label": PartialProducts(None, sendable_floats([-2.5])),
     "ask progress": AskProgress(sendable_floats([0.5])),
     "progress": Progress(0.25, 9.0),
+    "coded step, first": CodedStep(0, encode_fixed(np.empty(0), 16), 16, 300, 0.125),
+    "coded step": CodedStep(2, encode_fixed(np.array([-1.5, 1e100]), 16), 16, 0, None),
+    "coded products": CodedProducts(3, encode_fixed(np.array([0.1, -0.2, 0.3]), 8), None),
+    "coded products less label": CodedProducts(1, None, encode_fixed(np.array([-1e-100]), 32)),
+    "ask coded progress": AskCodedProgress(1, encode_fixed(np.array([0.5]), 4), 4),
     "ask coefficients": AskCoefficients(),
     "coefficients": Coefficients(sendable_floats([1.0, -2.0]), 3.0),
     "ask whitened rows": AskWhitenedRows(fit_intercept=True),

@@ -6,7 +6,16 @@ import msgspec
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, show, show_json
-from colonnade.cli.job import FractionOption, JobFile, RunFolder, SplitOption, read_job, read_model, with_split
+from colonnade.cli.job import (
+    BitsOption,
+    FractionOption,
+    JobFile,
+    RunFolder,
+    SplitOption,
+    read_job,
+    read_model,
+    with_split,
+)
 from colonnade.ledger import aligned
 
 RowsOption = Annotated[
@@ -21,6 +30,7 @@ def command(
     rows: RowsOption = None,
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
+    bits: BitsOption = None,
     seed: SeedOption = 0,
     json: JsonFlag = False,
 ) -> None:
@@ -36,7 +46,7 @@ def command(
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         position = len(federation.ledger)
-        report = federation.evaluate(model, rows=rows, split=split, seed=seed)
+        report = federation.evaluate(model, rows=rows, split=split, bits=bits, seed=seed)
     ledger = federation.ledger.since(position)
     values = msgspec.to_builtins(report)
     if json:

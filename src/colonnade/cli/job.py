@@ -30,6 +30,9 @@ AuditOption = Annotated[
         "--audit", min=1, help='Open so many of each party\'s committed draws and compare them: draws = "committed".'
     ),
 ]
+BitsOption = Annotated[
+    int | None, typer.Option("--bits", help="Let parts travel rounded to so many bits, 4 to 32. Default: as they are.")
+]
 FractionOption = Annotated[
     float | None,
     typer.Option("--test-fraction", help="Hold out this part of the rows, the same at every party: 0.2."),

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
-from colonnade.cli.job import JobFile, RunFolder, read_job, read_model
+from colonnade.cli.job import BitsOption, JobFile, RunFolder, read_job, read_model
 from colonnade.errors import InputError
 
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
@@ -24,6 +24,7 @@ def command(
     out: OutOption = None,
     row: RowOption = None,
     to: PartyOption = None,
+    bits: BitsOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Predict rows of a job's parties with a saved model: values, or the number of each row's cluster.
@@ -33,7 +34,7 @@ def command(
     (model, _), job = read_model(run_folder), read_job(job_file, None)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        found = federation.predict(model, rows=row or None, to=to)
+        found = federation.predict(model, rows=row or None, to=to, bits=bits)
     if to is not None:
         say(f"Delivered to {to}: {len(found):,} predictions.")
     rows = row or np.arange(len(found)).tolist()

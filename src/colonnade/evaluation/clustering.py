@@ -1,11 +1,13 @@
 """Distances to centres: squared distances add over parties, so each tells its own part."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
+from colonnade.evaluation.rounding import Parts, RoundedParts, Rounding, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.ledger import SERVER
@@ -32,9 +34,21 @@ class AskPartialDistances(Message, frozen=True):
     scale: Annotated[Floats | None, Reveals.MODEL]
 
 
+class AskRoundedDistances(Message, frozen=True):
+    """As `AskPartialDistances`, rounded to so many bits with this dither."""
+
+    phase: ClassVar[str] = "predicting"
+    reply: ClassVar[type[Message]] = RoundedParts
+
+    centers: Annotated[Floats, Reveals.MODEL]
+    scale: Annotated[Floats | None, Reveals.MODEL]
+    bits: Annotated[int, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
 def nearest_center_distances(
-    roster: Roster, size: int, centers: Floats, scale: Floats | None
-) -> Script[tuple[Rows, Floats]]:
+    roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None = None
+) -> Script[tuple[Rows, Parts]]:
     """Find each selected row's nearest centre.
 
     Parameters
@@ -47,16 +61,19 @@ def nearest_center_distances(
         In the roster's column order.
     scale : ndarray of float64, shape (n_features,), or None
         Units to measure distances in.
+    rounding : Rounding, optional
+        How parts travel, if not as they are.
 
     Returns
     -------
     labels : ndarray of int64, shape (size,)
         The index of the nearest centre, the lowest among equals.
-    squared_distances : ndarray of float64, shape (size,)
-        To that centre.
+    squared_distances : Parts
+        To that centre, shape (size,). No distance is negative: what rounding took below zero is zero.
     """
-    distances = yield from center_distances(roster, size, centers, scale)
-    return distances.argmin(axis=1), distances.min(axis=1)
+    parts = yield from _parts(roster, size, centers, scale, rounding)
+    nearest = np.maximum(parts.values.min(axis=1), 0.0)
+    return parts.values.argmin(axis=1), replace(parts, values=nearest)
 
 
 def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats | None = None) -> Script[Floats]:
@@ -67,21 +84,39 @@ def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats |
     ndarray of float64, shape (size, k)
         Squared distances to every centre.
     """
-    inbox = yield {
-        party: AskPartialDistances(
-            sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part])
-        )
+    parts = yield from _parts(roster, size, centers, scale, None)
+    return parts.values
+
+
+def _parts(
+    roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None
+) -> Script[Parts]:
+    own = {
+        party: (sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part]))
         for party, part in roster.parts.items()
     }
+    if rounding is not None:
+        inbox = yield {
+            party: AskRoundedDistances(*part, rounding.bits, rounding.seeds[party]) for party, part in own.items()
+        }
+        return sum_parts(checks.replies(inbox, RoundedParts), (size, len(centers)), rounding)
+    inbox = yield {party: AskPartialDistances(*part) for party, part in own.items()}
     replies = checks.replies(inbox, PartialDistances)
     for party, reply in replies.items():
         checks.shape(party, reply, reply.values, (size, len(centers)))
         checks.non_negative(party, reply, reply.values)
-    distances: Floats = np.sum([reply.values for reply in replies.values()], axis=0)
-    return distances
+    return Parts(np.sum([reply.values for reply in replies.values()], axis=0))
 
 
 def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:
+    return state, PartialDistances(sendable_floats(_own_distances(state, request, data)))
+
+
+def _answer_rounded(state: PartyState, request: AskRoundedDistances, data: PartyData) -> tuple[PartyState, Message]:
+    return state, round_parts(request, request.bits, request.seed, _own_distances(state, request, data), None)
+
+
+def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedDistances, data: PartyData) -> Floats:
     n_features = len(data.table.feature_names)
     rows, n_centers = state.selected(), len(request.centers)
     check_centers(request, request.centers, request.scale, n_features)
@@ -90,7 +125,7 @@ def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) ->
             f"distances of {len(rows):,} rows to {n_centers} centres do not fit one message. Ask for fewer rows."
         )
     features = data.table.take(rows)[:, :n_features]
-    return state, PartialDistances(sendable_floats(squared_distances(features, request.centers, request.scale)))
+    return squared_distances(features, request.centers, request.scale)
 
 
 def check_centers(request: Message, centers: Floats, scale: Floats | None, n_features: int) -> None:
@@ -103,4 +138,7 @@ def check_centers(request: Message, centers: Floats, scale: Floats | None, n_fea
             checks.positive(SERVER, request, value)
 
 
-HANDLERS = (Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (
+    Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskRoundedDistances, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED),
+)

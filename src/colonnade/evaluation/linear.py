@@ -1,11 +1,13 @@
 """Predictions of a linear model: each party adds up its own columns, the server adds up the parties."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from colonnade.contracts import Roster, Script
+from colonnade.evaluation.rounding import Parts, RoundedParts, Rounding, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
@@ -33,7 +35,20 @@ class AskPartialPredictions(Message, frozen=True):
     by_weight: Annotated[bool, Reveals.NOTHING]
 
 
-def linear_predictions(roster: Roster, size: int, coef: Floats) -> Script[Floats]:
+class AskRoundedPredictions(Message, frozen=True):
+    """As `AskPartialPredictions`, rounded to so many bits with this dither."""
+
+    phase: ClassVar[str] = "predicting"
+    reply: ClassVar[type[Message]] = RoundedParts
+
+    coef: Annotated[Floats, Reveals.MODEL]
+    less_label: Annotated[bool, Reveals.NOTHING]
+    by_weight: Annotated[bool, Reveals.NOTHING]
+    bits: Annotated[int, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
+def linear_predictions(roster: Roster, size: int, coef: Floats, rounding: Rounding | None = None) -> Script[Floats]:
     """Sum the parties' partial predictions of the selected rows, without the intercept.
 
     Parameters
@@ -44,17 +59,21 @@ def linear_predictions(roster: Roster, size: int, coef: Floats) -> Script[Floats
         How many rows are selected.
     coef : ndarray of float64, shape (n_features,)
         In the roster's column order.
+    rounding : Rounding, optional
+        How they travel, if not as they are.
 
     Returns
     -------
     ndarray of float64, shape (size,)
         x_i.theta for each selected row.
     """
-    values, _ = yield from _partials(roster, size, coef, less_label=False)
-    return values
+    parts = yield from _parts(roster, size, coef, rounding, less_label=False)
+    return parts.values
 
 
-def linear_residuals(roster: Roster, size: int, coef: Floats, *, by_weight: bool) -> Script[tuple[Floats, float]]:
+def linear_residuals(
+    roster: Roster, size: int, coef: Floats, *, by_weight: bool, rounding: Rounding | None = None
+) -> Script[Parts]:
     """Sum partial predictions less labels: the server learns residuals, neither labels nor predictions.
 
     Parameters
@@ -68,51 +87,79 @@ def linear_residuals(roster: Roster, size: int, coef: Floats, *, by_weight: bool
     by_weight : bool
         Whether rows count by their weights in the label's spread; drawn ones do not, they were drawn by them.
 
+    rounding : Rounding, optional
+        How parts travel, if not as they are.
+
     Returns
     -------
-    residuals : ndarray of float64, shape (size,)
-        x_i.theta - y_i for each selected row.
-    label_spread : float
-        sum_i w_i (y_i - mean y)^2 over the selected rows.
+    Parts
+        x_i.theta - y_i for each selected row, shape (size,), and sum_i w_i (y_i - mean y)^2 over them.
     """
-    return (yield from _partials(roster, size, coef, less_label=True, by_weight=by_weight))
+    return (yield from _parts(roster, size, coef, rounding, less_label=True, by_weight=by_weight))
 
 
-def _partials(
-    roster: Roster, size: int, coef: Floats, *, less_label: bool, by_weight: bool = False
-) -> Script[tuple[Floats, float]]:
+def _parts(
+    roster: Roster,
+    size: int,
+    coef: Floats,
+    rounding: Rounding | None,
+    *,
+    less_label: bool,
+    by_weight: bool = False,
+) -> Script[Parts]:
+    label_party = roster.label_party if less_label else None
+    own = {party: sendable_floats(coef[part]) for party, part in roster.parts.items()}
+    if rounding is None:
+        inbox = yield {party: AskPartialPredictions(part, less_label, by_weight) for party, part in own.items()}
+        replies = checks.replies(inbox, PartialPredictions)
+        for party, reply in replies.items():
+            checks.shape(party, reply, reply.values, (size,))
+            checks.in_range(party, reply, reply.values)
+        total = np.sum([reply.values for reply in replies.values()], axis=0)
+        return Parts(total, label_spread=_read_spread(replies, label_party))
     inbox = yield {
-        party: AskPartialPredictions(sendable_floats(coef[part]), less_label, by_weight)
-        for party, part in roster.parts.items()
+        party: AskRoundedPredictions(part, less_label, by_weight, rounding.bits, rounding.seeds[party])
+        for party, part in own.items()
     }
-    replies = checks.replies(inbox, PartialPredictions)
-    _check(replies, size, roster.label_party if less_label else None)
-    spread = next((reply.label_spread for reply in replies.values() if reply.label_spread is not None), 0.0)
-    return np.sum([reply.values for reply in replies.values()], axis=0), spread
+    rounded = checks.replies(inbox, RoundedParts)
+    spread = _read_spread(rounded, label_party)
+    parts = sum_parts(rounded, (size, 1), rounding)
+    return replace(parts, values=parts.values[:, 0], label_spread=spread)
 
 
-def _check(replies: Mapping[str, PartialPredictions], size: int, label_party: str | None) -> None:
+def _read_spread(replies: Mapping[str, PartialPredictions | RoundedParts], label_party: str | None) -> float:
     for party, reply in replies.items():
-        checks.shape(party, reply, reply.values, (size,))
-        checks.in_range(party, reply, reply.values)
         if (reply.label_spread is not None) != (party == label_party):
             raise checks.wrong(party, reply, "a label's spread where none was due, or none where it was")
         if reply.label_spread is not None:
             checks.non_negative(party, reply, np.array([reply.label_spread]))
+    return next((reply.label_spread for reply in replies.values() if reply.label_spread is not None), 0.0)
 
 
 def _answer(state: PartyState, request: AskPartialPredictions, data: PartyData) -> tuple[PartyState, Message]:
+    partial, spread = _own_part(state, request, data)
+    return state, PartialPredictions(sendable_floats(partial), spread)
+
+
+def _answer_rounded(state: PartyState, request: AskRoundedPredictions, data: PartyData) -> tuple[PartyState, Message]:
+    partial, spread = _own_part(state, request, data)
+    return state, round_parts(request, request.bits, request.seed, partial[:, np.newaxis], spread)
+
+
+def _own_part(
+    state: PartyState, request: AskPartialPredictions | AskRoundedPredictions, data: PartyData
+) -> tuple[Floats, float | None]:
     n_features = len(data.table.feature_names)
     checks.shape(SERVER, request, request.coef, (n_features,))
     checks.in_range(SERVER, request, request.coef)
     values = data.table.take(state.selected())
-    partial = values[:, :n_features] @ request.coef
+    partial: Floats = values[:, :n_features] @ request.coef
     if not request.less_label or data.table.label_name is None:
-        return state, PartialPredictions(sendable_floats(partial), None)
+        return partial, None
     labels = values[:, n_features]
     row_weights = data.table.row_weights if request.by_weight else None
     weights = np.ones(len(labels)) if row_weights is None else row_weights[state.selected()]
-    return state, PartialPredictions(sendable_floats(partial - labels), _spread(labels, weights))
+    return partial - labels, _spread(labels, weights)
 
 
 def _spread(labels: Floats, weights: Floats) -> float:
@@ -121,4 +168,7 @@ def _spread(labels: Floats, weights: Floats) -> float:
     return float(weights @ np.square(labels - np.average(labels, weights=weights)))
 
 
-HANDLERS = (Handler(AskPartialPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (
+    Handler(AskPartialPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskRoundedPredictions, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED),
+)

@@ -24,6 +24,9 @@ class RegressionReport(msgspec.Struct, frozen=True):
         1 - cost / (the labels' squared spread); None where the labels do not vary.
     cost_interval : tuple of float, or None
         95 % confidence interval of the cost, where a sample was evaluated.
+    rounded_by : float or None
+        Where parts travelled rounded: no row's residual is off by more. The cost, and so mse and r2, are right on
+        average: what rounding adds to squares is known and subtracted.
     """
 
     n_evaluated: int
@@ -32,6 +35,7 @@ class RegressionReport(msgspec.Struct, frozen=True):
     mae: float
     r2: float | None
     cost_interval: tuple[float, float] | None
+    rounded_by: float | None = None
 
     @property
     def cost_per_row(self) -> float:
@@ -55,6 +59,8 @@ class ClusteringReport(msgspec.Struct, frozen=True):
         How many of the evaluated rows are nearest to each centre.
     cost_interval : tuple of float, or None
         95 % confidence interval of the cost, where a sample was evaluated.
+    rounded_by : float or None
+        Where parts travelled rounded: no row's squared distance, and so not the cost a row, is off by more.
     """
 
     n_evaluated: int
@@ -62,9 +68,12 @@ class ClusteringReport(msgspec.Struct, frozen=True):
     cost_per_row: float
     cluster_sizes: tuple[int, ...]
     cost_interval: tuple[float, float] | None
+    rounded_by: float | None = None
 
 
-def regression_report(residuals: Floats, weights: Floats, label_spread: float, *, sampled: bool) -> RegressionReport:
+def regression_report(
+    residuals: Floats, weights: Floats, label_spread: float, *, sampled: bool, variance: float = 0.0
+) -> RegressionReport:
     """Sum up residuals.
 
     Parameters
@@ -77,14 +86,16 @@ def regression_report(residuals: Floats, weights: Floats, label_spread: float, *
         sum_i w_i (y_i - mean y)^2 over the same rows; where they are drawn, with w_i = 1.
     sampled : bool
         Whether the rows are drawn evenly, so that all weigh the same.
+    variance : float
+        What rounding added to each residual's square, on average.
 
     Returns
     -------
     RegressionReport
         For all rows.
     """
-    squares = np.square(residuals)
-    cost, n = float(weights @ squares), float(weights.sum())
+    squares = np.square(residuals) - variance
+    cost, n = max(float(weights @ squares), 0.0), float(weights.sum())
     spread = label_spread * n / len(residuals) if sampled else label_spread
     return RegressionReport(
         len(residuals),

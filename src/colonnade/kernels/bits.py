@@ -111,7 +111,8 @@ def rice_parameters(numbers: Numbers) -> list[int]:
         return [0] * n_rows
     tried = numbers[:, :: -(-count // TRIED_NUMBERS)]
     n_tried = tried.shape[1]
-    lengths = [(total // n_tried).bit_length() for total in tried.sum(axis=1).tolist()]
+    # The mean is that of all numbers: it keeps unary parts within UNARY_BITS.
+    lengths = [(int(total) // count).bit_length() for total in numbers.sum(axis=1, dtype=np.float64).tolist()]
     parameters = TRIED_PARAMETERS[lengths]
     bits = (tried[:, np.newaxis] >> parameters[:, :, np.newaxis]).sum(axis=2) + parameters * n_tried
     best: list[int] = parameters[np.arange(n_rows), bits.argmin(axis=1)].tolist()

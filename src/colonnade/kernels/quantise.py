@@ -70,7 +70,7 @@ def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> 
     codes: Codes = np.empty(values.shape[::-1], np.int16 if largest + 1 < SMALL_CODE else np.int64)
     for some in _chunks(*codes.shape):
         scaled = np.divide(values.T[some], step, order="C")
-        scaled += _dither(scaled.shape, rng)
+        scaled += draw_dither(scaled.shape, rng)
         codes[some] = np.rint(scaled, out=scaled)
     return codes
 
@@ -94,13 +94,13 @@ def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Flo
     """
     values = np.empty(codes.shape)
     for some in _chunks(*codes.shape):
-        np.subtract(codes[some], _dither(codes[some].shape, rng), out=values[some])
+        np.subtract(codes[some], draw_dither(codes[some].shape, rng), out=values[some])
         values[some] *= step
     return values.T
 
 
-def _dither(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
-    # Uniform from -1/2 to 1/2, in the middle of one of 2^16 cells: finer than any step needs, and quickly drawn.
+def draw_dither(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
+    """Draw numbers uniform from -1/2 to 1/2: each in the middle of one of 2^16 cells, finer than any step needs."""
     cells = _two_bytes(math.prod(shape), rng).reshape(shape)
     dither: npt.NDArray[np.float32] = np.multiply(cells, np.float32(2**-16), dtype=np.float32)
     dither += np.float32(2**-17 - 0.5)

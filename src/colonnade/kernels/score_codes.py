@@ -1,4 +1,4 @@
-"""Scores in about 11 bits: rounded in logarithm, since only their relative error matters."""
+"""Scores in about 11 bits, or fewer: rounded in logarithm, since only their relative error matters."""
 
 import numpy as np
 
@@ -8,45 +8,51 @@ from colonnade.kernels.quantise import MAX_CODE_SUM, Codes, unzigzag, zigzag
 
 # Rounded scores are off by half of this at most, relative: less than 1e-3.
 LOG_STEP = 1.9e-3
+# Coarser ones may be off by about half of theirs.
+LARGEST_LOG_STEP = 1.0
 
 
-def round_scores(scores: Floats) -> Floats:
-    """Round scores to powers of exp(0.0019).
+def round_scores(scores: Floats, log_step: float = LOG_STEP) -> Floats:
+    """Round scores to powers of exp(log_step).
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n,)
         Non-negative.
+    log_step : float
+        From 0.0019 to 1.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        Each off by less than a thousandth of itself; 0 stays 0.
+        Each off by a factor of exp(log_step / 2) at most, or less than a thousandth of itself; 0 stays 0.
     """
-    return np.where(scores > 0, _scores(_score_codes(scores)), 0.0)
+    return np.where(scores > 0, _scores(_score_codes(scores, log_step), log_step), 0.0)
 
 
-def encode_scores(scores: Floats) -> bytes:
-    """Write rounded scores, with about 11 bits each where they spread over a factor of three.
+def encode_scores(scores: Floats, log_step: float = LOG_STEP) -> bytes:
+    """Write rounded scores, with about 11 bits each where they spread over a factor of three, or 5 if coarse.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n,)
         As `round_scores` gives them.
+    log_step : float
+        What they were rounded by.
 
     Returns
     -------
     bytes
         A code around the median, and which are zero.
     """
-    codes = _score_codes(scores)
+    codes = _score_codes(scores, log_step)
     centre = int(np.median(codes[scores > 0])) if (scores > 0).any() else 0
     numbers: Numbers = np.where(scores > 0, zigzag(codes - centre) + np.uint64(1), np.uint64(0))
     k = rice_parameter(numbers)
     return varint(int(zigzag(np.array([centre]))[0])) + bytes([k]) + rice_encode(numbers, k)
 
 
-def decode_scores(data: Buffer, count: int) -> Floats:
+def decode_scores(data: Buffer, count: int, log_step: float = LOG_STEP) -> Floats:
     """Read what `encode_scores` wrote; anything else is a `ValueError`.
 
     Parameters
@@ -55,6 +61,8 @@ def decode_scores(data: Buffer, count: int) -> Floats:
         From anyone.
     count : int
         n, as the receiver knows it.
+    log_step : float
+        Likewise.
 
     Returns
     -------
@@ -65,13 +73,13 @@ def decode_scores(data: Buffer, count: int) -> Floats:
     numbers = rice_decode(code, count, k, MAX_CODE_SUM)
     codes = unzigzag(np.maximum(numbers.astype(np.uint64), 1) - np.uint64(1)) + unzigzag(np.array([centre], np.uint64))
     with np.errstate(over="ignore"):
-        return np.where(numbers > 0, _scores(codes), 0.0)
+        return np.where(numbers > 0, _scores(codes, log_step), 0.0)
 
 
-def _score_codes(scores: Floats) -> Codes:
+def _score_codes(scores: Floats, log_step: float) -> Codes:
     positive = np.where(scores > 0, scores, 1.0)
-    return np.rint(np.log(positive) / LOG_STEP).astype(np.int64)
+    return np.rint(np.log(positive) / log_step).astype(np.int64)
 
 
-def _scores(codes: Codes) -> Floats:
-    return np.asarray(np.exp(codes * LOG_STEP))
+def _scores(codes: Codes, log_step: float) -> Floats:
+    return np.asarray(np.exp(codes * log_step))

@@ -4,6 +4,6 @@ from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.rounded import RoundedScores
+from colonnade.sampling.rounded import CoarseScores, RoundedScores
 
-AnyRule = LeverageScores | ClusteringScores | RoundedScores | FilledScores | IntegerScores
+AnyRule = LeverageScores | ClusteringScores | RoundedScores | CoarseScores | FilledScores | IntegerScores

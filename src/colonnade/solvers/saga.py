@@ -1,12 +1,12 @@
 """Saga: columns and coefficients stay with the parties; partial products go up, changes of residuals go down.
 
-The messages and the server's script; the party's side is in `saga_party`.
+The server's script; its table is in `saga_server`, the messages in `saga_messages`, the party's side in `saga_party`,
+and what travels coded in `saga_coded`.
 """
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -15,100 +15,17 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import LinearTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import ConvergenceWarning, UnsupportedError
-from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.saga import block_bounds, shuffled, step_size
-from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.fixed_codes import checked_bits
+from colonnade.kernels.saga import shuffled
+from colonnade.messages import Reveals
 from colonnade.options import flag, non_negative_number, whole_number
 from colonnade.protocol import checks
+from colonnade.solvers.saga_coded import coded_epochs
+from colonnade.solvers.saga_messages import AskCoefficients, Coefficients, OpenSaga, Progress, SquaredNorms
+from colonnade.solvers.saga_server import SagaServer, plain_epoch
 
 M = TypeVar("M")
-
-
-class SquaredNorms(Message, frozen=True):
-    """|x_i|^2 over the party's columns: what the step size is made of. A score of each row, by its size."""
-
-    phase: ClassVar[str] = "solving"
-
-    norms: Annotated[Floats, Reveals.SCORES]
-
-
-class OpenSaga(Message, frozen=True):
-    """Opens the phase: shuffle the coreset's rows by this seed, deal them into so many blocks."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = SquaredNorms
-
-    n_blocks: Annotated[int, Reveals.NOTHING]
-    seed: Annotated[int, Reveals.NOTHING]
-    l2: Annotated[float, Reveals.NOTHING]
-    l1: Annotated[float, Reveals.NOTHING]
-    fit_intercept: Annotated[bool, Reveals.NOTHING]
-    scale: Annotated[bool, Reveals.NOTHING]
-
-
-class PartialProducts(Message, frozen=True):
-    """x_i.theta over the party's columns for each row of the block; at the label party less the label.
-
-    No label travels bare, but while coefficients are near 0 that difference is the label's deviation from the mean,
-    negated: it counts as revealing labels, and so do the residuals that are made of it.
-    """
-
-    phase: ClassVar[str] = "solving"
-
-    products: Annotated[Floats | None, Reveals.PREDICTIONS]
-    less_label: Annotated[Floats | None, Reveals.LABELS]
-
-
-class SagaStep(Message, frozen=True):
-    """How the weighted residuals of the block asked before changed (step by them), and which block is next.
-
-    The step size comes once, with the first block.
-    """
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = PartialProducts
-
-    changes: Annotated[Floats, Reveals.LABELS]
-    block: Annotated[int, Reveals.ROW_IDS]
-    step_size: Annotated[float | None, Reveals.TOTALS]
-
-
-class Progress(Message, frozen=True):
-    """Norms, in the label's units, of a change and of the coefficients.
-
-    The change is what the epoch changed and what a full step would still: the first tells whether the table of
-    gradients is fresh, the second whether they vanish, which small steps alone would not.
-    """
-
-    phase: ClassVar[str] = "solving"
-
-    change: Annotated[float, Reveals.MODEL]
-    size: Annotated[float, Reveals.MODEL]
-
-
-class AskProgress(Message, frozen=True):
-    """Ends an epoch: the last block's changes."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = Progress
-
-    changes: Annotated[Floats, Reveals.LABELS]
-
-
-class Coefficients(Message, frozen=True):
-    """The party's coefficients in its columns' own units, and its part of the intercept."""
-
-    phase: ClassVar[str] = "solving"
-
-    coef: Annotated[Floats, Reveals.MODEL]
-    offset: Annotated[float, Reveals.MODEL]
-
-
-class AskCoefficients(Message, frozen=True):
-    """Ends the phase."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = Coefficients
 
 
 class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unknown_fields=True):
@@ -135,6 +52,11 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         Let each party centre and scale its own columns for the time of the solving. The task and the model stay in
         the columns' own units, penalties too, and nothing is sent for it. Without it, raw columns of different sizes
         do not converge in any reasonable time.
+    bits : int, optional
+        Let products and changes travel with so many bits, 4 to 32, instead of 64. What travels is then how each product
+        differs from what the server has, rounded, and both ends go on from the rounded value: errors are fed back, none
+        adds up, and they shrink with the differences. The result is that of exact numbers to within the tolerance; with
+        few bits it takes more epochs.
 
     Examples
     --------
@@ -153,6 +75,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
     tolerance: float = 1e-4
     max_epochs: int = 1000
     scale: bool = True
+    bits: int | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "batch", whole_number("batch", self.batch, least=1, example="Pass for instance batch=8."))
@@ -161,6 +84,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         epochs = whole_number("max_epochs", self.max_epochs, least=1, example="Pass for instance max_epochs=1000.")
         force_setattr(self, "max_epochs", epochs)
         force_setattr(self, "scale", flag("scale", self.scale))
+        force_setattr(self, "bits", checked_bits(self.bits))
 
     def check(self, task: Task[object]) -> None:
         """Take tasks whose model is linear, with penalties that are known."""
@@ -176,10 +100,11 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         weights = n_blocks * coreset.weights / coreset.total_weight
         server = SagaServer(roster.label_party, shuffled(size, seed), n_blocks, weights, np.zeros(size))
         step: float | None = server.step_size(checks.replies(inbox, SquaredNorms))
+        play = plain_epoch if self.bits is None else coded_epochs(self.bits, size)
         for epoch in range(self.max_epochs):
             blocks = epoch_blocks(epoch, n_blocks, rng)
-            changes, step = (yield from _epoch(parties, blocks, server, step)), None
-            inbox = yield dict.fromkeys(parties, AskProgress(changes))
+            closing, step = (yield from play(parties, blocks, server, step)), None
+            inbox = yield dict.fromkeys(parties, closing)
             change = server.relative_change(checks.replies(inbox, Progress))
             if change <= self.tolerance:
                 break
@@ -214,77 +139,6 @@ def epoch_blocks(epoch: int, n_blocks: int, rng: np.random.Generator) -> list[in
     """Draw an epoch's blocks: at first each once, which fills the table; then independently, as in theory."""
     drawn: list[int] = (rng.integers(n_blocks, size=n_blocks) if epoch else rng.permutation(n_blocks)).tolist()
     return drawn
-
-
-@dataclass(frozen=True)
-class SagaServer:
-    """What the server keeps; of its fields only the table changes, in place."""
-
-    label_party: str | None
-    order: Rows
-    n_blocks: int
-    weights: Floats  # u_i
-    table: Floats  # s_i, from 0: no residual need be known before its block is first visited
-
-    def block(self, number: int) -> Rows:
-        """Give the positions of a block's rows."""
-        return self.order[block_bounds(len(self.order), self.n_blocks, number)]
-
-    def step_size(self, replies: Mapping[str, SquaredNorms]) -> float:
-        """Read the squared norms."""
-        for party, reply in replies.items():
-            checks.shape(party, reply, reply.norms, self.order.shape)
-            checks.non_negative(party, reply, reply.norms)
-        curvatures = self.weights * np.sum([reply.norms for reply in replies.values()], axis=0)
-        return step_size(curvatures[self.order], self.n_blocks)
-
-    def changes(self, number: int, replies: Mapping[str, PartialProducts]) -> Floats:
-        """Put a block's new residuals into the table; give what changed."""
-        rows = self.block(number)
-        return self.update(rows, [self._due(party, reply, rows.shape) for party, reply in replies.items()])
-
-    def update(self, rows: Rows, products: list[Floats]) -> Floats:
-        """Put the residuals that the parties' products make into the table; give what changed."""
-        fresh = self.weights[rows] * np.sum(products, axis=0)
-        changes = fresh - self.table[rows]
-        self.table[rows] = fresh
-        return sendable_floats(changes)
-
-    def _due(self, party: str, reply: PartialProducts, shape: tuple[int, ...]) -> Floats:
-        due, other = reply.products, reply.less_label
-        if party == self.label_party:
-            due, other = other, due
-        if due is None or other is not None:
-            raise checks.wrong(party, reply, "products less the label where none were due, or none where they were")
-        checks.shape(party, reply, due, shape)
-        checks.in_range(party, reply, due)
-        return due
-
-    def relative_change(self, replies: Mapping[str, Progress]) -> float:
-        """Set all parties' changes against the size of coefficients and residuals."""
-        for party, reply in replies.items():
-            checks.non_negative(party, reply, np.array([reply.change, reply.size]))
-        residual = self._mean_square()
-        # Coefficients and residuals together are as large as the label's spread, also where all coefficients are 0.
-        size = sum(reply.size**2 for reply in replies.values()) + residual
-        change = sum(reply.change**2 for reply in replies.values())
-        return 0.0 if change == 0 else float(np.sqrt(change / size)) if size > 0 else np.inf
-
-    def cost(self, total_weight: float, penalty: float) -> float:
-        """Compute the objective from each row's last residual, some of them as old as their block's last visit."""
-        return total_weight * (self._mean_square() + penalty)
-
-    def _mean_square(self) -> float:
-        counted = self.weights > 0
-        return float((self.table[counted] ** 2 / self.weights[counted]).sum()) / self.n_blocks
-
-
-def _epoch(parties: tuple[str, ...], blocks: list[int], server: SagaServer, step: float | None) -> Script[Floats]:
-    changes = sendable_floats([])
-    for block in blocks:
-        inbox = yield dict.fromkeys(parties, SagaStep(changes, block, step))
-        changes, step = server.changes(block, checks.replies(inbox, PartialProducts)), None
-    return changes
 
 
 def _join(replies: Mapping[str, Coefficients], roster: Roster) -> tuple[Floats, float]:

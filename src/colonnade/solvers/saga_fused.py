@@ -11,25 +11,24 @@ import numpy as np
 
 from colonnade.contracts import Roster, Table, Task
 from colonnade.coreset import Coreset
+from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.saga import block_bounds, saga_step, shuffled
 from colonnade.ledger import Totals
 from colonnade.messages import Message, sendable_floats
-from colonnade.solvers.saga import (
+from colonnade.solvers.saga import Saga, epoch_blocks, linear_task
+from colonnade.solvers.saga_messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
     OpenSaga,
     PartialProducts,
     Progress,
-    Saga,
-    SagaServer,
     SagaStep,
     SquaredNorms,
-    epoch_blocks,
-    linear_task,
 )
 from colonnade.solvers.saga_party import SagaLearning, open_learning
+from colonnade.solvers.saga_server import SagaServer
 
 M = TypeVar("M")
 
@@ -94,6 +93,8 @@ def saga_fused(
         Of the messages that the solving would send.
     """
     linear = linear_task(task)
+    if solver.bits is not None:
+        raise UnsupportedError(f"Experiments send numbers as they are, not with {solver.bits} bits. Leave out bits.")
     size = len(coreset)
     n_blocks, seed = -(-size // solver.batch), int(rng.integers(2**63))
     opening = OpenSaga(n_blocks, seed, *linear.penalties(), linear.fit_intercept, solver.scale)

@@ -7,13 +7,15 @@ import numpy as np
 from colonnade.contracts import Table
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.fixed_codes import FEWEST_BITS, MOST_BITS, decode_fixed, encode_fixed
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.kernels.saga import block_bounds, full_step_change, saga_step, shuffled
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MAGNITUDE, Message, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.solvers.saga import (
+from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep, read_coded
+from colonnade.solvers.saga_messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -24,6 +26,7 @@ from colonnade.solvers.saga import (
     SquaredNorms,
 )
 
+Step = SagaStep | AskProgress | CodedStep | AskCodedProgress
 OPENED, STEPPING, PAUSED = "saga opened", "saga stepping", "saga paused"
 
 
@@ -47,6 +50,8 @@ class SagaLearning:
         The coefficients, and the average gradient of the table that the server keeps.
     reported : ndarray of float64, shape (d or d + 1,)
         The coefficients at the end of the last epoch.
+    sent : ndarray of float64, shape (m,)
+        Where products travel coded: what the server has of them, in the order of the rows.
     step_size : float or None
         Once it is known.
     pending : int or None
@@ -63,23 +68,27 @@ class SagaLearning:
     coef: Floats
     average: Floats
     reported: Floats
+    sent: Floats
     step_size: float | None = None
     pending: int | None = None
 
     def block_rows(self, block: int | None) -> Rows:
         """Give the row ids of a block, none of none."""
-        return self.rows[:0] if block is None else self.rows[block_bounds(len(self.rows), self.n_blocks, block)]
+        return self.rows[:0] if block is None else self.rows[self.places(block)]
+
+    def places(self, block: int) -> slice:
+        """Give the places of a block's rows."""
+        return block_bounds(len(self.rows), self.n_blocks, block)
 
     def columns(self, features: Floats) -> Floats:
         """Put features into the units of the coordinates, shape (b, d or d + 1)."""
         columns = (features - self.shift) / self.unit
         return np.column_stack([columns, np.ones(len(columns))]) if self._has_intercept else columns
 
-    def stepped(self, table: Table, request: SagaStep | AskProgress) -> "SagaLearning":
+    def stepped(self, table: Table, request: Step) -> "SagaLearning":
         """Take the step that the pending block's changes call for."""
-        rows, changes = self.block_rows(self.pending), request.changes
-        checks.shape(SERVER, request, changes, rows.shape)
-        checks.in_range(SERVER, request, changes)
+        rows = self.block_rows(self.pending)
+        changes = _changes(request, len(rows))
         if self.pending is None or self.step_size is None:
             return self
         columns = self.columns(_features(table, rows))
@@ -149,7 +158,20 @@ def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
         coef=start,
         average=np.zeros(n_features + free),
         reported=start,
+        sent=np.zeros(len(rows)),
     )
+
+
+def _changes(request: Step, size: int) -> Floats:
+    if isinstance(request, SagaStep | AskProgress):
+        checks.shape(SERVER, request, request.changes, (size,))
+        checks.in_range(SERVER, request, request.changes)
+        return request.changes
+    if not FEWEST_BITS <= request.bits <= MOST_BITS:
+        raise checks.wrong(SERVER, request, f"{request.bits} bits, outside {FEWEST_BITS} to {MOST_BITS}")
+    if request.size != size:
+        raise checks.wrong(SERVER, request, f"changes of {request.size} rows where {size} were due")
+    return read_coded(SERVER, request, request.changes, size, request.bits)
 
 
 def _learning(state: PartyState) -> SagaLearning:
@@ -172,7 +194,26 @@ def _answer_open(state: PartyState, request: OpenSaga, data: PartyData) -> tuple
 
 
 def _answer_step(state: PartyState, request: SagaStep, data: PartyData) -> tuple[PartyState, Message]:
-    learning = _learning(state)
+    learning, products = _step(_learning(state), request, data.table)
+    state, products = replace(state, learning=learning), sendable_floats(products)
+    if data.table.label_name is None:
+        return state, PartialProducts(products, None)
+    return state, PartialProducts(None, products)
+
+
+def _answer_coded_step(state: PartyState, request: CodedStep, data: PartyData) -> tuple[PartyState, Message]:
+    learning, products = _step(_learning(state), request, data.table)
+    places, size, sent = learning.places(request.block), len(products), learning.sent.copy()
+    codes = encode_fixed(products - sent[places], request.bits)
+    sent[places] += decode_fixed(codes, size, request.bits)[0]
+    state = replace(state, learning=replace(learning, sent=sent))
+    if data.table.label_name is None:
+        return state, CodedProducts(size, codes, None)
+    return state, CodedProducts(size, None, codes)
+
+
+def _step(learning: SagaLearning, request: SagaStep | CodedStep, table: Table) -> tuple[SagaLearning, Floats]:
+    """Take the step that is due; give the products of the next block, at the label party less the label."""
     if not 0 <= request.block < learning.n_blocks:
         raise checks.wrong(SERVER, request, f"block {request.block} of {learning.n_blocks}")
     if (request.step_size is None) == (learning.step_size is None):
@@ -180,17 +221,16 @@ def _answer_step(state: PartyState, request: SagaStep, data: PartyData) -> tuple
     if request.step_size is not None:
         checks.positive(SERVER, request, request.step_size)
         learning = replace(learning, step_size=request.step_size)
-    learning = replace(learning.stepped(data.table, request), pending=request.block)
-    values = data.table.take(learning.block_rows(request.block))
-    n_features = len(data.table.feature_names)
-    products = learning.columns(values[:, :n_features]) @ learning.coef
-    state = replace(state, learning=learning)
-    if data.table.label_name is None:
-        return state, PartialProducts(sendable_floats(products), None)
-    return state, PartialProducts(None, sendable_floats(products - values[:, n_features]))
+    learning = replace(learning.stepped(table, request), pending=request.block)
+    values = table.take(learning.block_rows(request.block))
+    n_features = len(table.feature_names)
+    products: Floats = learning.columns(values[:, :n_features]) @ learning.coef
+    return learning, products if table.label_name is None else products - values[:, n_features]
 
 
-def _answer_progress(state: PartyState, request: AskProgress, data: PartyData) -> tuple[PartyState, Message]:
+def _answer_progress(
+    state: PartyState, request: AskProgress | AskCodedProgress, data: PartyData
+) -> tuple[PartyState, Message]:
     learning = _learning(state).stepped(data.table, request)
     with np.errstate(over="ignore"):  # the server looks for it
         change, size = learning.change()
@@ -205,6 +245,8 @@ def _answer_coefficients(state: PartyState, _: AskCoefficients, data: PartyData)
 HANDLERS = (
     Handler(OpenSaga, _answer_open, after=frozenset({SELECTED}), then=OPENED, solver="saga"),
     Handler(SagaStep, _answer_step, after=frozenset({OPENED, STEPPING, PAUSED}), then=STEPPING, solver="saga"),
+    Handler(CodedStep, _answer_coded_step, after=frozenset({OPENED, STEPPING, PAUSED}), then=STEPPING, solver="saga"),
     Handler(AskProgress, _answer_progress, after=frozenset({STEPPING}), then=PAUSED, solver="saga"),
+    Handler(AskCodedProgress, _answer_progress, after=frozenset({STEPPING}), then=PAUSED, solver="saga"),
     Handler(AskCoefficients, _answer_coefficients, after=frozenset({PAUSED}), then=SELECTED, solver="saga"),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from colonnade.contracts import Frame, Roster, Script, Task
 from colonnade.coreset import Coreset, Evidence
@@ -14,6 +15,7 @@ from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
 from colonnade.evaluation.masked import Applied, deliver_masked
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport, clustering_report, regression_report
+from colonnade.evaluation.rounding import Rounding
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
@@ -83,10 +85,12 @@ def open_commitments(
     return (yield from open_rows(roster, rule, evidence, rows))
 
 
-def predict(model: AnyModel, rows: Rows | None, to: str | None, roster: Roster) -> Script[Floats | Rows]:
+def predict(
+    model: AnyModel, rows: Rows | None, to: str | None, bits: int | None, roster: Roster
+) -> Script[Floats | Rows]:
     """Predict the given rows (ascending), or all: values, or the index of each row's nearest centre."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
-    predictions = yield from _predictions(model, size, roster)
+    predictions = yield from _predictions(model, size, Rounding.of(bits, roster, _rounding_rng(0)), roster)
     if to is not None:
         yield from deliver(to, predictions)
     return predictions
@@ -102,15 +106,15 @@ def deliver_in_secret(model: AnyModel, rows: Rows | None, to: str, roster: Roste
     yield from deliver_masked(roster, selected, applied, to)
 
 
-def _predictions(model: AnyModel, size: int, roster: Roster) -> Script[Floats | Rows]:
+def _predictions(model: AnyModel, size: int, rounding: Rounding | None, roster: Roster) -> Script[Floats | Rows]:
     if isinstance(model, LinearModel):
-        return (yield from linear_predictions(roster, size, model.coef_)) + model.intercept_
-    labels, _ = yield from nearest_center_distances(roster, size, model.cluster_centers_, model.scale_)
+        return (yield from linear_predictions(roster, size, model.coef_, rounding)) + model.intercept_
+    labels, _ = yield from nearest_center_distances(roster, size, model.cluster_centers_, model.scale_, rounding)
     return labels
 
 
 def evaluate(
-    model: AnyModel, size: int | None, split: AnySplit | None, roster: Roster, seed: int
+    model: AnyModel, size: int | None, split: AnySplit | None, bits: int | None, roster: Roster, seed: int
 ) -> Script[RegressionReport | ClusteringReport]:
     """Count a model's cost on all rows (held-out ones, where there is a split), or on an even draw of `size` rows."""
     sampled = size is not None
@@ -120,11 +124,17 @@ def evaluate(
     else:
         selected = yield from use_even_draw(roster, size, _sampling_rng(seed), frame.row_weights)
     m, weights = len(selected), selected.weights
+    rounding = Rounding.of(bits, roster, _rounding_rng(seed))
+    report: RegressionReport | ClusteringReport
     if isinstance(model, LinearModel):
-        residuals, spread = yield from linear_residuals(roster, m, model.coef_, by_weight=not sampled)
-        return regression_report(residuals + model.intercept_, weights, spread, sampled=sampled)
-    labels, distances = yield from nearest_center_distances(roster, m, model.cluster_centers_, model.scale_)
-    return clustering_report(labels, distances, weights, len(model.cluster_centers_), sampled=sampled)
+        parts = yield from linear_residuals(roster, m, model.coef_, by_weight=not sampled, rounding=rounding)
+        residuals, variance = parts.values + model.intercept_, parts.variance
+        report = regression_report(residuals, weights, parts.label_spread, sampled=sampled, variance=variance)
+    else:
+        centers, scale = model.cluster_centers_, model.scale_
+        labels, parts = yield from nearest_center_distances(roster, m, centers, scale, rounding)
+        report = clustering_report(labels, parts.values, weights, len(centers), sampled=sampled)
+    return report if rounding is None else replace(report, rounded_by=parts.bound)
 
 
 def _check_held_out(coreset: Coreset, frame: Frame) -> None:
@@ -156,10 +166,14 @@ def check_columns(model: AnyModel, roster: Roster) -> None:
     )
 
 
-# Two streams of one seed: the solver's draws do not depend on how the coreset came about.
+# Streams of one seed: the solver's draws do not depend on how the coreset came about.
 def _sampling_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 0])
 
 
 def _solving_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 1])
+
+
+def _rounding_rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, 2])

@@ -43,6 +43,15 @@ def test_rice_codes_come_back(values: list[int]) -> None:
     np.testing.assert_array_equal(rice_decode(rice_encode(numbers, k), len(numbers), k, LARGEST), numbers)
 
 
+@pytest.mark.parametrize("stride", [2, 3, 5])
+@pytest.mark.parametrize("other", [1, 100, 2**40])
+def test_numbers_that_are_large_only_where_the_parameter_is_not_tried(stride: int, other: int) -> None:
+    numbers = np.full(256 * stride, other, np.uint64)
+    numbers[::stride] = 0
+    k = rice_parameter(numbers)
+    np.testing.assert_array_equal(rice_decode(rice_encode(numbers, k), len(numbers), k, LARGEST), numbers)
+
+
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=40))
 def test_the_parameter_is_the_best(values: list[int]) -> None:
     numbers = np.array(values, dtype=np.uint64)

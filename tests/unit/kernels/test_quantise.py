@@ -23,15 +23,24 @@ def test_scores_are_rounded_by_less_than_a_thousandth(exact: Any) -> None:
     np.testing.assert_array_equal(round_scores(rounded), rounded)
 
 
-@given(scores)
-def test_rounded_scores_come_back_bit_for_bit(exact: Any) -> None:
-    rounded = round_scores(exact)
-    np.testing.assert_array_equal(decode_scores(encode_scores(rounded), len(rounded)), rounded)
+@given(scores, st.floats(0.0019, 1.0))
+def test_coarse_scores_are_rounded_by_half_a_step_in_logarithm(exact: Any, log_step: float) -> None:
+    rounded = round_scores(exact, log_step)
+    assert ((rounded == 0) == (exact == 0)).all()
+    there = exact > 0
+    assert (np.abs(np.log(rounded[there] / exact[there])) <= log_step / 2 * (1 + 1e-9) + 1e-12).all()
+
+
+@given(scores, st.sampled_from([0.0019, 0.01, 0.2, 1.0]))
+def test_rounded_scores_come_back_bit_for_bit(exact: Any, log_step: float) -> None:
+    rounded = round_scores(exact, log_step)
+    np.testing.assert_array_equal(decode_scores(encode_scores(rounded, log_step), len(rounded), log_step), rounded)
 
 
 def test_scores_take_less_than_16_bits() -> None:
     lognormal = round_scores(np.random.default_rng(0).lognormal(-8.0, 1.0, size=5000))
     assert 8 * len(encode_scores(lognormal)) / 5000 < 11.5
+    assert 8 * len(encode_scores(round_scores(lognormal, 0.2), 0.2)) / 5000 < 5.2
 
 
 @given(values, st.floats(0.01, 4.0), st.integers(0, 99))

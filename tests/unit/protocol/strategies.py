@@ -7,9 +7,9 @@ from hypothesis.extra import numpy as hnp
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
-from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
+from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
-from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
 from colonnade.evaluation.masked import (
     AskMagnitude,
     AskMaskedPredictions,
@@ -18,6 +18,7 @@ from colonnade.evaluation.masked import (
     MaskedPredictions,
     MaskedReceived,
 )
+from colonnade.evaluation.rounding import RoundedParts
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.pairwise import Seal, SignedKey
@@ -39,7 +40,7 @@ from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.opening import AskOpenings, Openings
-from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
+from colonnade.sampling.rounded import AskScoreCodes, CoarseScores, RoundedScores, ScoreCodes
 from colonnade.sampling.secure_summing import (
     Agreement,
     AskAgreement,
@@ -70,7 +71,8 @@ from colonnade.solvers.lloyd_rounds import (
     OpenLloyd,
     TryCenters,
 )
-from colonnade.solvers.saga import (
+from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep
+from colonnade.solvers.saga_messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -94,7 +96,8 @@ matrices = hnp.arrays("float64", st.tuples(st.integers(0, 6), st.integers(0, 4))
 plain_rules = st.builds(LeverageScores, st.booleans()) | st.builds(ClusteringScores, counts)
 filled_rules = st.builds(FilledScores, plain_rules)
 integer_rules = st.builds(IntegerScores, plain_rules | filled_rules, st.integers(-(2**62), 2**62))
-rules = plain_rules | filled_rules | integer_rules | st.builds(RoundedScores, plain_rules)
+rounded_rules = st.builds(RoundedScores, plain_rules) | st.builds(CoarseScores, plain_rules, st.floats())
+rules = plain_rules | filled_rules | integer_rules | rounded_rules
 names = st.text(max_size=8)
 bools = st.booleans()
 flags = hnp.arrays("bool", st.integers(0, 20)).map(sendable_flags)
@@ -134,6 +137,15 @@ MESSAGES |= {
     PartialPredictions: st.builds(PartialPredictions, floats, st.none() | st.floats()),
     AskPartialDistances: st.builds(AskPartialDistances, matrices, st.none() | floats),
     PartialDistances: st.builds(PartialDistances, matrices),
+}
+few_bits, codes = st.integers(-9, 99), st.binary(max_size=40)
+MESSAGES |= {
+    AskRoundedPredictions: st.builds(AskRoundedPredictions, floats, bools, bools, few_bits, seeds),
+    AskRoundedDistances: st.builds(AskRoundedDistances, matrices, st.none() | floats, few_bits, seeds),
+    RoundedParts: st.builds(RoundedParts, counts, floats, codes, st.none() | st.floats()),
+    CodedStep: st.builds(CodedStep, counts, codes, few_bits, counts, st.none() | st.floats()),
+    CodedProducts: st.builds(CodedProducts, counts, st.none() | codes, st.none() | codes),
+    AskCodedProgress: st.builds(AskCodedProgress, counts, codes, few_bits),
 }
 digests = st.binary(max_size=64)
 MESSAGES |= {

@@ -29,3 +29,21 @@ def test_coded_rows_are_rows(sampler: cn.ImportanceSampling, solver: cn.Central,
     federation(50).fit(task, sampler=sampler, solver=solver)
     with pytest.raises(cn.PolicyRefusedError, match="49"):
         federation(49).fit(task, sampler=sampler, solver=solver)
+
+
+@pytest.mark.parametrize("bits", [None, 16])
+@pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(3)], ids=str)
+def test_rounded_parts_are_rows(task: cn.KMeans, bits: int | None) -> None:
+    model = federation(400).fit(task, sampler=cn.UniformSampling(50)).model
+    federation(400).evaluate(model, bits=bits)
+    with pytest.raises(cn.PolicyRefusedError, match="399"):
+        federation(399).evaluate(model, bits=bits)
+
+
+@pytest.mark.parametrize("bits", [None, 16])
+def test_coded_products_are_rows(bits: int | None) -> None:
+    """A block has 20 rows, but squared norms are of all 50 at once."""
+    options = {"sampler": cn.UniformSampling(50), "solver": cn.Saga(batch=20, tolerance=0.1, bits=bits)}
+    federation(50).fit(cn.Regression(), **options)  # type: ignore[arg-type]
+    with pytest.raises(cn.PolicyRefusedError, match="49"):
+        federation(49).fit(cn.Regression(), **options)  # type: ignore[arg-type]

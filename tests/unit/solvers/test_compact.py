@@ -6,13 +6,19 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.catalogue import party_session
 from colonnade.contracts import PartyCard, Roster
+from colonnade.data.tables import read_table
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.quantise import encode_codes
 from colonnade.messages import Message, sendable_floats
-from colonnade.solvers.scaled_columns import ScaledColumns
-from colonnade.solvers.whitened_columns import WhitenedColumns
+from colonnade.protocol.hello import WIRE_VERSION, Hello
+from colonnade.protocol.policy import Policy
+from colonnade.protocol.refusal import Refused
+from colonnade.sampling.shared import UseAllRows
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 from colonnade.transports.loopback import Loopback
 from conftest import make_parties
 
@@ -196,6 +202,8 @@ def test_hostile_whitened_columns(changed: dict[str, Any], message: str) -> None
         (ScaledColumns(4, 1, 0.5, sendable_floats([1.0]), b"\x00\x00"), "4 rows of 1 columns"),
         (ScaledColumns(4, 2, 0.0, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
         (ScaledColumns(4, 2, np.nan, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
+        (ScaledColumns(4, 2, np.inf, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
+        (ScaledColumns(4, 2, -0.5, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
         (ScaledColumns(4, 2, 0.5, sendable_floats([1.0, np.inf]), b"\x00\x00\x00\x00"), "NaN, infinity"),
         (ScaledColumns(4, 2, 0.5, sendable_floats([1.0]), b"\x00\x00\x00\x00"), "levels"),
         (ScaledColumns(4, 2, 0.5, sendable_floats([1.0, 2.0]), b"\x00\x09\x00\x00"), "Form"),
@@ -206,3 +214,17 @@ def test_hostile_scaled_columns(reply: ScaledColumns, message: str) -> None:
     weather = ScaledColumns(4, 1, 0.5, sendable_floats([1.0]), b"\x00\x00")
     with pytest.raises(RemoteProtocolError, match=f"'airline' sent a ScaledColumns with .*{message}"):
         solve(cn.KMeans(2), reply, weather)
+
+
+@pytest.mark.parametrize("kind", [AskWhitenedColumns, AskScaledColumns])
+@pytest.mark.parametrize(
+    ("step", "seed"), [(0.0, 5), (-0.5, 5), (np.nan, 5), (np.inf, 5), (1e-9, 5), (17.0, 5), (0.5, -5)]
+)
+def test_hostile_requests(kind: Any, step: float, seed: int) -> None:
+    party = party_session(read_table("a", np.arange(8.0).reshape(4, 2)), Policy())
+    for greeting in (Hello(WIRE_VERSION), UseAllRows()):
+        assert not isinstance(party.answer(greeting), Refused)
+    state, reply = party.state, party.answer(kind(step, seed))
+    assert isinstance(reply, Refused)
+    assert reply.cause == "request"
+    assert party.state is state, "nothing was applied"

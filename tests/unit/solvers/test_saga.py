@@ -16,7 +16,8 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.shared import UseAllRows
-from colonnade.solvers.saga import (
+from colonnade.solvers.saga_fused import saga_fused
+from colonnade.solvers.saga_messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -26,7 +27,6 @@ from colonnade.solvers.saga import (
     SagaStep,
     SquaredNorms,
 )
-from colonnade.solvers.saga_fused import saga_fused
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 

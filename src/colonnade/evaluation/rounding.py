@@ -1,0 +1,129 @@
+"""Parts of predictions and distances in a fixed number of bits, right on average and off by half a step at most.
+
+A party's step is about the range of its own parts over 2^bits: with 16 bits a prediction is off by less than a 65,000th
+of that range for each party. Precision is lost: nothing uses it unasked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import Roster
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.fixed_codes import FEWEST_BITS, MOST_BITS, decode_fixed, encode_fixed
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.protocol import checks
+
+
+class RoundedParts(Message, frozen=True):
+    """For each selected row the party's part of the prediction, or of the distances to the centres, coded.
+
+    Codes are of the differences from the middle of each column's range.
+    """
+
+    phase: ClassVar[str] = "predicting"
+
+    size: Annotated[int, Reveals.NOTHING]
+    middles: Annotated[Floats, Reveals.PREDICTIONS]
+    codes: Annotated[bytes, Reveals.PREDICTIONS]
+    label_spread: Annotated[float | None, Reveals.LABELS]
+
+    def units(self) -> int:
+        """Count a number a part, and the label's spread, as where nothing is rounded."""
+        return self.size * len(self.middles) + (self.label_spread is not None)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How parts are to travel.
+
+    Parameters
+    ----------
+    bits : int
+        A part.
+    seeds : mapping of str to int
+        Each party's dither.
+    """
+
+    bits: int
+    seeds: dict[str, int]
+
+    @classmethod
+    def of(cls, bits: int | None, roster: Roster, rng: np.random.Generator) -> "Rounding | None":
+        """Draw the seeds, if parts are to be rounded at all."""
+        if bits is None:
+            return None
+        seeds = rng.integers(2**63, size=len(roster.names)).tolist()
+        return cls(bits, dict(zip(roster.names, seeds, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Parts summed over the parties, and what rounding did to each sum.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (m, k)
+        The sums.
+    variance : float
+        Of the error of each, which has mean 0.
+    bound : float
+        No error is larger.
+    label_spread : float
+        The label party's, 0 if none was asked for.
+    """
+
+    values: Floats
+    variance: float = 0.0
+    bound: float = 0.0
+    label_spread: float = 0.0
+
+
+def round_parts(request: Message, bits: int, seed: int, values: Floats, label_spread: float | None) -> RoundedParts:
+    """Write a party's parts (m, k)."""
+    checks.seed(request, seed)
+    if not FEWEST_BITS <= bits <= MOST_BITS:
+        raise checks.wrong(SERVER, request, f"{bits} bits, outside {FEWEST_BITS} to {MOST_BITS}")
+    middles = (values.min(axis=0) + values.max(axis=0)) / 2 if len(values) else np.zeros(values.shape[1])
+    codes = encode_fixed((values - middles).ravel(), bits, np.random.default_rng(seed))
+    return RoundedParts(len(values), sendable_floats(middles), codes, label_spread)
+
+
+def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], rounding: Rounding) -> Parts:
+    """Check, restore and add up the parties' parts.
+
+    Parameters
+    ----------
+    replies : mapping of str to RoundedParts
+        Each party's.
+    shape : tuple of int
+        m and k.
+    rounding : Rounding
+        As they were asked.
+
+    Returns
+    -------
+    Parts
+        Their sums.
+    """
+    values, steps = zip(*(_read(party, reply, shape, rounding) for party, reply in replies.items()), strict=True)
+    return Parts(np.sum(values, axis=0), float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
+
+
+def _read(party: str, reply: RoundedParts, shape: tuple[int, int], rounding: Rounding) -> tuple[Floats, float]:
+    size, n_columns = shape
+    if reply.size != size:
+        raise checks.wrong(party, reply, f"parts of {reply.size} rows where {size} were asked for")
+    checks.shape(party, reply, reply.middles, (n_columns,))
+    checks.in_range(party, reply, reply.middles)
+    rng = np.random.default_rng(rounding.seeds[party])
+    try:
+        values, step = decode_fixed(reply.codes, size * n_columns, rounding.bits, rng)
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+    restored: Floats = values.reshape(shape) + reply.middles
+    checks.in_range(party, reply, restored)
+    return restored, step
