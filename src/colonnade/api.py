@@ -190,7 +190,7 @@ class Federation:
         """
         source = door.either(sampler, coreset)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset, split=split)
-        door.check_solver(solver, task, self.roster)
+        door.check_solver(solver, task, self.roster, self.ledger.run_by)
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
