@@ -187,7 +187,7 @@ class Federation(Assessment):
         settled = self._stage.settled(sampler)
         source = door.either(settled, coreset)
         door.check_job(task, self.roster, sampler=settled, coreset=coreset, split=split)
-        door.check_solver(solver, task, self.roster)
+        door.check_solver(solver, task, self.roster, self.ledger.run_by)
         door.warn_of_disclosure(sampler, solver)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": settled, "solver": solver, "split": split, "seed": seed, "coreset": coreset}

@@ -54,12 +54,17 @@ def check_job(
         _warn_of_other_task(task, coreset)
 
 
-def check_solver(solver: AnySolver, task: Task[object], roster: Roster) -> None:
-    """Require a solver that can do the task, with these parties."""
+def check_solver(solver: AnySolver, task: Task[object], roster: Roster, run_by: str | None) -> None:
+    """Require a solver that can do the task with these parties, and a server that is no party where it must not be."""
     check_kind("solver", solver, AnySolver)
     solver.check(task)
     if isinstance(solver, SecureGram | SecureLloyd):
         solver.check_roster(roster)
+    if isinstance(solver, SecureGram) and solver.products == "shares" and run_by is not None:
+        raise InputError(
+            f"The server is run by {run_by!r}, a party: it would hold both shares of the others' rows, and so these. "
+            'Use SecureGram(products="ckks"), or a server that is no party.'
+        )
 
 
 def warn_of_disclosure(sampler: object, solver: AnySolver) -> None:

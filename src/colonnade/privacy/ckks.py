@@ -6,7 +6,8 @@ ciphertexts: slot p c + a of the sum then holds a part of the inner product of t
 No slot is moved, so no further keys are needed. Every part is masked before it goes back to the key's holder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -22,7 +23,7 @@ DEGREE, PRIMES, SCALE = 4096, [50, 24, 35], 2.0**31
 SLOTS = DEGREE // 2
 # Masks are uniform within this, and parts of inner products of unit columns are at most 1.
 MASK = 2.0**10
-# What is told of a decrypted number: its noise is a few 2^-23, and stays hidden in the rounding.
+# To what a decrypted number is rounded before it is told: about twice its noise, which depends on the key.
 STEP = 2.0**-22
 MAX_CIPHERTEXT_BYTES = 132_000
 
@@ -97,16 +98,16 @@ def masked_products(encrypted: Sequence[bytes], n_columns: int, numbers: Floats,
     tuple of bytes
         q ciphertexts.
     """
-    context = new_context()
-    loaded = [_load(context, data) for data in encrypted]
-    blocks = _blocks(numbers, n_columns)
+    context, blocks = new_context(), _blocks(numbers, n_columns)
     found = []
-    for column, mask in enumerate(masks):
-        total = None
-        for vector, block in zip(loaded, blocks, strict=True):
-            part = vector * np.repeat(block[:, column], n_columns).tolist()
-            total = part if total is None else total.add_(part)
-        found.append((total + (_lift() * mask).tolist()).serialize())
+    with _foreign_bytes():
+        loaded = [_load(context, data, n_columns) for data in encrypted]
+        for column, mask in enumerate(masks):
+            total = None
+            for vector, block in zip(loaded, blocks, strict=True):
+                part = vector * np.repeat(block[:, column], n_columns).tolist()
+                total = part if total is None else total.add_(part)
+            found.append((total + (_lift() * mask).tolist()).serialize())
     return tuple(found)
 
 
@@ -127,7 +128,8 @@ def decrypt_products(context: Any, encrypted: Sequence[bytes], n_columns: int) -
     ndarray of float64, shape (c, q)
         Inner products plus the sums of their masks, to multiples of 2^-22.
     """
-    parts = [np.array(_load(context, data).decrypt()).reshape(-1, n_columns) for data in encrypted]
+    with _foreign_bytes():
+        parts = [np.array(_load(context, data, n_columns).decrypt()).reshape(-1, n_columns) for data in encrypted]
     sums = [part.sum(axis=0) / _lift() for part in parts]
     rounded: Floats = STEP * np.rint(np.array(sums).reshape(len(parts), n_columns).T / STEP)
     return rounded
@@ -141,20 +143,27 @@ def _blocks(numbers: Floats, n_columns: int) -> list[Floats]:
     return [padded[start : start + n_rows] for start in range(0, len(padded), n_rows)]
 
 
-def _load(context: Any, data: bytes) -> Any:
-    """Read a ciphertext that another party signed; anything else than one of ours is an error."""
+def _load(context: Any, data: bytes, n_columns: int) -> Any:
+    """Read a ciphertext that another party signed."""
     import tenseal
 
     if len(data) > MAX_CIPHERTEXT_BYTES:
-        raise RemoteProtocolError(f"A ciphertext of {len(data):,} bytes was sent on; none is that large.")
-    try:
-        vector = tenseal.ckks_vector_from(context, data)
-        n_slots = vector.size()
-    except (ValueError, RuntimeError, IndexError, MemoryError) as error:
-        raise RemoteProtocolError("Bytes that are no ciphertext were sent on. See that all run one version.") from error
-    if not 0 < n_slots <= SLOTS:
-        raise RemoteProtocolError(f"A ciphertext of {n_slots} slots was sent on where {SLOTS} are the most.")
+        raise ValueError(f"{len(data):,} bytes are more than a ciphertext has")
+    vector = tenseal.ckks_vector_from(context, data)
+    if vector.size() != rows_a_ciphertext(n_columns) * n_columns:
+        raise ValueError(f"a ciphertext of {vector.size()} slots")
     return vector
+
+
+@contextmanager
+def _foreign_bytes() -> Iterator[None]:
+    """Turn what TenSEAL says of bytes that are none of its own, or of other parameters, into an error with a name."""
+    try:
+        yield
+    except (ValueError, RuntimeError, IndexError, TypeError, MemoryError) as error:
+        raise RemoteProtocolError(
+            f"What was relayed is no ciphertext of this exchange: {error}. See that all run the same version."
+        ) from error
 
 
 @cache

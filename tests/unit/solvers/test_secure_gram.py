@@ -310,6 +310,13 @@ def test_one_party_and_clusterings_are_not_for_it() -> None:
         federation().fit(cn.KMeans(n_clusters=2), sampler=cn.AllRows(), solver=GRAM)
 
 
+def test_a_server_that_is_a_party_would_hold_both_shares() -> None:
+    parties = federation()
+    parties.ledger.run_by = "party2"
+    with pytest.raises(cn.InputError, match=r"run by 'party2', a party: it would hold both shares.*products=\"ckks\""):
+        parties.fit(RIDGE, coreset=CORESET, solver=GRAM)
+
+
 def test_a_party_without_an_identity_says_so() -> None:
     people = {**identities_here(NAMES, Entropy()), "party2": None}
     with pytest.raises(cn.InputError, match=r"'party2' did not answer AskPairKey.*no identity"):

@@ -1,0 +1,83 @@
+"""Secure phases between machines that go away in the middle of them: fresh keys, and the same result."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade import door
+from colonnade.transports.certificates import new_certificates
+from network_trial import PartyThread, free_port, write_federation_file
+from secure_trial import made_parties
+
+NAMES = ["party1", "party2", "party3"]
+
+
+class PowerCut(BaseException):
+    """No error of ours: the process might as well have died."""
+
+
+class Town:
+    """Three parties with identities that outlive them, and a server; all may be started many times."""
+
+    def __init__(self, folder: Path) -> None:
+        new_certificates(folder / "certs", NAMES)
+        self.folder, self.port = folder, free_port()
+        self.path = write_federation_file(folder, NAMES, self.port)
+        self.identities = door.identities(made_parties())
+
+    def play(self, job: Any, cut_at: tuple[str, int] | None = None) -> Any:
+        def on_round(phase: str, number: int) -> None:
+            if (phase, number) == cut_at:
+                raise PowerCut
+
+        parties = [
+            PartyThread(self.folder, party, self.port, identity=self.identities[party.name]) for party in made_parties()
+        ]
+        try:
+            with cn.Federation.connect(self.path, on_round=on_round) as federation:
+                return job(federation)
+        finally:
+            for party in parties:
+                party.join()
+
+
+def gram(federation: cn.Federation) -> bytes:
+    run = federation.fit(cn.Regression(l2=0.1), sampler=cn.UniformSampling(30), solver=cn.SecureGram(), seed=1)
+    return run.model.coef_.tobytes()
+
+
+def lloyd(federation: cn.Federation) -> bytes:
+    task = cn.KMeans(n_clusters=2, n_starts=1)
+    run = federation.fit(task, sampler=cn.UniformSampling(30), solver=cn.SecureLloyd(), seed=1)
+    return run.model.cluster_centers_.tobytes()
+
+
+def deliver(federation: cn.Federation) -> bytes:
+    model = cn.LinearModel(np.arange(6.0), 2.5, federation.roster.feature_names)
+    federation.deliver(model, "party2", rows=[3, 5])
+    return b""
+
+
+@pytest.mark.parametrize(
+    ("job", "cut_at"),
+    [
+        (gram, ("keys", 2)),
+        (gram, ("solving", 3)),
+        (gram, ("solving", 4)),
+        (gram, ("keys", 5)),
+        (lloyd, ("solving", 3)),
+        (lloyd, ("solving", 6)),
+        (lloyd, ("solving", 7)),
+        (deliver, ("predicting", 4)),
+        (deliver, ("predicting", 5)),
+    ],
+)
+def test_a_phase_that_was_cut_begins_again_with_fresh_keys(tmp_path: Path, job: Any, cut_at: tuple[str, int]) -> None:
+    town = Town(tmp_path)
+    with pytest.raises(PowerCut):
+        town.play(job, cut_at)
+    assert town.play(job) == job(cn.Federation(made_parties()))
+    assert not list(tmp_path.rglob("*.journal")), "runs that are done are removed"
