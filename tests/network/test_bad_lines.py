@@ -23,7 +23,7 @@ JOBS: list[dict[str, object]] = [
     {
         "do": "fit",
         "task": {"kind": "regression", "l2": 0.1},
-        "sampler": {"kind": "importance", "size": 150},
+        "sampler": {"kind": "importance", "size": 150, "scores": "plain"},
         "solver": {"kind": "saga", "batch": 1, "tolerance": 1e-4},
         "out": "saga",
     }

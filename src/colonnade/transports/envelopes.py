@@ -24,6 +24,8 @@ Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 LARGE = 1 << 20
 # No frame is heavier: a piece, or an envelope with a payload that is not large.
 FRAME_BYTES = LARGE + (1 << 16)
+# A large payload is given room for so many bytes at first.
+ROOM = 64 << 20
 E = TypeVar("E")
 
 
@@ -134,15 +136,17 @@ def _opened(frames: Iterator[bytes], decoder: "msgspec.msgpack.Decoder[E]", send
 def _collected(frames: Iterator[bytes], size: int, sender: str, max_bytes: int) -> memoryview:
     if size > max_bytes:
         raise RemoteProtocolError(f"{sender} announced {size:,} bytes; the limit is {max_bytes:,}.", party=sender)
-    # NumPy asks for memory in large pages, and of what was announced only what really comes is ever touched.
-    payload, filled = np.empty(size, np.uint8).data, 0
+    # NumPy asks for memory in large pages. It grows with what really comes, not with what was announced.
+    payload, filled = np.empty(min(size, ROOM), np.uint8), 0
     while filled < size:
         piece = next(frames, b"") or _cut_off(sender)
         if filled + len(piece) > size:
             raise RemoteProtocolError(f"{sender} sent more than the {size:,} bytes it announced.", party=sender)
-        payload[filled : filled + len(piece)] = piece
+        if filled + len(piece) > len(payload):
+            payload = np.concatenate([payload, np.empty(min(size - len(payload), len(payload)), np.uint8)])
+        payload.data[filled : filled + len(piece)] = piece
         filled += len(piece)
-    return payload
+    return payload.data
 
 
 def _cut_off(sender: str) -> bytes:

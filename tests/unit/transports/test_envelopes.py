@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import colonnade as cn
 from colonnade.protocol.asked import Asked
+from colonnade.transports import envelopes
 from colonnade.transports.envelopes import (
     FRAME_BYTES,
     LARGE,
@@ -20,6 +21,7 @@ from colonnade.transports.envelopes import (
     from_party,
     from_server,
     seal,
+    whole,
 )
 
 MAX = 1 << 30
@@ -44,6 +46,12 @@ def test_what_is_sealed_is_opened_again(ours: list[FromParty], theirs: list[From
     assert list(from_server((frame for each in theirs for frame in seal(each).frames()), MAX)) == theirs
 
 
+@given(TO_SERVER, TO_PARTY)
+def test_what_travels_in_one_piece_is_opened_again(ours: FromParty, theirs: FromServer) -> None:
+    assert list(from_party(iter([whole(ours)]), "bank", MAX)) == [ours]
+    assert list(from_server(iter([whole(theirs)]), MAX)) == [theirs]
+
+
 @given(st.lists(st.binary(max_size=60), max_size=3))
 def test_any_bytes_are_an_envelope_or_an_error(frames: list[bytes]) -> None:
     for opened in (from_party(iter(frames), "bank", 1000), from_server(iter(frames), 1000)):
@@ -51,8 +59,10 @@ def test_any_bytes_are_an_envelope_or_an_error(frames: list[bytes]) -> None:
             assert all(isinstance(envelope, FromParty | FromServer) for envelope in opened)
 
 
-@pytest.mark.parametrize("size", [LARGE - 1, LARGE, LARGE + 1, 3 * LARGE, 3 * LARGE + 5])
-def test_large_payloads_travel_in_pieces(size: int) -> None:
+@pytest.mark.parametrize("room", [LARGE, 64 * LARGE])
+@pytest.mark.parametrize("size", [LARGE - 1, LARGE, LARGE + 1, 3 * LARGE, 7 * LARGE + 5])
+def test_large_payloads_travel_in_pieces(size: int, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(envelopes, "ROOM", room)
     payload = bytes(range(256)) * (size // 256 + 1)
     answer = Answer("fit-1", 7, payload[:size])
     frames = list(seal(answer).frames())
