@@ -32,7 +32,7 @@ def bars(lines: list[Line]) -> str:
     columns = ("job", "arm", "rows", "bytes", "mean excess", "worst", "of the paper's", "bar")
     rows = [f"| {' | '.join(columns)} |", "|---|---" + "|---:" * 6 + "|"]
     for job in (line for line in lines if "bar" in line):
-        arms = {line["arm"]: line for line in _runs(lines, job) if line["budget"] == job["budget"]}
+        arms = {line["arm"]: line for line in runs(lines, job) if line["budget"] == job["budget"]}
         paper = np.mean(arms["paper"]["excess"])
         for arm, line in arms.items():
             share = "1" if arm == "paper" else f"1/{paper / np.mean(line['excess']):.1f}"
@@ -44,7 +44,8 @@ def bars(lines: list[Line]) -> str:
     return "\n".join(rows)
 
 
-def _runs(lines: list[Line], job: Line) -> list[Line]:
+def runs(lines: list[Line], job: Line) -> list[Line]:
+    """Choose the measurements of a job, one for each arm and budget."""
     return [line for line in lines if line["job"] == job["job"] and "arm" in line]
 
 
@@ -67,12 +68,12 @@ def draw(lines: list[Line], path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    matplotlib.rcParams["svg.hashsalt"] = "wire"
+    matplotlib.rcParams.update({"svg.hashsalt": "wire", "svg.fonttype": "none"})  # the same bytes each time, and few
     jobs = [line for line in lines if "bar" in line]
     figure = Figure(figsize=(12, 4), layout="constrained")
     for axes, job in zip(figure.subplots(1, len(jobs), squeeze=False)[0], jobs, strict=True):
         for arm, label in ARMS.items():
-            found = sorted((line for line in _runs(lines, job) if line["arm"] == arm), key=lambda line: line["budget"])
+            found = sorted((line for line in runs(lines, job) if line["arm"] == arm), key=lambda line: line["budget"])
             sent = [np.mean(line["bytes"]) for line in found]
             excess = 100 * np.array([line["excess"] for line in found])
             axes.fill_between(sent, *np.quantile(excess, [0.1, 0.9], axis=1), color=COLOURS[arm], alpha=0.15, lw=0)

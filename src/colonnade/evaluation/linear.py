@@ -86,7 +86,6 @@ def linear_residuals(
         In the roster's column order.
     by_weight : bool
         Whether rows count by their weights in the label's spread; drawn ones do not, they were drawn by them.
-
     rounding : Rounding, optional
         How parts travel, if not as they are.
 

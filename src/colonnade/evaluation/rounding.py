@@ -66,7 +66,7 @@ class Parts:
 
     Parameters
     ----------
-    values : ndarray of float64, shape (m, k)
+    values : ndarray of float64, shape (m,) or (m, k)
         The sums.
     variance : float
         Of the error of each, which has mean 0.

@@ -52,9 +52,9 @@ def encode_fixed(values: Floats, bits: int, rng: np.random.Generator | None = No
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0:
         return varint(0)
-    exponent = max(math.frexp(largest)[1], LEAST_EXPONENT)
-    if exponent > LARGEST_EXPONENT:
+    if not largest < math.ldexp(1.0, LARGEST_EXPONENT):  # nor NaN
         raise InputError(f"Numbers up to {largest:g} cannot be rounded. Rescale the columns.")
+    exponent = max(math.frexp(largest)[1], LEAST_EXPONENT)
     scaled = values / _step(exponent, bits)
     if rng is not None:
         scaled += draw_dither(scaled.shape, rng)

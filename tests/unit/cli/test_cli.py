@@ -191,6 +191,13 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     assert whole["units"] == 6 + 3 * 800 + 1
     sample = json.loads(run("evaluate", job(), saved, "--rows", "200", "--json").stdout)
     assert sample["cost_interval"][0] < whole["cost"] < sample["cost_interval"][1]
+    rounded = json.loads(run("evaluate", job(), saved, "--bits", "16", "--json").stdout)
+    assert whole["rounded_by"] is None
+    assert rounded["bytes"] < 0.3 * whole["bytes"]
+    assert rounded["cost"] == pytest.approx(whole["cost"], rel=1e-3)
+    few = run("predict", job(), saved, "--bits", "3")
+    assert (few.returncode, few.stdout) == (3, "")
+    assert "bits must be a whole number from 4 to 32, got 3" in few.stderr
     assert "r2" in run("evaluate", job(), saved).stdout
     run("predict", job(), saved, "--out", str(tmp_path / "p.csv"))
     lines = (tmp_path / "p.csv").read_text().splitlines()

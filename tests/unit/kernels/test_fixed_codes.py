@@ -94,9 +94,10 @@ def test_scales_and_codes_out_of_range(data: bytes, message: str) -> None:
         decode_fixed(data, 1, 8)
 
 
-def test_numbers_that_leave_the_range() -> None:
-    with pytest.raises(InputError, match=r"Numbers up to 1e\+120 cannot be rounded"):
-        encode_fixed(np.array([1e120]), 16)
+@pytest.mark.parametrize("number", [1e120, -1e120, np.inf, -np.inf, np.nan])
+def test_numbers_that_leave_the_range(number: float) -> None:
+    with pytest.raises(InputError, match=r"Numbers up to (1e\+120|inf|nan) cannot be rounded"):
+        encode_fixed(np.array([1.0, number]), 16)
 
 
 @pytest.mark.parametrize("bits", [3, 33, 0, -1, 16.5, "16", True, np.nan])
