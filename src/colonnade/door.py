@@ -67,16 +67,18 @@ def check_solver(solver: AnySolver, task: Task[object], roster: Roster, run_by: 
         )
 
 
-def warn_of_disclosure(sampler: object, solver: AnySolver) -> None:
-    """Warn where scores are kept from the server and the solver then shows it the rows they are scores of.
+def warn_of_disclosure(sampler: object, solver: AnySolver, *, between_machines: bool) -> None:
+    """Warn where the solver shows raw rows or labels, to another machine or although scores were to be secret.
 
-    In one process nothing is disclosed, and `Central` always shows rows: a warning in each fit would be read once and
-    never again. Here the caller has asked for secrecy, and does not get it.
+    In one process nothing is disclosed: a warning in each fit would be read once and never again.
     """
-    if isinstance(sampler, ImportanceSampling) and sampler.scores == "secure" and solver.shows:
+    in_secret = isinstance(sampler, ImportanceSampling) and sampler.scores == "secure"
+    if solver.shows and (between_machines or in_secret):
+        although = "Scores are summed in secret, but " if in_secret else ""
         warnings.warn(
-            f"Scores are summed in secret, but {type(solver).__name__} shows {' and '.join(solver.shows)} of the same "
-            "rows. Stop at the coreset, federation.coreset(...), or see run.disclosure for what was shown to whom.",
+            f"{although}{type(solver).__name__} shows the server {' and '.join(solver.shows)} of the drawn rows. "
+            "SecureGram() for regression and SecureLloyd() for k-means show none; federation.coreset(...) stops before "
+            "any is shown; run.disclosure says what was shown to whom.",
             DisclosureWarning,
             stacklevel=3,
         )

@@ -133,9 +133,14 @@ class Stage:
         self._settled = len(self.ledger)
         return result
 
+    @property
+    def between_machines(self) -> bool:
+        """Whether what is sent leaves this process."""
+        return not self._sessions
+
     def settled(self, sampler: S) -> S:
         """Decide what a sampler leaves open: between machines scores are kept from the server where that can be."""
-        if self._sessions or not isinstance(sampler, ImportanceSampling):
+        if not self.between_machines or not isinstance(sampler, ImportanceSampling):
             return sampler
         return cast(S, sampler.between_machines(len(self.roster.cards)))
 

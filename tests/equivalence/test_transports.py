@@ -54,10 +54,10 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
     "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), in_the_clear(2000), seed=3),
     "secure coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=120, scores="secure"), seed=3),
     "regression, SecureGram": lambda f: f.fit(
-        cn.Regression(l2="cv"), sampler=cn.ImportanceSampling(size=120), solver=cn.SecureGram(), seed=3
+        cn.Regression(l2="cv"), sampler=in_the_clear(120), solver=cn.SecureGram(), seed=3
     ),
     "k-means, SecureLloyd": lambda f: f.fit(
-        cn.KMeans(n_clusters=4), sampler=cn.ImportanceSampling(size=120), solver=cn.SecureLloyd(), seed=3
+        cn.KMeans(n_clusters=4), sampler=in_the_clear(120), solver=cn.SecureLloyd(), seed=3
     ),
     "coreset again": lambda f: f.fit(
         cn.Regression(l2=2.0), coreset=f.coreset(cn.Regression(), in_the_clear(50), seed=9).coreset
@@ -146,6 +146,10 @@ def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
         assert numbers(secret) == numbers(JOBS["secure coreset"](here))
         assert secret.coreset.rows.tobytes() == told.coreset.rows.tobytes()
         np.testing.assert_allclose(secret.coreset.weights, told.coreset.weights, rtol=2e-6)
+        with pytest.warns(
+            cn.DisclosureWarning, match="^Central shows the server features and labels of the drawn rows"
+        ):
+            apart.fit(cn.Regression(), sampler=cn.UniformSampling(size=20))
         with pytest.raises(cn.UnsupportedError, match="'party2' is on its own machine"):
             apart.received("party2")
     assert not list(tmp_path.rglob("*.journal")), "journals of runs that are done are removed"

@@ -139,7 +139,7 @@ def test_a_table_a_lawyer_can_read() -> None:
 
 def test_secret_scores_of_rows_that_are_shown_are_worth_a_warning() -> None:
     secure = cn.ImportanceSampling(20, scores="secure")
-    with pytest.warns(cn.DisclosureWarning, match="Central shows features and labels of the same rows") as caught:
+    with pytest.warns(cn.DisclosureWarning, match="Central shows the server features and labels") as caught:
         federation().fit(cn.Regression(), sampler=secure)
     assert caught[0].filename == __file__
     federation().coreset(cn.Regression(), secure)
