@@ -106,7 +106,8 @@ class NetworkServer:
         phase = next(iter(outbox.values())).phase
         if phase != run.status.phase:
             self._log.write("phase", run=run.status.run, phase=phase, round=run.number + 1)
-            run.sync()
+            if run.number:
+                run.sync()
         run.status.phase, run.status.round = phase, run.number + 1
         replies = run.recorded(requests)
         if replies is None:
