@@ -66,7 +66,7 @@ def summary(
         joined[places[first], places[second]] = block
         joined[places[second], places[first]] = block.T
     tolerance = rounding * np.sqrt(len(joined))
-    if np.linalg.eigvalsh(joined)[0] < -1e6 * tolerance:
+    if np.linalg.eigvalsh(joined)[0] < -100 * tolerance:
         raise senseless(*roster.names)
     triangle = np.sqrt(largest_weight) * join_bases(factors, joined, tolerance)
     order = _label_last(roster)
