@@ -44,6 +44,9 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
     "least squares, uniform": lambda f: f.fit(cn.Regression(), sampler=cn.UniformSampling(size=120), seed=3),
     "all rows": lambda f: f.fit(cn.Regression(fit_intercept=False), sampler=cn.AllRows()),
     "k-means": lambda f: f.fit(cn.KMeans(n_clusters=4), sampler=in_the_clear(120), seed=3),
+    "planned": lambda f: f.fit(
+        cn.Regression(), plan=f.plan(cn.Regression(), budget_bytes=9_000, seed=1, pilot=150), seed=3
+    ),
     "k-means, DistDim": lambda f: f.fit(
         cn.KMeans(n_clusters=4), sampler=in_the_clear(120), solver=cn.DistDim(), seed=3
     ),

@@ -65,6 +65,21 @@ def town(tmp_path: Path) -> Town:
     return Town(tmp_path)
 
 
+def planned(federation: cn.Federation) -> cn.Run[cn.LinearModel]:
+    return federation.fit(TASK, plan=federation.plan(TASK, budget_bytes=9_000, seed=1), seed=4)
+
+
+@pytest.mark.parametrize("cut_at", [("summing", 3), ("solving", 2)], ids=["in the pilot", "in the run"])
+def test_a_plan_and_its_run_go_on(town: Town, cut_at: tuple[str, int]) -> None:
+    """The same plan is made of the replayed pilot, or of another one for the same seed, and carried out to the end."""
+    with pytest.raises(PowerCut):
+        town.play(planned, cut_at)
+    run, here = town.play(planned), planned(cn.Federation(make_parties()))
+    assert run.model.coef_.tobytes() == here.model.coef_.tobytes()
+    assert (run.ledger, run.facts) == (here.ledger, here.facts)
+    assert town.logged("server", "run resumed")
+
+
 @pytest.mark.parametrize("cut_at", [("sampling", 2), ("summing", 3), ("solving", 4), ("solving", 40)])
 def test_what_was_asked_is_not_asked_again(town: Town, cut_at: tuple[str, int]) -> None:
     with pytest.raises(PowerCut):

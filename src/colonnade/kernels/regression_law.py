@@ -19,14 +19,17 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength
+from colonnade.kernels.calibration_gain import PILOT_STRENGTH, explained_part, ridge_risk
 from colonnade.kernels.rounding_noise import TIMES_THE_VARIANCE, correct_rows
 
 # The exponent of 1 / (1 - d / m) is the leverage's mean square over its squared mean, which a pilot overrates where few
 # rows have it all. Measured on KC House and the YearPredictionMSD twin.
 MOST_UNEVEN = 1.6
-# What moments explain is estimated at this strength of the ridge, where rows are few and moments many.
-PILOT_STRENGTH = 1.0
-MOST_EXPLAINED, MOST_LEVERAGE, MOST_SHARE_OF_ROWS = 0.9, 0.9, 0.95
+# The error of what calibrated weights leave is about this over the root of the pilot's rows. Measured likewise.
+EXPLAINED_ERROR = 2.0
+# What the law itself misses by, relative: one standard error, likewise.
+LAW_ERROR = 0.15
+MOST_LEVERAGE, MOST_SHARE_OF_ROWS = 0.9, 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ class RegressionLaw:
     squares : ndarray of float64, shape (m0,)
         Squared residuals, as large as they are on rows that were not learned from.
     pull : ndarray of float64, shape (p,)
-        From where rounding draws the coefficients to the coefficients.
+        Squared distances of the coefficients from where rounding draws them.
     penalty_gradient : ndarray of float64, shape (p,)
         The mean gradient of rows at the best model.
     noise : float
@@ -109,7 +112,7 @@ class RegressionLaw:
             Infinite where rows do not determine the model.
         """
         d = self.n_coefficients
-        if size <= d:
+        if size < d + 0.5:
             return float("inf")
         variance, bias = self._terms(draw, size, step)
         few_rows = (1 - min(d / size, MOST_SHARE_OF_ROWS)) ** -self._unevenness(draw)
@@ -121,12 +124,13 @@ class RegressionLaw:
         _, bias = self._terms(none, n_rows, step)
         return (self._rounding(np.ones_like(self.weights), self.eigenvalues, step) / n_rows + bias) / self.cost
 
-    def relative_error(self, draw: Draw) -> float:
-        """Tell the standard error of K, relative: rows of a pilot are themselves a draw."""
+    def relative_error(self, draw: Draw, step: float | None) -> float:
+        """Tell the standard error of the excess, relative: the law's own, and the pilot's, whose rows are a draw."""
         parts = self.weights * draw.weights * self.squares * self._leverage()
         costs = self.weights * self.squares
         ratio = parts / parts.mean() - costs / costs.mean()
-        return float(ratio.std(ddof=1) / np.sqrt(len(parts)))
+        explained = 0.0 if step is None else EXPLAINED_ERROR
+        return float(np.hypot(LAW_ERROR, np.hypot(ratio.std(ddof=1), explained) / np.sqrt(len(parts))))
 
     def _terms(self, draw: Draw, size: int, step: float | None) -> tuple[float, float]:
         """Give K, and the bias that rounding leaves."""
@@ -139,23 +143,24 @@ class RegressionLaw:
         noise = step**2 / 12
         ridge = self._ridge_left(gradients, size, noise)
         metric = self.eigenvalues / np.square(self.eigenvalues + ridge)
-        K = np.sum(metric * (gradients - np.square(self.penalty_gradient) * w.sum() + noise * even))
+        K = np.sum(metric * (gradients - np.square(self.penalty_gradient) * w.sum()))
         drawn = (max(float(K), 0.0) + even) * self._stratified(draw, size)
         rounded = self._rounding(draw.weights, self.eigenvalues + ridge, step)
-        bias = np.sum(self.eigenvalues * np.square(self.pull * ridge / (self.eigenvalues + ridge)))
+        bias = np.sum(self.eigenvalues * self.pull * np.square(ridge / (self.eigenvalues + ridge)))
         calibrated = ridge_risk(self.explained, self.n_moments / size, calibration_strength(size))
         return (drawn + rounded) * calibrated, float(bias)
 
     def _rounding(self, weights: Floats, ridged: Floats, step: float) -> float:
-        """K of rounding errors alone."""
+        """K of rounding errors alone: of residuals, of features, and of both."""
         w, noise = self.weights * weights / self.weights.sum(), step**2 / 12
-        moments = w @ np.square(self.axes) + noise * w.sum()
-        return self.noise * noise * float(np.sum(self.eigenvalues / np.square(ridged) * moments) + w.sum())
+        metric = self.eigenvalues / np.square(ridged)
+        in_residuals = float(np.sum(metric * (w @ np.square(self.axes) + noise * w.sum())) + w.sum())
+        return noise * (self.noise * in_residuals + float(w @ self.squares * metric.sum()))
 
     def _ridge_left(self, gradients: Floats, size: int, noise: float) -> Floats:
         """Say what `rounding_noise.worthwhile_share` leaves of the ridge that rounding amounts to."""
         safe = self.eigenvalues > (TIMES_THE_VARIANCE - 1) * noise
-        bias = noise * float(np.sum((np.square(self.pull) / self.eigenvalues)[safe]))
+        bias = noise * float(np.sum((self.pull / self.eigenvalues)[safe]))
         cost = float(np.sum((gradients / np.square(self.eigenvalues))[safe])) / size
         share = max(0.0, 1 - cost / bias) if bias > 0 else 0.0
         return np.where(safe, (1 - share) * noise, noise)
@@ -179,30 +184,6 @@ class RegressionLaw:
 
     def _leverage(self) -> Floats:
         return np.asarray(np.square(self.axes) @ (1 / self.eigenvalues) + 1.0)
-
-
-def ridge_risk(explained: float, load: float, strength: float) -> float:
-    """Give the error of ridge regression on new rows, relative to the variance of what is predicted.
-
-    Parameters
-    ----------
-    explained : float
-        Which part of that variance many rows would explain.
-    load : float
-        How many predictors there are for each row.
-    strength : float
-        Of the ridge, in units of a predictor's mean square.
-
-    Returns
-    -------
-    float
-        For uncorrelated predictors, in the limit of many of them.
-    """
-    ridge = strength + load
-    for _ in range(200):
-        ridge = strength + ridge * load / (1 + ridge)
-    kept = ridge / (1 + ridge)
-    return (1 - explained + explained * kept**2) / (1 - load / (1 + ridge) ** 2)
 
 
 def regression_law(
@@ -244,48 +225,35 @@ def regression_law(
     coefficients = (w * y) @ axes / eigenvalues
     residuals = y - axes @ coefficients
     sensitivity = features @ V @ coefficients - label
-    # As large as on rows not learned from, on average (HC2); less what rounding adds.
-    own = w * (np.square(axes) @ (1 / eigenvalues) + 1)
-    squares = np.square(residuals) / (1 - np.minimum(own, MOST_LEVERAGE))
+    squares = np.square(residuals) / _shrunk(axes, eigenvalues, w)
+    # Less what rounding adds.
     added = noise * float(sensitivity @ sensitivity)
     mean = float(w @ squares)
     squares = squares * max(1 - added / mean, 0.3) if mean > 0 else squares
+    uncertain = (np.square(w) * squares) @ np.square(axes) / np.square(eigenvalues)
     turned = V.T @ penalty @ V
     return RegressionLaw(
         weights=calibrated,
         axes=axes,
         eigenvalues=eigenvalues,
         squares=squares,
-        pull=coefficients - V.T @ (features.T @ label),
+        pull=np.maximum(np.square(coefficients - V.T @ (features.T @ label)) - uncertain, 0.0),
         penalty_gradient=turned @ coefficients,
         noise=float(sensitivity @ sensitivity),
         cost=max(float(w @ squares + coefficients @ turned @ coefficients), 1e-300),
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
-        explained=_explained(parties, weights / m0, residuals[:, np.newaxis] * axes / np.sqrt(eigenvalues)),
+        explained=explained_part(parties, weights / m0, residuals[:, np.newaxis] * axes / np.sqrt(eigenvalues)),
     )
 
 
-def _explained(parties: Sequence[Floats], w: Floats, gradients: Floats) -> float:
-    """Predict each row's gradient (m0, p) from its moments by the other rows: a ridge, in the form of kernels."""
-    kernel = np.ones((len(w), len(w)))
-    n_moments = 1
-    for u in parties:
-        r = u.shape[1]
-        if not r:
-            continue
-        n_moments += r * (r + 3) // 2
-        products = u @ u.T
-        norms = np.diag(products)
-        # All moments with one mean square: one for each column, and one for each pair of columns.
-        kernel += products * (r / (w @ norms)) + np.square(products) * (r**2 / (w @ np.square(norms)))
-    root = np.sqrt(w)[:, np.newaxis]
-    weighted = root * kernel * root.T
-    smoother = np.linalg.solve(weighted + PILOT_STRENGTH * np.eye(len(w)), weighted).T
-    missed = (root * gradients - smoother @ (root * gradients)) / (1 - np.diag(smoother))[:, np.newaxis]
-    total = float(np.sum(w @ (w[:, np.newaxis] * np.square(gradients))))
-    if total <= 0:
-        return 0.0
-    seen = float(np.sum(w @ np.square(missed))) / total
-    # Turn `ridge_risk` round: it is linear in what is explained.
-    none, all_of_it = (ridge_risk(part, n_moments / len(w), PILOT_STRENGTH) for part in (0.0, 1.0))
-    return float(np.clip((none - seen) / (none - all_of_it), 0.0, MOST_EXPLAINED))
+def _shrunk(axes: Floats, eigenvalues: Floats, w: Floats) -> Floats:
+    """By what factor learning from a row changes its squared residual, on average: 1 - h where weights are equal (HC2).
+
+    With weights it is 1 - 2 h_i + x_i'H^-1 (sum_j w_j^2 x_j x_j') H^-1 x_i: a row that weighs little may be far off.
+    """
+    all_axes = np.column_stack([axes / eigenvalues, np.ones(len(w))])
+    own = w * (np.square(axes) @ (1 / eigenvalues) + 1)
+    rows = np.column_stack([axes, np.ones(len(w))])
+    spread = (rows * np.square(w)[:, np.newaxis]).T @ rows
+    changed = 1 - 2 * own + np.einsum("ij,ij->i", all_axes @ spread, all_axes)
+    return np.asarray(np.maximum(changed, 1 - MOST_LEVERAGE))

@@ -30,8 +30,6 @@ SAMPLERS = (
 # Standard errors that a budget keeps away from the bytes expected, and what is kept in any case. They are known from
 # eight parts of the pilot: by Student's law with seven degrees of freedom, 4 of them are exceeded once in 400 pilots.
 SURE, LEAST_MARGIN = 4.0, 0.005
-# What the laws miss by themselves, relative: one standard error, seen on three data sets.
-LAW_ERROR = 0.15
 # So many sizes tell how bytes grow with them.
 GRID = 8
 # Budgets of the frontier, in units of the chosen one.
@@ -170,7 +168,7 @@ class Arm:
     def _interval(self, size: int) -> Excess:
         """Put a 95 % interval around the excess: it is a product, so the interval is one of factors."""
         excess = self._excess(size)
-        factor = math.exp(1.96 * math.hypot(self.known.law.relative_error(self._draw), LAW_ERROR))
+        factor = math.exp(1.96 * self.known.law.relative_error(self._draw, self.step))
         return Excess(excess, excess / factor, excess * factor)
 
     @cached_property

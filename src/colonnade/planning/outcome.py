@@ -31,7 +31,6 @@ def with_plan(run: Run[M], plan: Plan) -> Run[M]:
         "planned_excess": plan.excess.mean,
         "planned_excess_low": plan.excess.low,
         "planned_excess_high": plan.excess.high,
-        "planned_seconds": plan.seconds,
     }
     ledger = Ledger([*plan.pilot, *run.ledger], run_by=run.ledger.run_by)
     return dataclasses.replace(run, facts={**run.facts, **facts}, ledger=ledger)

@@ -141,7 +141,7 @@ def _fetch(task: AnyTask, roster: Roster, size: int, seeds: list[int]) -> Script
 
 def least_pilot(task: AnyTask, roster: Roster) -> int:
     """Give the size of the smallest pilot that tells anything: of rows enough to learn on, and to leave some out."""
-    return max(200, 20 * task.n_clusters) if isinstance(task, KMeans) else max(100, 3 * (len(roster.feature_names) + 1))
+    return max(200, 30 * task.n_clusters) if isinstance(task, KMeans) else max(150, 3 * (len(roster.feature_names) + 1))
 
 
 def usual_pilot(task: AnyTask, roster: Roster, budget: int | None) -> int:

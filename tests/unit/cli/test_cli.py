@@ -310,8 +310,61 @@ def test_doctor_and_version() -> None:
     assert json.loads(run("version", "--json").stdout).keys() == {"colonnade", "numpy", "python"}
 
 
+def test_a_plan_is_printed_saved_and_carried_out(job: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    done = run("plan", job(), "--budget", "5500", "--out", str(file))
+    assert done.returncode == 0, done.stderr
+    for words in ("Expected excess: ", "By phase: sampling ", "What other budgets would buy:", "chosen"):
+        assert words in done.stdout
+    assert "Saved to" in done.stderr
+    plan = cn.Plan.load(file)
+    assert plan.budget_bytes == 5500
+    fitted = run("fit", job(), "--plan", str(file), "--out", str(tmp_path / "run"), "--excess")
+    assert fitted.returncode == 0, fitted.stderr
+    assert f"{plan.bytes:,}" in fitted.stdout.split("planned    actual")[-1]
+    saved = cn.Run.load(tmp_path / "run")
+    assert saved.ledger.bytes <= 5500
+    assert saved.facts["planned_bytes"] == plan.bytes
+    found = json.loads(run("fit", job(), "--plan", str(file), "--json", "--seed", "3").stdout)
+    assert (found["seed"], found["diagnostics"]["sent_bytes"]) == (3, found["bytes"])
+
+
+def test_a_plan_as_json_by_target_and_seed(job: Callable[..., str]) -> None:
+    first, again, other = (
+        json.loads(run("plan", job(), "--target", "0.05", "--seed", seed, "--json").stdout) for seed in ("1", "1", "2")
+    )
+    for found in (first, again):
+        del found["seconds"], found["fingerprint"]
+    assert first == again
+    assert first["pilot"] != other["pilot"]
+    assert first["chosen"]["excess"]["mean"] <= 0.05
+    assert first["target_excess"] == 0.05
+
+
+def test_plans_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> None:
+    for arguments, message in (
+        ((), "A plan needs a limit"),
+        (("--budget", "5000", "--target", "0.1"), "may contradict each other"),
+        (("--budget", "-1"), "budget_bytes must be a whole number"),
+        (("--budget", "900"), "Allow "),
+        (("--target", "nan"), "target_excess must be a number"),
+    ):
+        done = run("plan", job(), *arguments)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert message in done.stderr
+    file = tmp_path / "plan.json"
+    run("plan", job(), "--budget", "5500", "--out", str(file))
+    assert "The job holds out" in run("fit", job(), "--plan", str(file), "--test-fraction", "0.2").stderr
+    assert "The plan is for Regression(l2=0.0" in run("fit", job("l2 = 0.0 ", "l2 = 0.1 "), "--plan", str(file)).stderr
+    file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))
+    done = run("fit", job(), "--plan", str(file))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "was changed after it was written" in done.stderr
+
+
 COMMANDS = [
     "demo",
+    "plan",
     "fit",
     "coreset",
     "evaluate",
