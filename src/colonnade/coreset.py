@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -114,3 +115,28 @@ class WeightedRows:
     weights: Floats
     total_weight: float
     rows: Rows
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What a coreset's own rows say of a linear model learned on them, kept for `certify`: a few numbers, no rows.
+
+    Parameters
+    ----------
+    excess : float or None
+        The objective is above the least possible on all rows by no more than this, with 95 % confidence; None where the
+        rows cannot tell.
+    why_none : str or None
+        Why they cannot.
+    gradient : dict of str to tuple of float
+        Mean and variance of the gradient on all rows, halved, along each party's part of the predictions.
+    offset_gradient : float
+        The variance along the intercept; 0 where there is none.
+    hidden : tuple of tuples of float
+        Directions of the coefficients in which rounding hides what the columns are: an audit must look there.
+    """
+
+    excess: float | None
+    why_none: str | None = None
+    gradient: dict[str, tuple[float, float]] = {}
+    offset_gradient: float = 0.0
+    hidden: tuple[tuple[float, ...], ...] = ()

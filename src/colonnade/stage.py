@@ -147,6 +147,7 @@ class Stage:
             ledger=self.ledger.since(position),
             seconds=perf_counter() - started,
             versions=current_versions(),
+            evidence=learned.evidence,
         )
 
     def received(self, party: str) -> Delivery | None:

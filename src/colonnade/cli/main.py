@@ -5,6 +5,7 @@ import sys
 import typer
 
 from colonnade.cli import (
+    certify,
     certs,
     coreset,
     demo,
@@ -37,6 +38,7 @@ COMMANDS = {
     "coreset": coreset,
     "evaluate": evaluate,
     "predict": predict,
+    "certify": certify,
     "diagnose": diagnose,
     "report": report,
     "reproduce": reproduce,

@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances
+from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
@@ -150,5 +152,11 @@ MESSAGES |= {
     WhitenedColumns: st.builds(WhitenedColumns, counts, floats, floats, st.none() | st.floats(), st.binary()),
     AskScaledColumns: st.builds(AskScaledColumns, st.floats(), seeds),
     ScaledColumns: st.builds(ScaledColumns, counts, counts, st.floats(), floats, st.binary()),
+}
+MESSAGES |= {
+    AskAuditedPredictions: st.builds(AskAuditedPredictions, matrices, seeds),
+    AuditedPredictions: st.builds(AuditedPredictions, counts, floats, floats, st.binary(), st.floats(), st.floats()),
+    AskAuditedDistances: st.builds(AskAuditedDistances, matrices),
+    AuditedDistances: st.builds(AuditedDistances, counts, counts, st.floats(), st.binary()),
 }
 any_message = st.one_of(*MESSAGES.values())

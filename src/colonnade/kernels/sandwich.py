@@ -1,0 +1,158 @@
+"""How far a model learned on drawn rows can be from the best on all of them, told by these rows alone.
+
+Least squares with a convex penalty has a cost that is at least quadratic around its minimum. Whoever minimises the cost
+of drawn rows misses the least cost of all rows by e'H^-1 e at most (exactly that without a penalty), where H is the
+Hessian's half on all rows and e the error of the drawn rows' gradient: drawn less true. e is a sum over independent
+draws, so it is nearly normal, and its covariance is the sum of w_i^2 r_i^2 x_i x_i', with residuals r_i of models that
+were learned without the row. The excess is then a weighted sum of chi-squares; its 95 % quantile is the bound. H is
+taken from the drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtri, chndtrix, ndtri
+
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
+
+CONFIDENCE = 0.95
+# A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.
+MOST_LEVERAGE = 0.999
+# Of the skewness of a sum of squares: below, it is normal to four digits.
+NEARLY_NORMAL = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Sandwich:
+    """What drawn rows say of the model learned on them.
+
+    Parameters
+    ----------
+    excess : float
+        The objective's excess over the least on all rows stays below this, with 95 % confidence; may be infinite.
+    means, variances : ndarray of float64, shape (t,)
+        Of the gradient on all rows, halved, along each block's part of the coefficients.
+    offset_variance : float
+        Likewise along the intercept; the mean is zero.
+    """
+
+    excess: float
+    means: Floats
+    variances: Floats
+    offset_variance: float
+
+
+def sandwich(
+    features: Floats,
+    residuals: Floats,
+    weights: Floats,
+    ridge: float,
+    coef: Floats,
+    blocks: Sequence[slice],
+    *,
+    fit_intercept: bool,
+    bias: Floats | None = None,
+) -> Sandwich:
+    """Bound the excess of a model, and the gradient that is left at it.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        X, the rows that the model was learned on.
+    residuals : ndarray of float64, shape (m,)
+        Predictions less labels.
+    weights : ndarray of float64, shape (m,)
+        w, with which each draw stands for all rows.
+    ridge : float
+        n l2; a penalty that is not quadratic is convex, and makes the excess no larger.
+    coef : ndarray of float64, shape (d,)
+        The model's.
+    blocks : sequence of slice, t of them
+        Parts of the coefficients.
+    fit_intercept : bool
+        Whether there is one.
+    bias : ndarray of float64, shape (d,), optional
+        A part of the drawn rows' gradient that is known not to be chance; zero if left out.
+
+    Returns
+    -------
+    Sandwich
+        The bound, and variances for a test.
+    """
+    m = len(residuals)
+    centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
+    X = features - centre
+    roots = np.sqrt(weights)
+    U, to_unit = _unit_basis(X, roots, ridge, np.sqrt(weights @ np.square(features)))
+    offset = roots / np.sqrt(weights.sum()) if fit_intercept else np.zeros(m)
+    leverage = np.square(U).sum(axis=1) + np.square(offset)
+    n_free = float(leverage.sum())
+    if m <= n_free or leverage.max() > MOST_LEVERAGE:
+        return Sandwich(float("inf"), np.zeros(len(blocks)), np.full(len(blocks), np.inf), float("inf"))
+    too_small = 1.0 - n_free / m
+    without = residuals / (1.0 - leverage)
+    parts = np.column_stack([U, offset]) * (roots * without)[:, np.newaxis]
+    eigenvalues, V = np.linalg.eigh(parts.T @ parts)
+    shift = np.zeros(parts.shape[1]) if bias is None else np.append(bias @ to_unit, 0.0)
+    excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
+    errors = np.square(weights * without) / too_small
+    along = [X[:, here] @ coef[here] for here in blocks]
+    # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on average,
+    # but that part of the expected excess which is the block's own.
+    own = [np.einsum("ij,ij->i", X @ to_unit, X[:, here] @ to_unit[here]) for here in blocks]
+    known = [0.0 if bias is None else float(bias[here] @ coef[here]) ** 2 for here in blocks]
+    return Sandwich(
+        excess,
+        np.array([errors @ each for each in own]),
+        np.array([errors @ np.square(each) + square for each, square in zip(along, known, strict=True)]),
+        float(errors.sum()),
+    )
+
+
+def _unit_basis(X: Floats, roots: Floats, ridge: float, magnitudes: Floats) -> tuple[Floats, Floats]:
+    """Find W with W'(X'wX + ridge I) W = I on its span; return sqrt(w) X W and W. Safe for any rank."""
+    d = X.shape[1]
+    lhs = np.vstack([roots[:, np.newaxis] * X, np.sqrt(ridge) * np.eye(d)])
+    scale = np.linalg.norm(lhs, axis=0)
+    scale[scale <= ROUNDING * magnitudes] = np.inf  # a constant column leaves its rounding behind
+    scale[scale == 0] = np.inf
+    _, values, Vt = np.linalg.svd(lhs / scale, full_matrices=False)
+    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
+    W = (Vt[kept] / values[kept, np.newaxis] / scale).T
+    return roots[:, np.newaxis] * (X @ W), W
+
+
+def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:
+    """Give a quantile of a weighted sum of chi-squares, by its first four moments (Liu, Tang and Zhang 2009).
+
+    Parameters
+    ----------
+    factors : ndarray of float64, shape (p,)
+        f, non-negative: variances of independent normal z.
+    shifts : ndarray of float64, shape (p,)
+        s, the squared means of z.
+    probability : float
+        Of which the quantile is.
+
+    Returns
+    -------
+    float
+        q such that sum z^2 stays below it with this probability, to about 1 % of q.
+    """
+    c1, c2, c3, c4 = (float(np.sum(factors**k + k * factors ** (k - 1) * shifts)) for k in (1, 2, 3, 4))
+    if c2 <= 0:
+        return c1  # nothing varies
+    skewness, kurtosis = c3 / c2**1.5, c4 / c2**2
+    if skewness < NEARLY_NORMAL:
+        return float(c1 + np.sqrt(2 * c2) * ndtri(probability))
+    if skewness**2 > kurtosis:
+        a = 1 / (skewness - np.sqrt(skewness**2 - kurtosis))
+        shift = skewness * a**3 - a**2
+        degrees = a**2 - 2 * shift
+        q = chndtrix(probability, degrees, shift) if shift > 0 else chdtri(degrees, 1 - probability)
+    else:
+        a, shift, degrees = 1 / skewness, 0.0, 1 / skewness**2
+        q = chdtri(degrees, 1 - probability)
+    return float(c1 + np.sqrt(c2) * (q - degrees - shift) / np.sqrt(degrees + 2 * shift))

@@ -1,0 +1,95 @@
+"""Evidence: what the rows that the server solved on say of the model, kept as a few numbers when the rows are gone."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from colonnade.contracts import LinearTask, Roster, Task
+from colonnade.coreset import GIVEN, Coreset, Evidence, WeightedRows
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.sandwich import sandwich
+
+# An audit asks for 16 bits a row for each: beyond a few, a smaller step is cheaper.
+MOST_HIDDEN = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """What rounding left in the rows.
+
+    Parameters
+    ----------
+    covariance : ndarray of float64, shape (r, r)
+        Of the noise that is left in the parties' whitened columns, side by side.
+    mixing : ndarray of float64, shape (r, d + 1)
+        Leads from them to the columns, the label last.
+    hidden : ndarray of float64, shape (h, d)
+        Directions of the coefficients in which there is little but noise.
+    """
+
+    covariance: Floats
+    mixing: Floats
+    hidden: Floats
+
+    def gradient(self, coef: Floats, total_weight: float) -> Floats:
+        """Give the gradient, halved, that the noise adds at a model, shape (d,): as of a ridge on whitened columns."""
+        residual = self.mixing @ np.append(coef, -1.0)
+        return np.asarray(total_weight * self.mixing[:, :-1].T @ (self.covariance @ residual))
+
+
+def evidence_of(
+    task: Task[Any], model: Any, rows: WeightedRows, roster: Roster, coreset: Coreset, noise: Noise | None = None
+) -> Evidence | None:
+    """Say what rows tell of the model learned on them.
+
+    Parameters
+    ----------
+    task : Task
+        Only linear ones have evidence.
+    model : model of the task
+        With `coef_` and `intercept_`, of the columns as the rows have them.
+    rows : WeightedRows
+        What it was learned on.
+    roster : Roster
+        The parties.
+    coreset : Coreset
+        Where the rows came from.
+    noise : Noise, optional
+        What rounding left in them; nothing if left out.
+
+    Returns
+    -------
+    Evidence or None
+        For `certify`.
+    """
+    if not isinstance(task, LinearTask) or rows.labels is None:
+        return None
+    if coreset.sampler == GIVEN:
+        return Evidence(None, "nothing tells how the rows of this coreset were drawn")
+    if coreset.sampler == "AllRows()" and noise is None:
+        return Evidence(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0)))
+    if noise is not None and len(noise.hidden) > MOST_HIDDEN:
+        return Evidence(
+            None, f"rounding hides {len(noise.hidden)} directions in which the parties' columns nearly coincide"
+        )
+    found = sandwich(
+        rows.features,
+        rows.features @ model.coef_ + model.intercept_ - rows.labels,
+        rows.weights,
+        rows.total_weight * task.penalties_of(model)[0],
+        model.coef_,
+        tuple(roster.parts.values()),
+        fit_intercept=task.fit_intercept,
+        # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
+        bias=None if noise is None else math.sqrt(2) * noise.gradient(model.coef_, rows.total_weight),
+    )
+    if math.isinf(found.excess):
+        return Evidence(None, "single rows decide some coefficients alone, so the others say nothing of them")
+    return Evidence(
+        found.excess,
+        gradient=dict(zip(roster.names, zip(found.means.tolist(), found.variances.tolist(), strict=True), strict=True)),
+        offset_gradient=found.offset_variance,
+        hidden=() if noise is None else tuple(map(tuple, noise.hidden.tolist())),
+    )
