@@ -127,16 +127,17 @@ class Evidence(msgspec.Struct, frozen=True):
         rows cannot tell.
     why_none : str or None
         Why they cannot.
-    gradient : dict of str to tuple of float
-        Mean and variance of the gradient on all rows, halved, along each party's part of the predictions.
-    offset_gradient : float
-        The variance along the intercept; 0 where there is none.
+    gradient : dict of str to three floats
+        What to expect of the gradient on all rows, halved, along each party's part of the predictions: its value, its
+        standard deviation, and effective degrees of freedom of that.
+    offset_gradient : three floats, or None
+        Likewise along the intercept, if there is one.
     hidden : tuple of tuples of float
         Directions of the coefficients in which rounding hides what the columns are: an audit must look there.
     """
 
     excess: float | None
     why_none: str | None = None
-    gradient: dict[str, tuple[float, float]] = {}
-    offset_gradient: float = 0.0
+    gradient: dict[str, tuple[float, float, float]] = {}
+    offset_gradient: tuple[float, float, float] | None = None
     hidden: tuple[tuple[float, ...], ...] = ()

@@ -164,21 +164,21 @@ def _audit_regression(
 
 def _gradients(
     task: Regression, model: LinearModel, roster: Roster, audit: Audit, evidence: Evidence, coef: Floats
-) -> list[tuple[Estimate, float]]:
+) -> list[tuple[Estimate, Estimate]]:
     """Estimate the objective's gradient, halved, along what is known, the intercept and parts without the label.
 
-    Less what is expected of an honest coreset; each with the variance that it has then.
+    Each with what is expected of it where the coreset is honest.
     """
     l2, l1 = task.penalties_of(model)
-    found = [(audit.offset_gradient(), evidence.offset_gradient)] if task.fit_intercept else []
+    offset = evidence.offset_gradient
+    found = [] if offset is None else [(audit.offset_gradient(), Estimate(*offset))]
     for which, (party, here) in enumerate(roster.parts.items()):
         if party == roster.label_party or not audit.parts[which].counts:
             continue
         own = coef[here]
         penalty = audit.total_weight * (l2 * float(own @ own) + l1 * float(np.abs(own).sum()) / 2)
         gradient = audit.gradient(which, centred=task.fit_intercept)
-        mean, variance = evidence.gradient[party]
-        found.append((with_fields(gradient, value=gradient.value + penalty - mean), variance))
+        found.append((with_fields(gradient, value=gradient.value + penalty), Estimate(*evidence.gradient[party])))
     return found
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.estimates import Estimate, plain_estimate, ratio_estimate, regression_estimate
+from colonnade.kernels.estimates import Estimate, exactly, plain_estimate, ratio_estimate, regression_estimate
 from colonnade.kernels.sandwich import quantile
 
 # What hidden directions may add is looked for at this confidence: there is a bound beside it to be kept.
@@ -90,14 +90,14 @@ class Audit:
     def offset_gradient(self) -> Estimate:
         """Give the sum of residuals over all rows: it is known."""
         known = self.total_weight * sum(part.mean for part in self.parts)
-        return Estimate(known, 0.0, float(len(self.weights)))
+        return exactly(known)
 
     def draws_p(self) -> float:
         """Give the chance that rows drawn by their weights miss the sums of the controls by so much."""
         controls, sums = self.controls()
         return _least(
             [
-                plain_estimate(control, self.weights).p_value(total)
+                plain_estimate(control, self.weights).p_value(exactly(total))
                 for control, total in zip(controls.T, sums.tolist(), strict=True)
             ]
         )
@@ -134,14 +134,14 @@ class Audit:
         return Estimate(found.value - known, found.deviation, found.degrees)
 
 
-def gradient_p(found: Sequence[tuple[Estimate, float]]) -> float:
-    """Give the chance of gradients so far from zero, where each may differ from it by chance with a given variance."""
-    return _least([estimate.p_value(0.0, variance) for estimate, variance in found])
+def gradient_p(found: Sequence[tuple[Estimate, Estimate]]) -> float:
+    """Give the chance of gradients so far from what is expected of each."""
+    return _least([gradient.p_value(expected) for gradient, expected in found])
 
 
 def weights_p(weights: Floats, total_weight: float) -> float:
     """Give the chance that the weights of drawn rows miss the weight of all rows by so much."""
-    return plain_estimate(np.ones(len(weights)), weights).p_value(total_weight)
+    return plain_estimate(np.ones(len(weights)), weights).p_value(exactly(total_weight))
 
 
 def clustering_cost(distances: Floats, weights: Floats, total_weight: float) -> Estimate:

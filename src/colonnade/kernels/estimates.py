@@ -46,10 +46,18 @@ class Estimate:
         factor = math.exp(min(half / self.value, MOST_EXPONENT))
         return self.value / factor, self.value * factor
 
-    def p_value(self, truth: float, variance: float = 0.0) -> float:
-        """Give the probability of a value so far off or farther, if this is the truth up to an error so variable."""
-        spread = np.hypot(self.deviation, np.sqrt(variance))
-        return float(2 * stdtr(self.degrees, -abs(self.value - truth) / spread)) if spread > 0 else 1.0
+    def p_value(self, other: "Estimate") -> float:
+        """Give the chance that two independent estimates of the same differ by so much or more."""
+        own, others = self.deviation**2, other.deviation**2
+        if own + others == 0:
+            return 1.0
+        degrees = (own + others) ** 2 / (own**2 / self.degrees + others**2 / other.degrees)
+        return float(2 * stdtr(degrees, -abs(self.value - other.value) / math.sqrt(own + others)))
+
+
+def exactly(value: float) -> Estimate:
+    """Give what is known."""
+    return Estimate(value, 0.0, math.inf)
 
 
 def regression_estimate(values: Floats, controls: Floats, sums: Floats, weights: Floats) -> Estimate:
@@ -79,7 +87,7 @@ def regression_estimate(values: Floats, controls: Floats, sums: Floats, weights:
     # rest as predicted from the other rows: none is then small only because the coefficients bent towards it.
     calibrated = weights * (1.0 + controls @ (inverse @ (sums - weights @ controls)))
     leverage = np.minimum(weights * np.einsum("ij,ij->i", controls @ inverse, controls), MOST_LEVERAGE)
-    return _estimate(value, calibrated * rests / (1.0 - leverage))
+    return from_errors(value, calibrated * rests / (1.0 - leverage))
 
 
 def ratio_estimate(values: Floats, weights: Floats, total_weight: float) -> Estimate:
@@ -99,16 +107,17 @@ def ratio_estimate(values: Floats, weights: Floats, total_weight: float) -> Esti
     """
     factors = weights * (total_weight / weights.sum())
     value = float(factors @ values)
-    return _estimate(value, factors * (values - value / total_weight))
+    return from_errors(value, factors * (values - value / total_weight))
 
 
 def plain_estimate(values: Floats, weights: Floats) -> Estimate:
     """Estimate a sum over all rows by the weighted sum; the parameters are those of `ratio_estimate`."""
     parts = weights * values
-    return _estimate(float(parts.sum()), parts - parts.mean())
+    return from_errors(float(parts.sum()), parts - parts.mean())
 
 
-def _estimate(value: float, errors: Floats) -> Estimate:
+def from_errors(value: float, errors: Floats) -> Estimate:
+    """Give an estimate whose error is a sum of independent ones, of which these, shape (m,), are samples."""
     squares = np.square(errors)
     variance = float(squares.sum())
     spread = float(np.square(squares).sum()) - variance**2 / len(errors)

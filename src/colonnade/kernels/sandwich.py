@@ -9,12 +9,13 @@ taken from the drawn rows, whose inverse is too large by about 1 / (1 - d/m) on 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.estimates import Estimate, exactly, from_errors
 from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
 
 CONFIDENCE = 0.95
@@ -22,6 +23,7 @@ CONFIDENCE = 0.95
 MOST_LEVERAGE = 0.999
 # Of the skewness of a sum of squares: below, it is normal to four digits.
 NEARLY_NORMAL = 1e-4
+NOTHING = exactly(0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,16 +34,15 @@ class Sandwich:
     ----------
     excess : float
         The objective's excess over the least on all rows stays below this, with 95 % confidence; may be infinite.
-    means, variances : ndarray of float64, shape (t,)
-        Of the gradient on all rows, halved, along each block's part of the coefficients.
-    offset_variance : float
-        Likewise along the intercept; the mean is zero.
+    gradients : tuple of Estimate, t of them
+        What to expect of the gradient on all rows, halved, along each block's part of the coefficients.
+    offset_gradient : Estimate
+        Likewise along the intercept.
     """
 
     excess: float
-    means: Floats
-    variances: Floats
-    offset_variance: float
+    gradients: tuple[Estimate, ...] = ()
+    offset_gradient: Estimate = NOTHING
 
 
 def sandwich(
@@ -79,49 +80,48 @@ def sandwich(
     Returns
     -------
     Sandwich
-        The bound, and variances for a test.
+        The bound, and for a test what to expect of the gradient.
     """
     m = len(residuals)
     centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
     X = features - centre
     roots = np.sqrt(weights)
-    U, to_unit = _unit_basis(X, roots, ridge, np.sqrt(weights @ np.square(features)))
+    to_unit = _unit_basis(X, roots, ridge, np.sqrt(weights @ np.square(features)))
+    units = X @ to_unit
+    U = roots[:, np.newaxis] * units
     offset = roots / np.sqrt(weights.sum()) if fit_intercept else np.zeros(m)
     leverage = np.square(U).sum(axis=1) + np.square(offset)
     n_free = float(leverage.sum())
     if m <= n_free or leverage.max() > MOST_LEVERAGE:
-        return Sandwich(float("inf"), np.zeros(len(blocks)), np.full(len(blocks), np.inf), float("inf"))
+        return Sandwich(float("inf"))
     too_small = 1.0 - n_free / m
     without = residuals / (1.0 - leverage)
     parts = np.column_stack([U, offset]) * (roots * without)[:, np.newaxis]
     eigenvalues, V = np.linalg.eigh(parts.T @ parts)
     shift = np.zeros(parts.shape[1]) if bias is None else np.append(bias @ to_unit, 0.0)
     excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
-    errors = np.square(weights * without) / too_small
-    along = [X[:, here] @ coef[here] for here in blocks]
-    # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on average,
-    # but that part of the expected excess which is the block's own.
-    own = [np.einsum("ij,ij->i", X @ to_unit, X[:, here] @ to_unit[here]) for here in blocks]
-    known = [0.0 if bias is None else float(bias[here] @ coef[here]) ** 2 for here in blocks]
-    return Sandwich(
-        excess,
-        np.array([errors @ each for each in own]),
-        np.array([errors @ np.square(each) + square for each, square in zip(along, known, strict=True)]),
-        float(errors.sum()),
-    )
+    errors = weights * without / np.sqrt(too_small)
+    gradients = []
+    for here in blocks:
+        # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on
+        # average, but that part of the expected excess which is the block's own.
+        own = np.square(errors) @ np.einsum("ij,ij->i", units, X[:, here] @ to_unit[here])
+        gradient = from_errors(float(own), errors * (X[:, here] @ coef[here]))
+        known = 0.0 if bias is None else float(bias[here] @ coef[here])
+        gradients.append(replace(gradient, deviation=float(np.hypot(gradient.deviation, known))))
+    return Sandwich(excess, tuple(gradients), from_errors(0.0, errors) if fit_intercept else NOTHING)
 
 
-def _unit_basis(X: Floats, roots: Floats, ridge: float, magnitudes: Floats) -> tuple[Floats, Floats]:
-    """Find W with W'(X'wX + ridge I) W = I on its span; return sqrt(w) X W and W. Safe for any rank."""
+def _unit_basis(X: Floats, roots: Floats, ridge: float, magnitudes: Floats) -> Floats:
+    """Find W with W'(X'wX + ridge I) W = I on its span. Safe for any rank."""
     d = X.shape[1]
     lhs = np.vstack([roots[:, np.newaxis] * X, np.sqrt(ridge) * np.eye(d)])
     scale = np.linalg.norm(lhs, axis=0)
     scale[scale <= ROUNDING * magnitudes] = np.inf  # a constant column leaves its rounding behind
     scale[scale == 0] = np.inf
-    _, values, Vt = np.linalg.svd(lhs / scale, full_matrices=False)
+    _, values, Vt = np.linalg.svd(np.linalg.qr(lhs / scale, mode="r"), full_matrices=False)
     kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
-    W = (Vt[kept] / values[kept, np.newaxis] / scale).T
-    return roots[:, np.newaxis] * (X @ W), W
+    return np.asarray((Vt[kept] / values[kept, np.newaxis] / scale).T)
 
 
 def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:

@@ -1,7 +1,7 @@
 """Evidence: what the rows that the server solved on say of the model, kept as a few numbers when the rows are gone."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def evidence_of(
     if coreset.sampler == GIVEN:
         return Evidence(None, "nothing tells how the rows of this coreset were drawn")
     if coreset.sampler == "AllRows()" and noise is None:
-        return Evidence(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0)))
+        return Evidence(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0, 1.0)))
     if noise is not None and len(noise.hidden) > MOST_HIDDEN:
         return Evidence(
             None, f"rounding hides {len(noise.hidden)} directions in which the parties' columns nearly coincide"
@@ -89,7 +89,7 @@ def evidence_of(
         return Evidence(None, "single rows decide some coefficients alone, so the others say nothing of them")
     return Evidence(
         found.excess,
-        gradient=dict(zip(roster.names, zip(found.means.tolist(), found.variances.tolist(), strict=True), strict=True)),
-        offset_gradient=found.offset_variance,
+        gradient={party: astuple(each) for party, each in zip(roster.names, found.gradients, strict=True)},
+        offset_gradient=astuple(found.offset_gradient) if task.fit_intercept else None,
         hidden=() if noise is None else tuple(map(tuple, noise.hidden.tolist())),
     )

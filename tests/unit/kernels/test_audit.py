@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.audit import Audit, Part, gradient_p, weights_p
-from colonnade.kernels.estimates import Estimate
+from colonnade.kernels.estimates import Estimate, exactly
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -78,8 +78,9 @@ def test_a_part_that_does_not_vary_is_no_control() -> None:
 
 def test_of_several_gradients_the_worst_counts_as_often_as_there_are() -> None:
     far, near = (Estimate(value, 1.0, 50.0) for value in (4.0, 0.1))
-    assert gradient_p([(far, 0.0), (near, 0.0)]) == pytest.approx(2 * far.p_value(0.0))
-    assert gradient_p([(near, 0.0)] * 3) == 1.0
+    nothing = exactly(0.0)
+    assert gradient_p([(far, nothing), (near, nothing)]) == pytest.approx(2 * far.p_value(nothing))
+    assert gradient_p([(near, nothing)] * 3) == 1.0
     assert gradient_p([]) == 1.0
 
 

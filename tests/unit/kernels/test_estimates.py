@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from colonnade.kernels.estimates import Estimate, plain_estimate, ratio_estimate, regression_estimate
+from colonnade.kernels.estimates import Estimate, exactly, plain_estimate, ratio_estimate, regression_estimate
 
 
 def test_a_value_that_its_controls_explain_is_known_exactly() -> None:
@@ -52,8 +52,8 @@ def test_intervals_are_students_of_the_logarithm() -> None:
     assert np.isfinite(Estimate(1e-9, 1.0, 5.0).interval()).all()
 
 
-def test_p_values_are_students_and_widen_with_the_truths_own_variance() -> None:
+def test_p_values_are_students_and_of_both_errors() -> None:
     found = Estimate(3.0, 1.0, 20.0)
-    assert found.p_value(0.0) == pytest.approx(2 * t.sf(3.0, 20))
-    assert found.p_value(0.0, variance=8.0) == pytest.approx(2 * t.sf(1.0, 20))
-    assert Estimate(3.0, 0.0, 20.0).p_value(3.0) == 1.0
+    assert found.p_value(exactly(0.0)) == pytest.approx(2 * t.sf(3.0, 20))
+    assert found.p_value(Estimate(0.0, np.sqrt(8.0), 7.0)) == pytest.approx(2 * t.sf(1.0, 81 / (1 / 20 + 64 / 7)))
+    assert exactly(3.0).p_value(exactly(3.0)) == 1.0
