@@ -8,7 +8,7 @@ were learned without the row. The excess is then a weighted sum of chi-squares; 
 taken from the drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,6 +55,7 @@ def sandwich(
     *,
     fit_intercept: bool,
     bias: Floats | None = None,
+    left: Callable[[Floats], Floats] | None = None,
 ) -> Sandwich:
     """Bound the excess of a model, and the gradient that is left at it.
 
@@ -76,6 +77,9 @@ def sandwich(
         Whether there is one.
     bias : ndarray of float64, shape (d,), optional
         A part of the drawn rows' gradient that is known not to be chance; zero if left out.
+    left : callable, optional
+        Takes the rows' parts of the gradient, shape (m, p), and gives what of them the weights do not correct; all of
+        it if left out.
 
     Returns
     -------
@@ -88,15 +92,15 @@ def sandwich(
     roots = np.sqrt(weights)
     to_unit = _unit_basis(X, roots, ridge, np.sqrt(weights @ np.square(features)))
     units = X @ to_unit
-    U = roots[:, np.newaxis] * units
-    offset = roots / np.sqrt(weights.sum()) if fit_intercept else np.zeros(m)
-    leverage = np.square(U).sum(axis=1) + np.square(offset)
+    leverage = weights * (np.square(units).sum(axis=1) + fit_intercept / weights.sum())
     n_free = float(leverage.sum())
     if m <= n_free or leverage.max() > MOST_LEVERAGE:
         return Sandwich(float("inf"))
     too_small = 1.0 - n_free / m
     without = residuals / (1.0 - leverage)
-    parts = np.column_stack([U, offset]) * (roots * without)[:, np.newaxis]
+    one = np.full(m, 1.0 / np.sqrt(weights.sum())) if fit_intercept else np.zeros(m)
+    gradient = np.column_stack([units, one]) * without[:, np.newaxis]
+    parts = weights[:, np.newaxis] * (gradient if left is None else left(gradient))
     eigenvalues, V = np.linalg.eigh(parts.T @ parts)
     shift = np.zeros(parts.shape[1]) if bias is None else np.append(bias @ to_unit, 0.0)
     excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
@@ -106,9 +110,9 @@ def sandwich(
         # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on
         # average, but that part of the expected excess which is the block's own.
         own = np.square(errors) @ np.einsum("ij,ij->i", units, X[:, here] @ to_unit[here])
-        gradient = from_errors(float(own), errors * (X[:, here] @ coef[here]))
+        along = from_errors(float(own), errors * (X[:, here] @ coef[here]))
         known = 0.0 if bias is None else float(bias[here] @ coef[here])
-        gradients.append(replace(gradient, deviation=float(np.hypot(gradient.deviation, known))))
+        gradients.append(replace(along, deviation=float(np.hypot(along.deviation, known))))
     return Sandwich(excess, tuple(gradients), from_errors(0.0, errors) if fit_intercept else NOTHING)
 
 

@@ -16,7 +16,7 @@ from colonnade.contracts import ClusteringTask, LinearTask, Roster, Script, Solu
 from colonnade.coreset import GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import calibrate, calibration_strength
+from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import correct_rows, hidden_directions, noise_left, worthwhile_share
 from colonnade.kernels.whitening import mix
@@ -88,9 +88,9 @@ def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[i
     ]
     variance, total = step**2 / 12, coreset.total_weight
     blocks = [party.values for party in parties]
-    weights = coreset.weights
+    weights, strength = coreset.weights, calibration_strength(len(coreset))
     if coreset.sampler != GIVEN:  # one of the caller's own may stand for other rows than the parties hold
-        weights = calibrate(weights, blocks, total, variance, calibration_strength(len(coreset)))
+        weights = calibrate(weights, blocks, total, variance, strength)
     joined = np.hstack(blocks)
     spans, label = _spans(parties)
     share = worthwhile_share(joined, weights, variance, spans, label)
@@ -98,12 +98,16 @@ def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[i
     features, labels = _restore(corrected, parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
     hidden = hidden_directions(joined, weights, variance, spans)
-    noise = _noise(parties, noise_left(joined, weights, variance, share), hidden)
+    noise = Noise(
+        noise_left(joined, weights, variance, share),
+        *_mixing_and_directions(parties, hidden),
+        lambda values: what_is_left(values, coreset.weights, blocks, total, strength),
+    )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, noise
 
 
-def _noise(parties: list[Whitened], left: Floats, hidden: Floats) -> Noise:
-    """Tell what rounding left, with the mixing matrices of all parties as one, the label's column last."""
+def _mixing_and_directions(parties: list[Whitened], hidden: Floats) -> tuple[Floats, Floats]:
+    """Join the mixing matrices of all parties, the label's column last; and give hidden directions as coefficients."""
     ranks = [party.values.shape[1] for party in parties]
     widths = [len(party.mean) - (party.label is not None) for party in parties]
     mixing, row, column = np.zeros((sum(ranks), sum(widths) + 1)), 0, 0
@@ -115,7 +119,7 @@ def _noise(parties: list[Whitened], left: Floats, hidden: Floats) -> Noise:
     scale = np.linalg.norm(mixing[:, :-1], axis=0)
     scale[scale == 0] = 1.0
     directions = np.linalg.pinv(mixing[:, :-1] / scale, rcond=1e-11) @ hidden / scale[:, np.newaxis]
-    return Noise(left, mixing, directions.T)
+    return mixing, directions.T
 
 
 def _spans(parties: list[Whitened]) -> tuple[Floats, Floats]:

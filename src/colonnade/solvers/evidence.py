@@ -1,6 +1,7 @@
 """Evidence: what the rows that the server solved on say of the model, kept as a few numbers when the rows are gone."""
 
 import math
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -27,11 +28,14 @@ class Noise:
         Leads from them to the columns, the label last.
     hidden : ndarray of float64, shape (h, d)
         Directions of the coefficients in which there is little but noise.
+    left : callable
+        Gives what of the rows' parts of a sum calibrated weights do not correct.
     """
 
     covariance: Floats
     mixing: Floats
     hidden: Floats
+    left: Callable[[Floats], Floats]
 
     def gradient(self, coef: Floats, total_weight: float) -> Floats:
         """Give the gradient, halved, that the noise adds at a model, shape (d,): as of a ridge on whitened columns."""
@@ -84,6 +88,7 @@ def evidence_of(
         fit_intercept=task.fit_intercept,
         # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
         bias=None if noise is None else math.sqrt(2) * noise.gradient(model.coef_, rows.total_weight),
+        left=None if noise is None else noise.left,
     )
     if math.isinf(found.excess):
         return Evidence(None, "single rows decide some coefficients alone, so the others say nothing of them")
