@@ -117,6 +117,7 @@ def _bound(certificate: cn.Certificate, excess: float, best: float) -> Results:
     if certificate.excess is None or certificate.relative_excess is None or certificate.gradient_p is None:
         return {"no bound": 1.0}
     return {
+        "no bound": 0.0,
         "bound holds": excess <= certificate.excess,
         "relative bound holds": excess / best <= certificate.relative_excess,
         "excess": excess / best,

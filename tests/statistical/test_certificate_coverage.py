@@ -35,7 +35,7 @@ def test_interval_and_bound_hold_in_nineteen_of_twenty_runs(kc_house: House) -> 
 
 @pytest.mark.slow
 def test_with_rounded_rows_the_bound_holds_too(kc_house: House) -> None:
-    """Of 100 seeds. Over 1,000 the bound always held; intervals are those of rows that are not rounded."""
+    """Of 100 seeds. Over 1,000 each bound given held, none was given in 46, and intervals held in 95.6 %."""
     found = coverage(kc_house, cn.CompactCentral(), 100)
     assert found["bound holds"] >= 0.95
     assert found["interval holds"] >= 0.88

@@ -1,5 +1,6 @@
 """The audit behind a certificate: rows drawn by the scores, apart from the coreset, and the model's errors there."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
@@ -28,6 +29,10 @@ from colonnade.tasks import AnyModel, AnyTask, KMeansModel, LinearModel, Regress
 LEAST_ROWS = 50
 # Each control, two a party, takes up some rows: with fewer than this for each, the interval would be too short.
 ROWS_A_CONTROL = 10
+SEEN_IN_HIDING = (
+    "rounding hides directions in which the parties' columns nearly coincide, and along them a better model shows; "
+    "learn again with a smaller step, or with Central()"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +161,13 @@ def _audit_regression(
     if evidence.excess is None:
         return Certificate(*common, None, None, evidence.why_none, None, draws_p)
     excess = evidence.excess + (audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0)
+    if math.isinf(excess):
+        return Certificate(*common, None, None, SEEN_IN_HIDING, None, draws_p)
     penalty = task.cost(model, np.empty((0, len(coef))), np.empty(0), np.empty(0), drawn.total_weight)
     least = low + penalty - excess
     chance = gradient_p(_gradients(task, model, roster, audit, evidence, coef))
-    return Certificate(*common, excess, excess / least if least > 0 else None, None, chance, draws_p)
+    relative = excess / least if least > 0 else None
+    return Certificate(*common, excess, relative, None, chance, draws_p, n_hidden=len(hidden))
 
 
 def _gradients(

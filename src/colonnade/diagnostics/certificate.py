@@ -30,6 +30,9 @@ class Certificate(msgspec.Struct, frozen=True):
     gradient_p : float or None
         The chance that an honest coreset leaves so large a gradient on the audit's rows; below 0.01 the certificate
         doubts the coreset. None where there is no bound to check.
+    n_hidden : int
+        In so many directions the rows were rounded more coarsely than the parties' columns differ. The audit looked
+        there and saw nothing to gain; what is finer than it can see is not counted in the bound.
     draws_p : float
         The chance that rows honestly drawn by their scores miss the parties' own sums so far; below 0.01 the
         certificate doubts the draws.
@@ -62,6 +65,7 @@ class Certificate(msgspec.Struct, frozen=True):
     why_no_bound: str | None
     gradient_p: float | None
     draws_p: float
+    n_hidden: int = 0
     units: int = 0
     bytes: int = 0
     run_bytes: int = 0
@@ -89,9 +93,11 @@ def _excess_words(found: Certificate) -> str:
         return f"how far it is from the best possible is not known: {found.why_no_bound}"
     if found.excess == 0:
         return "it is the best possible: it was learned on all rows"
-    if found.relative_excess is None:
-        return f"at most {_number(found.excess)} above the best possible, with 95 % confidence"
-    return f"at most {100 * found.relative_excess:.2g} % above the best possible, with 95 % confidence"
+    relative = found.relative_excess
+    amount = _number(found.excess) if relative is None else f"{100 * relative:.2g} %"
+    hidden = f"{found.n_hidden} direction{'s' * (found.n_hidden > 1)}"
+    but = f", but for what rounding hides in {hidden} in which the parties' columns coincide" * (found.n_hidden > 0)
+    return f"at most {amount} above the best possible, with 95 % confidence{but}"
 
 
 def _doubts(found: Certificate) -> list[str]:

@@ -13,8 +13,8 @@ import numpy as np
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.estimates import Estimate, exactly, plain_estimate, ratio_estimate, regression_estimate
 
-# Standard errors: a normal number falls short by more in one of forty draws. There is a bound beside it to be kept.
-ONE_IN_FORTY = 1.96
+# Standard errors: a normal number falls short by more in one of forty draws, or is off by more in one of a hundred.
+ONE_IN_FORTY, ONE_IN_A_HUNDRED = 1.96, 2.58
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,8 @@ class Audit:
         -------
         float
             With 97.5 % confidence, the cost falls by no more than this along them: g'K^-1 g, for the largest gradient g
-            that the rows leave possible, where K is the directions' own Gram matrix.
+            that the rows leave possible, where K is the directions' own Gram matrix. Infinite where a gradient is seen:
+            such a direction is not known exactly, and what is really hidden may have more of it.
         """
         w = self.weights * (self.total_weight / self.weights.sum())
         D = along - (along @ w / self.total_weight)[:, np.newaxis] if centred else along
@@ -126,6 +127,8 @@ class Audit:
             return 0.0
         # The gradient is no longer than what is seen of it, and what was missed along it.
         seen, missed = np.linalg.norm(errors.sum(axis=1)), np.linalg.norm(errors, 2)
+        if seen > ONE_IN_A_HUNDRED * np.sqrt(len(errors)) * missed:
+            return float("inf")
         return float((seen + ONE_IN_FORTY * missed) ** 2)
 
     def _estimate(self, values: Floats, known: float) -> Estimate:

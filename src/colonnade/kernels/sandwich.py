@@ -27,6 +27,31 @@ NOTHING = exactly(0.0)
 
 
 @dataclass(frozen=True, eq=False)
+class Rounded:
+    """Rows with rounding errors, and what was done about these.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        As they came.
+    residuals : ndarray of float64, shape (m,)
+        Of the model there.
+    removed : ndarray of float64, shape (d,)
+        The part of the gradient that was taken off as rounding's, for each unit of weight.
+    bias : ndarray of float64, shape (d,)
+        The part that is rounding's and was left, for all rows.
+    left : callable
+        Takes the rows' parts of the gradient, shape (m, p), and gives what of them calibrated weights do not correct.
+    """
+
+    features: Floats
+    residuals: Floats
+    removed: Floats
+    bias: Floats
+    left: Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
 class Sandwich:
     """What drawn rows say of the model learned on them.
 
@@ -54,8 +79,7 @@ def sandwich(
     blocks: Sequence[slice],
     *,
     fit_intercept: bool,
-    bias: Floats | None = None,
-    left: Callable[[Floats], Floats] | None = None,
+    rounded: Rounded | None = None,
 ) -> Sandwich:
     """Bound the excess of a model, and the gradient that is left at it.
 
@@ -75,11 +99,8 @@ def sandwich(
         Parts of the coefficients.
     fit_intercept : bool
         Whether there is one.
-    bias : ndarray of float64, shape (d,), optional
-        A part of the drawn rows' gradient that is known not to be chance; zero if left out.
-    left : callable, optional
-        Takes the rows' parts of the gradient, shape (m, p), and gives what of them the weights do not correct; all of
-        it if left out.
+    rounded : Rounded, optional
+        What the rows were before their rounding was made good for; nothing if they were not rounded.
 
     Returns
     -------
@@ -99,20 +120,26 @@ def sandwich(
     too_small = 1.0 - n_free / m
     without = residuals / (1.0 - leverage)
     one = np.full(m, 1.0 / np.sqrt(weights.sum())) if fit_intercept else np.zeros(m)
-    gradient = np.column_stack([units, one]) * without[:, np.newaxis]
-    parts = weights[:, np.newaxis] * (gradient if left is None else left(gradient))
+    if rounded is None:
+        gradient, bias = np.column_stack([units, one]) * without[:, np.newaxis], np.zeros(X.shape[1])
+    else:
+        own = (rounded.residuals / (1.0 - leverage))[:, np.newaxis]
+        noisy = (rounded.features - centre) @ to_unit
+        gradient = rounded.left(np.column_stack([noisy * own - rounded.removed @ to_unit, one[:, np.newaxis] * own]))
+        bias = rounded.bias
+    parts = weights[:, np.newaxis] * gradient
     eigenvalues, V = np.linalg.eigh(parts.T @ parts)
-    shift = np.zeros(parts.shape[1]) if bias is None else np.append(bias @ to_unit, 0.0)
+    shift = np.append(bias @ to_unit, 0.0)
     excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
     errors = weights * without / np.sqrt(too_small)
     gradients = []
     for here in blocks:
         # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on
-        # average, but that part of the expected excess which is the block's own.
-        own = np.square(errors) @ np.einsum("ij,ij->i", units, X[:, here] @ to_unit[here])
-        along = from_errors(float(own), errors * (X[:, here] @ coef[here]))
-        known = 0.0 if bias is None else float(bias[here] @ coef[here])
-        gradients.append(replace(along, deviation=float(np.hypot(along.deviation, known))))
+        # average, but that part of the expected excess which is the block's own. (Squares of residuals of models
+        # without the row are too large on average, by 1 / (1 - leverage).)
+        expected = (np.square(errors) * (1.0 - leverage)) @ np.einsum("ij,ij->i", units, X[:, here] @ to_unit[here])
+        along = from_errors(float(expected), errors * (X[:, here] @ coef[here]))
+        gradients.append(replace(along, deviation=float(np.hypot(along.deviation, bias[here] @ coef[here]))))
     return Sandwich(excess, tuple(gradients), from_errors(0.0, errors) if fit_intercept else NOTHING)
 
 

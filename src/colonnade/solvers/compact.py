@@ -97,10 +97,14 @@ def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[i
     corrected = correct_rows(joined, weights, variance, share)
     features, labels = _restore(corrected, parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
-    hidden = hidden_directions(joined, weights, variance, spans)
+    left = noise_left(joined, weights, variance, share)
+    noisy_features, noisy_labels = _restore(joined, parties)
     noise = Noise(
-        noise_left(joined, weights, variance, share),
-        *_mixing_and_directions(parties, hidden),
+        noisy_features,
+        noisy_labels,
+        variance * np.eye(len(left)) - left,
+        left,
+        *_mixing_and_directions(parties, hidden_directions(joined, weights, variance, spans)),
         lambda values: what_is_left(values, coreset.weights, blocks, total, strength),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, noise

@@ -10,7 +10,7 @@ import numpy as np
 from colonnade.contracts import LinearTask, Roster, Task
 from colonnade.coreset import GIVEN, Coreset, Evidence, WeightedRows
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.sandwich import sandwich
+from colonnade.kernels.sandwich import Rounded, sandwich
 
 # An audit asks for 16 bits a row for each: beyond a few, a smaller step is cheaper.
 MOST_HIDDEN = 8
@@ -18,29 +18,42 @@ MOST_HIDDEN = 8
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """What rounding left in the rows.
+    """What rounding did to the rows, and what was done about it.
 
     Parameters
     ----------
-    covariance : ndarray of float64, shape (r, r)
-        Of the noise that is left in the parties' whitened columns, side by side.
+    features, labels : ndarray of float64, shape (m, d), and (m,) or None
+        The rows as they came, before they were corrected.
+    removed, left : ndarray of float64, shape (r, r)
+        Covariance of the noise in the parties' whitened columns, side by side: the part that the correction took off,
+        and the part that it left.
     mixing : ndarray of float64, shape (r, d + 1)
         Leads from them to the columns, the label last.
     hidden : ndarray of float64, shape (h, d)
         Directions of the coefficients in which there is little but noise.
-    left : callable
+    uncorrected : callable
         Gives what of the rows' parts of a sum calibrated weights do not correct.
     """
 
-    covariance: Floats
+    features: Floats
+    labels: Floats | None
+    removed: Floats
+    left: Floats
     mixing: Floats
     hidden: Floats
-    left: Callable[[Floats], Floats]
+    uncorrected: Callable[[Floats], Floats]
 
-    def gradient(self, coef: Floats, total_weight: float) -> Floats:
-        """Give the gradient, halved, that the noise adds at a model, shape (d,): as of a ridge on whitened columns."""
-        residual = self.mixing @ np.append(coef, -1.0)
-        return np.asarray(total_weight * self.mixing[:, :-1].T @ (self.covariance @ residual))
+    def at(self, coef: Floats, intercept: float, total_weight: float) -> Rounded:
+        """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
+        residual, columns = self.mixing @ np.append(coef, -1.0), self.mixing[:, :-1].T
+        return Rounded(
+            self.features,
+            self.features @ coef + intercept - (0.0 if self.labels is None else self.labels),
+            columns @ (self.removed @ residual),
+            # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
+            math.sqrt(2) * total_weight * columns @ (self.left @ residual),
+            self.uncorrected,
+        )
 
 
 def evidence_of(
@@ -86,9 +99,7 @@ def evidence_of(
         model.coef_,
         tuple(roster.parts.values()),
         fit_intercept=task.fit_intercept,
-        # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
-        bias=None if noise is None else math.sqrt(2) * noise.gradient(model.coef_, rows.total_weight),
-        left=None if noise is None else noise.left,
+        rounded=None if noise is None else noise.at(model.coef_, model.intercept_, rows.total_weight),
     )
     if math.isinf(found.excess):
         return Evidence(None, "single rows decide some coefficients alone, so the others say nothing of them")
