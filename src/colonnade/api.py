@@ -12,7 +12,7 @@ from colonnade import door
 from colonnade.contracts import Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.diagnostics import audit
+from colonnade.diagnostics import certifying
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.over_parties import diagnose, with_cost
 from colonnade.diagnostics.records import Diagnosis
@@ -387,14 +387,14 @@ class Federation:
         """
         certified = door.certified(run, self.roster)
         size = sample_size(rows)
-        audit.check_rows(certified.model, self.roster, size)
+        certifying.check_rows(certified.model, self.roster, size)
         seed = door.seed_number(seed)
-        script = audit.certify(certified, self.roster, size, seed)
+        script = certifying.certify(certified, self.roster, size, seed)
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
-        what |= {"drawn_by": run.coreset.sampler, "evidence": run.evidence}
+        what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
         position = len(self.ledger)
         found = self._stage.play(script, "certify", **what)
-        return audit.with_cost(found, self.ledger.since(position), run.ledger.bytes)
+        return certifying.with_cost(found, self.ledger.since(position), run.ledger.bytes)
 
     def __repr__(self) -> str:
         roster = self.roster

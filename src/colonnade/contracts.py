@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from colonnade.coreset import Coreset, Evidence, WeightedRows
+from colonnade.coreset import Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.messages import Message, Reveals
 
@@ -266,7 +266,7 @@ class Solution(Generic[T]):
 
     model: T
     facts: Mapping[str, float]
-    evidence: Evidence | None = None
+    precision: Precision | None = None
 
 
 class Solver(Protocol):

@@ -117,7 +117,7 @@ class WeightedRows:
     rows: Rows
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Precision(msgspec.Struct, frozen=True):
     """What a coreset's own rows say of a linear model learned on them, kept for `certify`: a few numbers, no rows.
 
     Parameters

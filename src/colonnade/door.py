@@ -12,7 +12,7 @@ import numpy.typing as npt
 from colonnade.contracts import Roster, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.diagnostics.audit import Certified
+from colonnade.diagnostics.certifying import Certified
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
@@ -95,7 +95,7 @@ def certified(run: Run[Any], roster: Roster) -> Certified:
             f"The run was of {run.coreset.n_rows} rows; these parties hold {roster.n_rows}. "
             "Certify it with the parties it came from."
         )
-    return Certified(run.task, run.model, run.split, run.coreset, run.evidence)  # type: ignore[arg-type]  # closed
+    return Certified(run.task, run.model, run.split, run.coreset, run.precision)  # type: ignore[arg-type]  # closed
 
 
 def check_party(name: str, roster: Roster) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from colonnade import storage
 from colonnade.contracts import PartyCard, Roster, Task
-from colonnade.coreset import Coreset, Evidence
+from colonnade.coreset import Coreset, Precision
 from colonnade.disclosure import Disclosure
 from colonnade.ledger import Ledger
 from colonnade.protocol.splits import AnySplit
@@ -55,7 +55,7 @@ class Run(Generic[M]):
         How long it took.
     versions : dict of str to str
         Of Python, NumPy and Colonnade.
-    evidence : Evidence or None
+    precision : Precision or None
         What the coreset's rows say of the model, where the server saw them: `Federation.certify` uses it.
 
     Examples
@@ -81,7 +81,7 @@ class Run(Generic[M]):
     ledger: Ledger
     seconds: float
     versions: dict[str, str]
-    evidence: Evidence | None = None
+    precision: Precision | None = None
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -153,7 +153,7 @@ class _Record(msgspec.Struct):
     seconds: float
     versions: dict[str, str]
     run_by: str | None = None
-    evidence: Evidence | None = None
+    precision: Precision | None = None
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -176,7 +176,7 @@ def _record(run: Run[Any]) -> _Record:
         run.seconds,
         run.versions,
         run.ledger.run_by,
-        run.evidence,
+        run.precision,
     )
 
 
@@ -216,7 +216,7 @@ def _read(folder: Folder) -> Run[Any]:
         Ledger.from_json((folder / LEDGER).read_text(encoding="utf-8"), run_by=record.run_by),
         record.seconds,
         record.versions,
-        record.evidence,
+        record.precision,
     )
 
 

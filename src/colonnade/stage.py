@@ -147,7 +147,7 @@ class Stage:
             ledger=self.ledger.since(position),
             seconds=perf_counter() - started,
             versions=current_versions(),
-            evidence=learned.evidence,
+            precision=learned.precision,
         )
 
     def received(self, party: str) -> Delivery | None:

@@ -22,7 +22,7 @@ from colonnade.kernels.rounding_noise import correct_rows, hidden_directions, no
 from colonnade.kernels.whitening import mix
 from colonnade.messages import Reveals
 from colonnade.protocol import checks
-from colonnade.solvers.evidence import Noise, evidence_of
+from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
 
@@ -76,7 +76,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         rows, facts, noise = yield from fetch(roster, coreset, self.step, seeds.tolist())
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        return Solution(model, {"cost": cost, **facts}, evidence_of(task, model, rows, roster, coreset, noise))
+        return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
 
 
 def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[int]) -> Script[Fetched]:

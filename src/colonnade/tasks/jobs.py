@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from colonnade.contracts import Frame, Roster, Script, Task
-from colonnade.coreset import Coreset, Evidence
+from colonnade.coreset import Coreset, Precision
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
@@ -31,7 +31,7 @@ class Learned(Generic[M]):
     coreset: Coreset
     model: M
     facts: Mapping[str, float]
-    evidence: Evidence | None = None
+    precision: Precision | None = None
 
 
 def let_go(roster: Roster) -> Script[None]:
@@ -65,7 +65,7 @@ def learn(
     else:
         coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
     solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
-    return Learned(coreset, task.in_own_units(solution.model, frame), solution.facts, solution.evidence)
+    return Learned(coreset, task.in_own_units(solution.model, frame), solution.facts, solution.precision)
 
 
 def predict(model: AnyModel, rows: Rows | None, to: str | None, roster: Roster) -> Script[Floats | Rows]:

@@ -84,7 +84,7 @@ def test_over_bytes_and_after_saving_it_is_the_same(run: cn.Run[Any], tmp_path: 
     over_bytes = cn.Federation(cn.split_columns(X, Y, WIDTHS), transport=Loopback)
     here = cn.Federation(cn.split_columns(X, Y, WIDTHS))
     saved = cn.Run.load(run.save(tmp_path / "run"))
-    assert saved.evidence == run.evidence
+    assert saved.precision == run.precision
     assert over_bytes.certify(saved) == here.certify(run)
 
 
@@ -141,10 +141,10 @@ def test_what_rounding_hides_is_looked_for() -> None:
     best = cost_of(federation, federation.fit(cn.Regression(), sampler=cn.AllRows()))
     excess = cost_of(federation, learned) - best
     assert excess > 5 * best, "the model is far off, and its rows do not show it"
-    assert learned.evidence is not None
-    assert learned.evidence.excess is not None
-    assert learned.evidence.excess < excess
-    assert len(learned.evidence.hidden) == 1
+    assert learned.precision is not None
+    assert learned.precision.excess is not None
+    assert learned.precision.excess < excess
+    assert len(learned.precision.hidden) == 1
     found = federation.certify(learned)
     assert found.excess is None
     assert "rounding hides directions" in str(found)

@@ -1,4 +1,4 @@
-"""Evidence: what the rows that the server solved on say of the model, kept as a few numbers when the rows are gone."""
+"""Precision: what the rows that the server solved on say of the model, kept as a few numbers when the rows are gone."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from colonnade.contracts import LinearTask, Roster, Task
-from colonnade.coreset import GIVEN, Coreset, Evidence, WeightedRows
+from colonnade.coreset import GIVEN, Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.sandwich import Rounded, sandwich
 
@@ -56,15 +56,15 @@ class Noise:
         )
 
 
-def evidence_of(
+def precision_of(
     task: Task[Any], model: Any, rows: WeightedRows, roster: Roster, coreset: Coreset, noise: Noise | None = None
-) -> Evidence | None:
+) -> Precision | None:
     """Say what rows tell of the model learned on them.
 
     Parameters
     ----------
     task : Task
-        Only linear ones have evidence.
+        Only linear ones have precision.
     model : model of the task
         With `coef_` and `intercept_`, of the columns as the rows have them.
     rows : WeightedRows
@@ -78,17 +78,17 @@ def evidence_of(
 
     Returns
     -------
-    Evidence or None
+    Precision or None
         For `certify`.
     """
     if not isinstance(task, LinearTask) or rows.labels is None:
         return None
     if coreset.sampler == GIVEN:
-        return Evidence(None, "nothing tells how the rows of this coreset were drawn")
+        return Precision(None, "nothing tells how the rows of this coreset were drawn")
     if coreset.sampler == "AllRows()" and noise is None:
-        return Evidence(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0, 1.0)))
+        return Precision(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0, 1.0)))
     if noise is not None and len(noise.hidden) > MOST_HIDDEN:
-        return Evidence(
+        return Precision(
             None, f"rounding hides {len(noise.hidden)} directions in which the parties' columns nearly coincide"
         )
     found = sandwich(
@@ -102,8 +102,8 @@ def evidence_of(
         rounded=None if noise is None else noise.at(model.coef_, model.intercept_, rows.total_weight),
     )
     if math.isinf(found.excess):
-        return Evidence(None, "single rows decide some coefficients alone, so the others say nothing of them")
-    return Evidence(
+        return Precision(None, "single rows decide some coefficients alone, so the others say nothing of them")
+    return Precision(
         found.excess,
         gradient={party: astuple(each) for party, each in zip(roster.names, found.gradients, strict=True)},
         offset_gradient=astuple(found.offset_gradient) if task.fit_intercept else None,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from numpy.random import Generator
 
 from colonnade.contracts import Frame, Roster, Script
-from colonnade.coreset import Coreset, Evidence
+from colonnade.coreset import Coreset, Precision
 from colonnade.diagnostics.audited_distances import audited_distances
 from colonnade.diagnostics.audited_predictions import audited_predictions
 from colonnade.diagnostics.certificate import Certificate
@@ -49,7 +49,7 @@ class Certified:
         Which rows were held out: they do not count here either.
     coreset : Coreset
         What it was learned on.
-    evidence : Evidence or None
+    precision : Precision or None
         What the coreset's rows say of it.
     """
 
@@ -57,7 +57,7 @@ class Certified:
     model: AnyModel
     split: AnySplit | None
     coreset: Coreset
-    evidence: Evidence | None
+    precision: Precision | None
 
 
 def certify(run: Certified, roster: Roster, rows: int, seed: int) -> Script[Certificate]:
@@ -150,35 +150,35 @@ def _audit_regression(
     run: Certified, task: Regression, model: LinearModel, roster: Roster, frame: Frame, drawn: Coreset, rng: Generator
 ) -> Script[Certificate]:
     coef, intercept = _in_frame(model, frame)
-    evidence = run.evidence or Evidence(None, "the server has not seen the rows that the model was learned on")
-    hidden = np.array(evidence.hidden).reshape(-1, len(coef))
+    precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
+    hidden = np.array(precision.hidden).reshape(-1, len(coef))
     told, along = yield from audited_predictions(roster, len(drawn), coef, hidden, rng)
     audit = Audit(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
     found = audit.cost()
     low, high = found.interval()
     common = ("Regression", len(drawn), found.value, (low, high))
     draws_p = _also_of_coreset(run, audit.draws_p())
-    if evidence.excess is None:
-        return Certificate(*common, None, None, evidence.why_none, None, draws_p)
-    excess = evidence.excess + (audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0)
+    if precision.excess is None:
+        return Certificate(*common, None, None, precision.why_none, None, draws_p)
+    excess = precision.excess + (audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0)
     if math.isinf(excess):
         return Certificate(*common, None, None, SEEN_IN_HIDING, None, draws_p)
     penalty = task.cost(model, np.empty((0, len(coef))), np.empty(0), np.empty(0), drawn.total_weight)
     least = low + penalty - excess
-    chance = gradient_p(_gradients(task, model, roster, audit, evidence, coef))
+    chance = gradient_p(_gradients(task, model, roster, audit, precision, coef))
     relative = excess / least if least > 0 else None
     return Certificate(*common, excess, relative, None, chance, draws_p, n_hidden=len(hidden))
 
 
 def _gradients(
-    task: Regression, model: LinearModel, roster: Roster, audit: Audit, evidence: Evidence, coef: Floats
+    task: Regression, model: LinearModel, roster: Roster, audit: Audit, precision: Precision, coef: Floats
 ) -> list[tuple[Estimate, Estimate]]:
     """Estimate the objective's gradient, halved, along what is known, the intercept and parts without the label.
 
     Each with what is expected of it where the coreset is honest.
     """
     l2, l1 = task.penalties_of(model)
-    offset = evidence.offset_gradient
+    offset = precision.offset_gradient
     found = [] if offset is None else [(audit.offset_gradient(), Estimate(*offset))]
     for which, (party, here) in enumerate(roster.parts.items()):
         if party == roster.label_party or not audit.parts[which].counts:
@@ -186,7 +186,7 @@ def _gradients(
         own = coef[here]
         penalty = audit.total_weight * (l2 * float(own @ own) + l1 * float(np.abs(own).sum()) / 2)
         gradient = audit.gradient(which, centred=task.fit_intercept)
-        found.append((with_fields(gradient, value=gradient.value + penalty), Estimate(*evidence.gradient[party])))
+        found.append((with_fields(gradient, value=gradient.value + penalty), Estimate(*precision.gradient[party])))
     return found
 
 
