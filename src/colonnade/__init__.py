@@ -13,6 +13,7 @@ from typing import Any
 from colonnade.api import Federation
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
+from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.pilot import Pilot
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.diagnostics.sizes import TheorySize, theory_size
@@ -48,6 +49,7 @@ __all__ = [
     "AllRows",
     "AssumptionWarning",
     "Central",
+    "Certificate",
     "ClusteringReport",
     "ColonnadeError",
     "ColonnadeKMeans",

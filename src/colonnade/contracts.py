@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from colonnade.coreset import Coreset, WeightedRows
+from colonnade.coreset import Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.gram import Summary
 from colonnade.messages import Message, Reveals
@@ -249,6 +249,9 @@ class LinearTask(Protocol[M_co]):
     def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[M_co, float]:
         """Solve the task on rows that are known only in sum, one part a fold; give the model and its objective."""
 
+    def penalties_of(self, model: Any) -> tuple[float, float]:
+        """Give the l2 and l1 that a model was learned with, also where one was chosen."""
+
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> M_co:
         """Make the model of what was learned."""
 
@@ -266,10 +269,11 @@ class ClusteringTask(Protocol[M_co]):
 
 @dataclass(frozen=True)
 class Solution(Generic[T]):
-    """What a solver found: the model, and what is worth knowing of how it was found."""
+    """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it."""
 
     model: T
     facts: Mapping[str, float]
+    precision: Precision | None = None
 
 
 class Solver(Protocol):

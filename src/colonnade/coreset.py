@@ -179,3 +179,29 @@ class WeightedRows:
     weights: Floats
     total_weight: float
     rows: Rows
+
+
+class Precision(msgspec.Struct, frozen=True):
+    """What a coreset's own rows say of a linear model learned on them, kept for `certify`: a few numbers, no rows.
+
+    Parameters
+    ----------
+    excess : float or None
+        The objective is above the least possible on all rows by no more than this, with 95 % confidence; None where the
+        rows cannot tell.
+    why_none : str or None
+        Why they cannot.
+    gradient : dict of str to three floats
+        What to expect of the gradient on all rows, halved, along each party's part of the predictions: its value, its
+        standard deviation, and effective degrees of freedom of that.
+    offset_gradient : three floats, or None
+        Likewise along the intercept, if there is one.
+    hidden : tuple of tuples of float
+        Directions of the coefficients in which rounding hides what the columns are: an audit must look there.
+    """
+
+    excess: float | None
+    why_none: str | None = None
+    gradient: dict[str, tuple[float, float, float]] = {}
+    offset_gradient: tuple[float, float, float] | None = None
+    hidden: tuple[tuple[float, ...], ...] = ()

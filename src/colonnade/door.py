@@ -14,6 +14,7 @@ import numpy.typing as npt
 from colonnade.contracts import PartyCard, Roster, Script, Task
 from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
+from colonnade.diagnostics.certifying import Certified
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.ledger import Ledger
@@ -181,6 +182,21 @@ def check_can_evaluate(model: AnyModel, roster: Roster) -> None:
     """Require what an evaluation compares with."""
     if isinstance(model, LinearModel) and roster.label_party is None:
         raise InputError("Evaluating a regression needs a label, and no party holds one. Name it at one party.")
+
+
+def certified(run: Run[Any], roster: Roster) -> Certified:
+    """Require a run of these parties, with a model; take of it what an audit needs."""
+    check_kind("run", run, Run)
+    if run.model is None:
+        raise InputError("The run has no model: it stopped at the coreset. Certify a run of fit.")
+    check_model(run.model, roster)
+    check_can_evaluate(run.model, roster)
+    if run.coreset.n_rows != roster.n_rows:
+        raise AlignmentError(
+            f"The run was of {run.coreset.n_rows} rows; these parties hold {roster.n_rows}. "
+            "Certify it with the parties it came from."
+        )
+    return Certified(run.task, run.model, run.split, run.coreset, run.precision)  # type: ignore[arg-type]  # closed
 
 
 def check_party(name: str, roster: Roster) -> None:

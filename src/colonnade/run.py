@@ -9,7 +9,7 @@ import numpy as np
 
 from colonnade import storage
 from colonnade.contracts import PartyCard, Roster, ScoreRule, Task
-from colonnade.coreset import Coreset, Evidence
+from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.disclosure import Disclosure
 from colonnade.errors import UnsupportedError
 from colonnade.ledger import Ledger
@@ -59,6 +59,8 @@ class Run(Generic[M]):
         How long it took.
     versions : dict of str to str
         Of Python, NumPy and Colonnade.
+    precision : Precision or None
+        What the coreset's rows say of the model, where the server saw them: `Federation.certify` uses it.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Run(Generic[M]):
     ledger: Ledger
     seconds: float
     versions: dict[str, str]
+    precision: Precision | None = None
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -189,6 +192,7 @@ class _Record(msgspec.Struct):
     seconds: float
     versions: dict[str, str]
     run_by: str | None = None
+    precision: Precision | None = None
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -211,6 +215,7 @@ def _record(run: Run[Any]) -> _Record:
         run.seconds,
         run.versions,
         run.ledger.run_by,
+        run.precision,
     )
 
 
@@ -252,6 +257,7 @@ def _read(folder: Folder) -> Run[Any]:
         Ledger.from_json((folder / LEDGER).read_text(encoding="utf-8"), run_by=record.run_by),
         record.seconds,
         record.versions,
+        record.precision,
     )
 
 

@@ -171,6 +171,7 @@ class Stage:
             ledger=self.ledger.since(position),
             seconds=perf_counter() - started,
             versions=current_versions(),
+            precision=learned.precision,
         )
 
     def received(self, party: str) -> Delivery | None:

@@ -15,7 +15,7 @@ FORBIDDEN_MODULES = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager"}
 # The public face is two thirds docstrings and examples.
-LONGER = {"api.py": 360}
+LONGER = {"api.py": 480}
 WORDS = {"client", "guest", "worker", "host"}  # the design's word is party
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from colonnade.catalogue import codec, kinds
+from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances
+from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
@@ -260,6 +262,12 @@ EXAMPLES: dict[str, Message] = {
     "encrypted products": EncryptedProducts(((b"p1",),), sendable_floats([3.5]), (bytes(64),), has_key=True),
     "ask decrypted products": AskDecryptedProducts(((b"p1",),), (bytes(64),)),
     "decrypted products": DecryptedProducts(sendable_floats([4.5]), bytes(32), bytes(64)),
+    "ask audited predictions": AskAuditedPredictions(sendable_floats([[0.5, -1.0]]), seed=2**63 - 1),
+    "audited predictions": AuditedPredictions(
+        2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes([0, 0, 232, 253]), 0.5, 4.0
+    ),
+    "ask audited distances": AskAuditedDistances(sendable_floats([[1.0, 2.0]])),
+    "audited distances": AuditedDistances(2, 1, 9.0, bytes([0, 0, 255, 255])),
 }
 
 

@@ -162,10 +162,16 @@ def read_model(folder: Path) -> tuple[AnyModel, AnySplit | None]:
     """
     if not (folder / RUN.record).exists():
         return load_model(folder), None
+    run = read_run(folder)
+    return run.model, run.split
+
+
+def read_run(folder: Path) -> Run[Any]:
+    """Read a saved run that has a model."""
     run = Run.load(folder)
     if run.model is None:
         raise InputError(f"The run in {folder} is a coreset without a model. Pass a folder that `fit --out` wrote.")
-    return run.model, run.split
+    return run
 
 
 def _advice(problem: str) -> str:

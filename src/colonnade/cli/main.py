@@ -6,6 +6,7 @@ import typer
 
 from colonnade.cli import (
     audit,
+    certify,
     certs,
     coreset,
     demo,
@@ -40,6 +41,7 @@ COMMANDS = {
     "coreset": coreset,
     "evaluate": evaluate,
     "predict": predict,
+    "certify": certify,
     "diagnose": diagnose,
     "report": report,
     "audit": audit,

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from colonnade.api import Federation
-from colonnade.cli.job import read_model
+from colonnade.cli.job import read_model, read_run
 from colonnade.errors import InputError
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination
@@ -99,7 +99,22 @@ class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", for
         return {"rows": len(found), "delivered_to": self.to, "saved": saved}
 
 
-AnyJob = CoresetJob | FitJob | EvaluateJob | PredictJob
+class CertifyJob(msgspec.Struct, frozen=True, tag_field="do", tag="certify", forbid_unknown_fields=True):
+    """Certify a saved run; `out` is a JSON file."""
+
+    run: str
+    out: str
+    rows: int = 600
+    seed: int = 1
+
+    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
+        """Do it."""
+        found = federation.certify(read_run(folder / self.run), rows=self.rows, seed=self.seed)
+        write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        return {"rows": found.rows, "certified": str(found), "saved": str(folder / self.out)}
+
+
+AnyJob = CoresetJob | FitJob | EvaluateJob | PredictJob | CertifyJob
 
 
 class _Progress(msgspec.Struct):

@@ -165,7 +165,7 @@ def _diagnose_clustering(
             f"{len(pool)} distinct rows were looked at, too few for sets of {task.n_clusters} centres. Look at more."
         )
     pool.sort()
-    versions = None if model is None else moved_centers(_in_frame(model.cluster_centers_, frame), rng)
+    versions = None if model is None else moved_centers(centers_in_frame(model.cluster_centers_, frame), rng)
     at_reference = yield from _pool_distances(roster, size, pool, versions)
     random = random_sets(len(pool), task.n_clusters, 100, rng)
     near = None if versions is None else near_sets(task.n_clusters, len(versions), 30, rng) + len(pool)
@@ -217,7 +217,8 @@ def _reference(
     return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), frame
 
 
-def _in_frame(centers: Floats, frame: Frame) -> Floats:
+def centers_in_frame(centers: Floats, frame: Frame) -> Floats:
+    """Turn centres of columns in their own units into those of columns as the parties see them."""
     return centers if frame.shift is None or frame.scale is None else (centers - frame.shift) / frame.scale
 
 

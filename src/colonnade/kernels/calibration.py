@@ -20,6 +20,8 @@ from colonnade.kernels.arrays import Floats
 # Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments).
 FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
 ACCURACY, MOST_ITERATIONS = 1e-6, 200
+# For `what_is_left`, which makes the matrix of all of them.
+MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
 
 
 def calibration_strength(size: int) -> float:
@@ -124,3 +126,36 @@ def _conjugate_gradients(normal: Callable[[_Moments], _Moments], b: _Moments) ->
         last, square = square, residual.dot(residual)
         direction = residual.combine(direction * (square / last), np.add)
     return x
+
+
+def what_is_left(values: Floats, weights: Floats, parties: Sequence[Floats], total: float, strength: float) -> Floats:
+    """Take off values what calibration corrects of their weighted sums: only the rest still varies from draw to draw.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (m, p)
+        Of the drawn rows.
+    weights, parties, total, strength
+        As in `calibrate`, before it.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, p)
+        Values less their ridge regression on the moments, each as predicted from the other rows. Where there are very
+        many moments, the values themselves: they vary more.
+    """
+    if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
+        return values
+    w = weights / total
+    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u) for u in parties)])
+    scale = np.sqrt(w @ np.square(A))
+    A /= np.where(scale > 0, scale, 1.0)
+    inverse = np.linalg.inv((A * w[:, np.newaxis]).T @ A + strength * np.eye(A.shape[1]))
+    leverage = np.minimum(w * np.einsum("ij,ij->i", A @ inverse, A), MOST_LEVERAGE)
+    rests = values - A @ (inverse @ (A.T @ (w[:, np.newaxis] * values)))
+    return np.asarray(rests / (1.0 - leverage)[:, np.newaxis])
+
+
+def _own_moments(u: Floats) -> Floats:
+    first, second = np.triu_indices(u.shape[1])
+    return np.hstack([u, u[:, first] * u[:, second]])

@@ -1,6 +1,6 @@
 """Means and spreads of columns, block by block: what standardising takes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -49,3 +49,32 @@ def _weighted(blocks: Blocks, n_features: int, weights: Floats | None) -> Iterat
         end = start + len(block)
         yield block[:, :n_features], np.ones(len(block)) if weights is None else weights[start:end]
         start = end
+
+
+def mean_and_variance(parts: Iterable[Floats], weights: Floats | None = None) -> tuple[float, float]:
+    """Compute the mean and variance of numbers that come in parts, in one pass.
+
+    Parameters
+    ----------
+    parts : iterable of ndarray of float64, shape (b,)
+        Consecutive numbers, n in all, at least one.
+    weights : ndarray of float64, shape (n,), optional
+        Not all 0; 1 each if left out.
+
+    Returns
+    -------
+    mean, variance : float
+        Weighted; the variance is the mean square about the mean.
+    """
+    start, total, mean, squares = 0, 0.0, 0.0, 0.0
+    for values in parts:
+        w = np.ones(len(values)) if weights is None else weights[start : start + len(values)]
+        start, weight = start + len(values), float(w.sum())
+        if weight == 0:
+            continue
+        own = float(w @ values) / weight
+        # Each part about its own mean, and the means about theirs: nothing cancels (Chan, Golub and LeVeque 1983).
+        squares += float(w @ np.square(values - own)) + (own - mean) ** 2 * total * weight / (total + weight)
+        total += weight
+        mean += (own - mean) * weight / total
+    return mean, squares / total

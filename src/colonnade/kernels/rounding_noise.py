@@ -39,7 +39,7 @@ def correct_rows(rows: Floats, weights: Floats, variance: float, share: float) -
     w = weights / weights.sum()
     mean = w @ rows
     centred = rows - mean
-    eigenvalues, V = eigen((centred * w[:, np.newaxis]).T @ centred)
+    eigenvalues, V = _spectrum(rows, weights)
     safe = eigenvalues > TIMES_THE_VARIANCE * variance
     kept = np.where(safe, 1.0 - share * variance / np.where(safe, eigenvalues, 1.0), 1.0)
     return np.asarray(mean + centred @ (V * np.sqrt(kept)) @ V.T)
@@ -78,3 +78,35 @@ def worthwhile_share(rows: Floats, weights: Floats, variance: float, features: F
     bias = float(np.sum(np.square(coefficients - label @ directions) / eigenvalues))
     cost = float(np.sum((np.square(w * residuals) @ np.square(A)) / np.square(eigenvalues)))
     return max(0.0, 1.0 - cost / (variance * bias)) if variance * bias > 0 else 0.0
+
+
+def noise_left(rows: Floats, weights: Floats, variance: float, share: float) -> Floats:
+    """Give the covariance, shape (r, r), of rounding that `correct_rows` leaves; the parameters are its."""
+    eigenvalues, V = _spectrum(rows, weights)
+    safe = V[:, eigenvalues > TIMES_THE_VARIANCE * variance]
+    return variance * (np.eye(len(V)) - share * safe @ safe.T)
+
+
+def hidden_directions(rows: Floats, weights: Floats, variance: float, features: Floats) -> Floats:
+    """Find the directions of the features, shape (r, h), in which there is little or nothing but rounding.
+
+    Parameters
+    ----------
+    rows, weights, variance
+        As in `correct_rows`.
+    features : ndarray of float64, shape (r, p)
+        Orthonormal: the directions of the whitened columns that the features span.
+
+    Returns
+    -------
+    ndarray of float64, shape (r, h)
+        Orthonormal.
+    """
+    eigenvalues, V = _spectrum(rows @ features, weights)
+    return np.asarray(features @ V[:, eigenvalues <= TIMES_THE_VARIANCE * variance])
+
+
+def _spectrum(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    w = weights / weights.sum()
+    centred = rows - w @ rows
+    return eigen((centred * w[:, np.newaxis]).T @ centred)

@@ -7,7 +7,7 @@ from colonnade.messages import UNCOUNTED, Message, Reveals
 from colonnade.options import whole_number
 from colonnade.protocol.asked import Asked
 
-PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing")
+PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
     {
@@ -30,8 +30,8 @@ class Policy:
         What no reply may reveal: any of ``totals, row ids, scores, sums of scores, features, labels, predictions,
         moments, row weights, model``.
     phases : iterable of str, optional
-        The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting, auditing``;
-        all if left out.
+        The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting, auditing,
+        certifying``; all if left out.
     solvers : iterable of str, optional
         The only solvers it takes part in, such as ``saga``; all if left out.
     tasks : iterable of str, optional

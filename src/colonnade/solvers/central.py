@@ -13,6 +13,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.solvers.precision import precision_of
 
 M = TypeVar("M")
 
@@ -58,7 +59,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
         inbox = yield {party: AskColumns(task.needs_label) for party in roster.names}
         rows = _join(checks.replies(inbox, Columns), task.needs_label, roster, coreset)
         model = task.fit_rows(rows, roster, rng)
-        return Solution(model, {"cost": task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)})
+        cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
+        return Solution(model, {"cost": cost}, precision_of(task, model, rows, roster, coreset))
 
 
 def _join(replies: Mapping[str, Columns], needs_label: bool, roster: Roster, coreset: Coreset) -> WeightedRows:

@@ -16,16 +16,18 @@ from colonnade.contracts import ClusteringTask, LinearTask, Roster, Script, Solu
 from colonnade.coreset import GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import calibrate, calibration_strength
+from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
 from colonnade.kernels.quantise import checked_step
-from colonnade.kernels.rounding_noise import correct_rows, worthwhile_share
+from colonnade.kernels.rounding_noise import correct_rows, hidden_directions, noise_left, worthwhile_share
 from colonnade.kernels.whitening import mix
 from colonnade.messages import Reveals
 from colonnade.protocol import checks
+from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
 
 M = TypeVar("M")
+Fetched = tuple[WeightedRows, Mapping[str, float], Noise | None]
 
 
 class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact", forbid_unknown_fields=True):
@@ -71,15 +73,13 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         (dither_rng,) = rng.spawn(1)
         seeds = dither_rng.integers(2**63, size=len(roster.cards))
         fetch = _fetch_whitened if isinstance(task, LinearTask) else _fetch_scaled
-        rows, facts = yield from fetch(roster, coreset, self.step, seeds.tolist())
+        rows, facts, noise = yield from fetch(roster, coreset, self.step, seeds.tolist())
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        return Solution(model, {"cost": cost, **facts})
+        return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
 
 
-def _fetch_whitened(
-    roster: Roster, coreset: Coreset, step: float, seeds: list[int]
-) -> Script[tuple[WeightedRows, Mapping[str, float]]]:
+def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[int]) -> Script[Fetched]:
     inbox = yield {party: AskWhitenedColumns(step, seed) for party, seed in zip(roster.names, seeds, strict=True)}
     replies = checks.replies(inbox, WhitenedColumns)
     parties = [
@@ -88,15 +88,42 @@ def _fetch_whitened(
     ]
     variance, total = step**2 / 12, coreset.total_weight
     blocks = [party.values for party in parties]
-    weights = coreset.weights
+    weights, strength = coreset.weights, calibration_strength(len(coreset))
     if coreset.sampler != GIVEN:  # one of the caller's own may stand for other rows than the parties hold
-        weights = calibrate(weights, blocks, total, variance, calibration_strength(len(coreset)))
+        weights = calibrate(weights, blocks, total, variance, strength)
     joined = np.hstack(blocks)
-    share = worthwhile_share(joined, weights, variance, *directions(parties))
+    spans, label = directions(parties)
+    share = worthwhile_share(joined, weights, variance, spans, label)
     corrected = correct_rows(joined, weights, variance, share)
     features, labels = _restore(corrected, parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
-    return WeightedRows(features, labels, weights, total, coreset.rows), facts
+    left = noise_left(joined, weights, variance, share)
+    noisy_features, noisy_labels = _restore(joined, parties)
+    noise = Noise(
+        noisy_features,
+        noisy_labels,
+        variance * np.eye(len(left)) - left,
+        left,
+        *_mixing_and_directions(parties, hidden_directions(joined, weights, variance, spans)),
+        lambda values: what_is_left(values, coreset.weights, blocks, total, strength),
+    )
+    return WeightedRows(features, labels, weights, total, coreset.rows), facts, noise
+
+
+def _mixing_and_directions(parties: list[Whitened], hidden: Floats) -> tuple[Floats, Floats]:
+    """Join the mixing matrices of all parties, the label's column last; and give hidden directions as coefficients."""
+    ranks = [party.values.shape[1] for party in parties]
+    widths = [len(party.mean) - (party.label is not None) for party in parties]
+    mixing, row, column = np.zeros((sum(ranks), sum(widths) + 1)), 0, 0
+    for party, rank, width in zip(parties, ranks, widths, strict=True):
+        mixing[row : row + rank, column : column + width] = party.mixing[:, :width]
+        mixing[row : row + rank, -1] = 0.0 if party.label is None else party.mixing[:, -1]
+        row, column = row + rank, column + width
+    # Scaled, or columns of large numbers would seem the only ones there are.
+    scale = np.linalg.norm(mixing[:, :-1], axis=0)
+    scale[scale == 0] = 1.0
+    directions = np.linalg.pinv(mixing[:, :-1] / scale, rcond=1e-11) @ hidden / scale[:, np.newaxis]
+    return mixing, directions.T
 
 
 def directions(parties: list[Whitened]) -> tuple[Floats, Floats]:
@@ -133,9 +160,7 @@ def _restore(joined: Floats, parties: list[Whitened]) -> tuple[Floats, Floats | 
     return np.hstack(features), labels
 
 
-def _fetch_scaled(
-    roster: Roster, coreset: Coreset, step: float, seeds: list[int]
-) -> Script[tuple[WeightedRows, Mapping[str, float]]]:
+def _fetch_scaled(roster: Roster, coreset: Coreset, step: float, seeds: list[int]) -> Script[Fetched]:
     inbox = yield {party: AskScaledColumns(step, seed) for party, seed in zip(roster.names, seeds, strict=True)}
     replies = checks.replies(inbox, ScaledColumns)
     features = np.hstack(
@@ -144,4 +169,4 @@ def _fetch_scaled(
             for card, seed in zip(roster.cards, seeds, strict=True)
         ]
     )
-    return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}
+    return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}, None

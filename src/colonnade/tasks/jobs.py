@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from colonnade.contracts import Frame, Roster, Script, Task
-from colonnade.coreset import Coreset, Evidence
+from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
@@ -31,11 +31,12 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, eq=False)
 class Learned(Generic[M]):
-    """What a job gives: the coreset, the model, and what is worth knowing of how it was found."""
+    """What a job gives: the coreset, the model, what is worth knowing of how it was found, and what its rows say."""
 
     coreset: Coreset
     model: M
     facts: Mapping[str, float]
+    precision: Precision | None = None
 
 
 def let_go(roster: Roster) -> Script[None]:
@@ -69,7 +70,7 @@ def learn(
     else:
         coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
     solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
-    return Learned(coreset, task.in_own_units(solution.model, frame), solution.facts)
+    return Learned(coreset, task.in_own_units(solution.model, frame), solution.facts, solution.precision)
 
 
 def open_commitments(

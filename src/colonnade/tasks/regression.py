@@ -141,6 +141,10 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         """Compute l2 |theta|^2 + l1 |theta|_1."""
         return _penalty_of(coef, *self.penalties())
 
+    def penalties_of(self, model: LinearModel) -> tuple[float, float]:
+        """Give the l2 and l1 that a model was learned with, also where one was chosen."""
+        return self.penalties() if model.path is None else (model.path.chosen.l2, model.path.chosen.l1)
+
     def cost(
         self,
         model: LinearModel,
@@ -173,7 +177,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
             raise InputError("The cost of a regression needs labels. Pass them.")
         w = np.ones(len(features)) if weights is None else weights
         residuals = features @ model.coef_ + model.intercept_ - labels
-        l2, l1 = self.penalties() if model.path is None else (model.path.chosen.l2, model.path.chosen.l1)
+        l2, l1 = self.penalties_of(model)
         coef = model.coef_ if model.scale_ is None else model.coef_ * model.scale_
         n = float(w.sum()) if total_weight is None else total_weight
         return float(w @ residuals**2) + n * _penalty_of(coef, l2, l1)

@@ -384,3 +384,22 @@ def test_help_teaches(name: str) -> None:
     done = run(name, "--help")
     assert done.returncode == 0
     assert "--json" in done.stdout
+
+
+def test_certify_says_it_in_words_and_in_json(job: Callable[..., str], tmp_path: Path) -> None:
+    file, saved = job(), str(tmp_path / "run")
+    run("fit", file, "--out", saved)
+    done = run("certify", file, saved, "--rows", "300")
+    assert done.returncode == 0
+    assert "with 95 % confidence" in done.stdout
+    assert "of it for this check" in done.stdout
+    assert "AuditedPredictions" in done.stdout
+    found = json.loads(run("certify", file, saved, "--rows", "300", "--json").stdout)
+    assert found["rows"] == 300
+    assert found["trusted"] is True
+    assert found["cost_interval"][0] < found["cost"] < found["cost_interval"][1]
+    other = json.loads(run("certify", file, saved, "--rows", "300", "--json", "--seed", "5").stdout)
+    assert other["cost"] != found["cost"]
+    refused = run("certify", file, saved, "--rows", "20")
+    assert refused.returncode == 3
+    assert "70 rows or more" in refused.stderr

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -39,6 +40,7 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
         FIT,
         {"do": "evaluate", "model": "run", "out": "evaluation.json"},
         {"do": "predict", "model": "run", "rows": [7, 3], "to": "shop", "out": "some.csv"},
+        {"do": "certify", "run": "run", "out": "certificate.json", "rows": 200},
     ]
     with Trial(tmp_path, jobs) as trial:
         parties = {name: trial.start_party(name, "--once", "--json") for name in trial.names}
@@ -49,15 +51,19 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
         for each in parties.values():
             words, _ = each.communicate(timeout=20)
             assert (each.returncode, json.loads(words.splitlines()[-1])) == (0, {"status": "done", "reason": ""})
-    assert [job["do"] for job in done] == ["fit", "evaluate", "predict"]
-    model = cn.Run.load(tmp_path / "run").model
+    assert [job["do"] for job in done] == ["fit", "evaluate", "predict", "certify"]
+    saved = cn.Run.load(tmp_path / "run")
+    model = saved.model
     assert done[0]["units"] == 100 + 2 * 100 * 3 + 2 * 3 + 100 * 7
     assert json.loads((tmp_path / "evaluation.json").read_text())["cost"] == done[1]["cost"]
     here = [
         cn.Party(name, tmp_path / f"{name}.csv", key="customer", label="card_spending" if name == "bank" else None)
         for name in Trial.names
     ]
-    wanted = cn.Federation(here).predict(model, rows=[7, 3]).tolist()
+    federation = cn.Federation(here)
+    certificate = msgspec.json.decode((tmp_path / "certificate.json").read_bytes(), type=cn.Certificate)
+    assert certificate == federation.certify(saved, rows=200)
+    wanted = federation.predict(model, rows=[7, 3]).tolist()
     assert (tmp_path / "some.csv").read_text() == f"row,prediction\n7,{wanted[0]}\n3,{wanted[1]}\n"
     assert (tmp_path / "shop-predictions.csv").read_text() == f"row,prediction\n3,{wanted[1]}\n7,{wanted[0]}\n"
 
@@ -68,6 +74,7 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
         ("fit", "done"),
         ("evaluate", "done"),
         ("predict", "done"),
+        ("certify", "done"),
     ]
     fit = found["runs"][1]
     assert (fit["phase"], fit["round"]) == ("solving", 6), "scores are summed in secret: three rounds instead of one"

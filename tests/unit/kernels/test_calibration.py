@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from colonnade.kernels.calibration import calibrate, calibration_strength
+from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
 from colonnade.kernels.rounding_noise import correct_rows, worthwhile_share
 
 
@@ -106,3 +106,19 @@ def test_the_correction_is_made_where_it_pays(size: int, least: float, most: flo
 def test_no_rounding_needs_no_correction() -> None:
     rows = np.random.default_rng(0).normal(size=(30, 3))
     assert worthwhile_share(rows, np.ones(30), 0.0, np.eye(3)[:, :2], np.eye(3)[2]) == 0.0
+
+
+def test_what_the_moments_explain_does_not_vary_and_the_rest_does() -> None:
+    rng = np.random.default_rng(0)
+    parties = [rng.normal(size=(2000, 3)), rng.normal(size=(2000, 2))]
+    weights, other = rng.uniform(1, 3, size=2000), rng.normal(size=2000)
+    moment = parties[0][:, 0] * parties[0][:, 2] + 2 * parties[1][:, 1]
+    left = what_is_left(np.column_stack([moment, other]), weights, parties, weights.sum(), 1e-6)
+    assert left[:, 0].std() < 1e-4
+    np.testing.assert_allclose(left[:, 1].std(), other.std(), rtol=0.02)
+
+
+def test_too_many_moments_are_left_alone() -> None:
+    rng = np.random.default_rng(1)
+    u, values = rng.normal(size=(50, 40)), rng.normal(size=(50, 2))
+    np.testing.assert_array_equal(what_is_left(values, np.ones(50), [u], 50.0, 0.1), values)

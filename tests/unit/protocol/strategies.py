@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances
+from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
@@ -257,5 +259,11 @@ MESSAGES |= {
     DrawCommitted: st.builds(DrawCommitted, counts, digests, st.lists(digests, max_size=4).map(tuple), digests),
     AskOpenings: st.builds(AskOpenings, integer_rules, digests, rows),
     Openings: st.builds(Openings, rows, rows, st.binary(), st.binary()),
+}
+MESSAGES |= {
+    AskAuditedPredictions: st.builds(AskAuditedPredictions, matrices, seeds),
+    AuditedPredictions: st.builds(AuditedPredictions, counts, floats, floats, st.binary(), st.floats(), st.floats()),
+    AskAuditedDistances: st.builds(AskAuditedDistances, matrices),
+    AuditedDistances: st.builds(AuditedDistances, counts, counts, st.floats(), st.binary()),
 }
 any_message = st.one_of(*MESSAGES.values())

@@ -1,0 +1,145 @@
+"""Audited predictions: what each party's columns make of the audit's rows, in 16 bits, and its moments over all rows.
+
+The label party tells its part less the label: the server learns residuals, neither labels nor predictions.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script, Table
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.audit import Part
+from colonnade.kernels.moments import mean_and_variance
+from colonnade.kernels.sixteen_bits import restore_evenly, round_evenly
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+
+
+class AuditedPredictions(Message, frozen=True):
+    """x_i^(j).theta^(j) (at the label party less y_i) for each selected row; then x_i^(j).v^(j) for each direction v.
+
+    Rounded: the value is low + step (code - dither). Mean and variance are those of the first, over all rows.
+    """
+
+    phase: ClassVar[str] = "certifying"
+
+    size: Annotated[int, Reveals.NOTHING]
+    low: Annotated[Floats, Reveals.PREDICTIONS]
+    step: Annotated[Floats, Reveals.PREDICTIONS]
+    codes: Annotated[bytes, Reveals.PREDICTIONS]
+    mean: Annotated[float, Reveals.MOMENTS]
+    variance: Annotated[float, Reveals.MOMENTS]
+
+    def units(self) -> int:
+        """Count a number a row and direction, and the two moments."""
+        return self.size * len(self.low) + 2
+
+
+class AskAuditedPredictions(Message, frozen=True):
+    """The party's part of the coefficients, and of further directions, a row each; and the dither's seed."""
+
+    phase: ClassVar[str] = "certifying"
+    reply: ClassVar[type[Message]] = AuditedPredictions
+
+    directions: Annotated[Floats, Reveals.MODEL]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
+def audited_predictions(
+    roster: Roster, size: int, coef: Floats, directions: Floats, rng: np.random.Generator
+) -> Script[tuple[Mapping[str, Part], Floats]]:
+    """Ask for the parties' parts of the selected rows' residuals. Two bytes a row, party and direction.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties, one of which holds the label; each knows which rows are selected.
+    size : int
+        How many rows are selected.
+    coef : ndarray of float64, shape (n_features,)
+        Of the model, of columns as the parties see them.
+    directions : ndarray of float64, shape (h, n_features)
+        Further directions of the coefficients; there may be none.
+    rng : numpy.random.Generator
+        Draws the dithers' seeds.
+
+    Returns
+    -------
+    parts : mapping of str to Part
+        Each party's part of the residuals, without the intercept.
+    along : ndarray of float64, shape (h, size)
+        The rows along the further directions.
+    """
+    seeds = dict(zip(roster.names, rng.integers(2**63, size=len(roster.cards)).tolist(), strict=True))
+    stacked = np.vstack([coef, directions])
+    inbox = yield {
+        party: AskAuditedPredictions(sendable_floats(stacked[:, part]), seeds[party])
+        for party, part in roster.parts.items()
+    }
+    replies = checks.replies(inbox, AuditedPredictions)
+    parts, along = {}, np.zeros((len(directions), size))
+    for party, reply in replies.items():
+        values = _read(party, reply, size, len(stacked), seeds[party])
+        parts[party] = Part(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
+        along += values[1:]
+    return parts, along
+
+
+def _read(party: str, reply: AuditedPredictions, size: int, n_directions: int, seed: int) -> Floats:
+    if reply.size != size:
+        raise checks.wrong(party, reply, f"predictions of {reply.size} rows where {size} were asked for")
+    for numbers in (reply.low, reply.step):
+        checks.shape(party, reply, numbers, (n_directions,))
+        checks.in_range(party, reply, numbers)
+    for step in reply.step.tolist():
+        checks.positive(party, reply, step)
+    checks.in_range(party, reply, np.array([reply.mean]))
+    checks.non_negative(party, reply, np.array([reply.variance]))
+    rng, width = np.random.default_rng(seed), 2 * size
+    if len(reply.codes) != width * n_directions:
+        raise checks.wrong(party, reply, f"{len(reply.codes)} bytes where {width * n_directions} were asked for")
+    values = np.stack(
+        [
+            restore_evenly(low, step, reply.codes[i * width : (i + 1) * width], size, rng)
+            for i, (low, step) in enumerate(zip(reply.low.tolist(), reply.step.tolist(), strict=True))
+        ]
+    )
+    checks.in_range(party, reply, values)
+    return values
+
+
+def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) -> tuple[PartyState, Message]:
+    table, rows = data.table, state.selected()
+    d, n_directions = len(table.feature_names), len(request.directions)
+    checks.shape(SERVER, request, request.directions, (n_directions, d))
+    checks.in_range(SERVER, request, request.directions)
+    checks.seed(request, request.seed)
+    if not n_directions or not len(rows) or len(rows) * n_directions > MAX_NUMBERS:
+        raise InputError(
+            f"{len(rows):,} rows along {n_directions} directions do not fit one message, or are none. "
+            "Ask for fewer rows, and at least one."
+        )
+    chosen = table.take(rows)
+    values = np.stack([own_part(table, chosen, request.directions[0]), *(request.directions[1:] @ chosen[:, :d].T)])
+    mean, variance = mean_and_variance(
+        (own_part(table, block, request.directions[0]) for block in table.blocks()), table.row_weights
+    )
+    rng = np.random.default_rng(request.seed)
+    lows, steps, codes = zip(*(round_evenly(value, rng) for value in values), strict=True)
+    return state, AuditedPredictions(
+        len(rows), sendable_floats(lows), sendable_floats(steps), b"".join(codes), mean, variance
+    )
+
+
+def own_part(table: Table, rows: Floats, coef: Floats) -> Floats:
+    """Compute a party's part of residuals: its columns' part of the predictions, less the label if it holds it."""
+    part: Floats = rows[:, : len(coef)] @ coef
+    return part if table.label_name is None else part - rows[:, len(coef)]
+
+
+HANDLERS = (Handler(AskAuditedPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED),)

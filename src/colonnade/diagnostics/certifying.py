@@ -1,0 +1,214 @@
+"""The audit behind a certificate: rows drawn by the scores, apart from the coreset, and the model's errors there."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace as with_fields
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.random import Generator
+
+from colonnade.contracts import Frame, Roster, Script
+from colonnade.coreset import Coreset, Precision
+from colonnade.diagnostics.audited_distances import audited_distances
+from colonnade.diagnostics.audited_predictions import audited_predictions
+from colonnade.diagnostics.certificate import Certificate
+from colonnade.diagnostics.over_parties import centers_in_frame, shown_to_server
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.audit import Audit, Part, clustering_cost, gradient_p, weights_p
+from colonnade.kernels.estimates import Estimate
+from colonnade.kernels.sixteen_bits import LOG_STEP
+from colonnade.ledger import Ledger
+from colonnade.protocol.framing import use_frame
+from colonnade.protocol.splits import AnySplit
+from colonnade.sampling import ImportanceSampling
+from colonnade.tasks import AnyModel, AnyTask, KMeansModel, LinearModel, Regression
+
+LEAST_ROWS = 50
+# Each control, two a party, takes up some rows: with fewer than this for each, the interval would be too short.
+ROWS_A_CONTROL = 10
+SEEN_IN_HIDING = (
+    "rounding hides directions in which the parties' columns nearly coincide, and along them a better model shows; "
+    "learn again with a smaller step, or with Central()"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """What of a run is certified.
+
+    Parameters
+    ----------
+    task : Regression or KMeans
+        What was learned.
+    model : LinearModel or KMeansModel
+        The outcome, of the columns in their own units.
+    split : HoldOut, SplitBy or None
+        Which rows were held out: they do not count here either.
+    coreset : Coreset
+        What it was learned on.
+    precision : Precision or None
+        What the coreset's rows say of it.
+    """
+
+    task: AnyTask
+    model: AnyModel
+    split: AnySplit | None
+    coreset: Coreset
+    precision: Precision | None
+
+
+def certify(run: Certified, roster: Roster, rows: int, seed: int) -> Script[Certificate]:
+    """Draw rows by the scores, ask the parties for their parts of the model's errors there, and conclude.
+
+    Parameters
+    ----------
+    run : Certified
+        The run's part of it.
+    roster : Roster
+        The parties.
+    rows : int
+        How many rows to draw.
+    seed : int
+        Draws them: in a stream of its own, so they do not depend on the coreset whatever the seed.
+
+    Returns
+    -------
+    Certificate
+        Without what it cost, which the ledger knows.
+    """
+    check_rows(run.model, roster, rows)
+    rng = np.random.default_rng([seed, 3])
+    frame = yield from use_frame(roster, run.split, "train", run.task.scaling)
+    drawn = yield from _sampler(run.coreset, rows).sample(roster, run.task.score_rule(), rng, frame.row_weights)
+    if isinstance(run.model, KMeansModel):
+        return (yield from _audit_clustering(run, run.model, roster, frame, drawn))
+    if isinstance(run.task, Regression):
+        return (yield from _audit_regression(run, run.task, run.model, roster, frame, drawn, rng))
+    raise UnsupportedError(f"A linear model of {type(run.task).__name__} cannot be certified. Certify a Regression.")
+
+
+def with_cost(found: Certificate, ledger: Ledger, run_bytes: int) -> Certificate:
+    """Add what an audit cost, what it showed the server, and what the run had cost.
+
+    Parameters
+    ----------
+    found : Certificate
+        As its script returned it.
+    ledger : Ledger
+        The messages of that script.
+    run_bytes : int
+        Of the run before.
+
+    Returns
+    -------
+    Certificate
+        With all of it.
+    """
+    return replace(found, units=ledger.units, bytes=ledger.bytes, run_bytes=run_bytes, reveals=shown_to_server(ledger))
+
+
+def check_rows(model: AnyModel, roster: Roster, rows: int) -> None:
+    """Require enough rows for an interval that can be relied on."""
+    controls = 1 + 2 * len(roster.cards) if isinstance(model, LinearModel) else 1
+    least = max(LEAST_ROWS, ROWS_A_CONTROL * controls)
+    if rows < least:
+        raise InputError(
+            f"An audit of {rows} rows says too little of a model of {len(roster.cards)} parties. "
+            f"Draw {least} rows or more; 600 are usual."
+        )
+
+
+def _sampler(coreset: Coreset, rows: int) -> ImportanceSampling:
+    """Draw independently, which is what the variances are of; with scores as secret as those of the run."""
+    secure = "'secure'" in coreset.sampler
+    return ImportanceSampling(
+        rows,
+        draws="independent",
+        round_scores=not secure,
+        scores="secure" if secure else None,
+        allow_two_parties=secure,
+    )
+
+
+def _audit_clustering(
+    run: Certified, model: KMeansModel, roster: Roster, frame: Frame, drawn: Coreset
+) -> Script[Certificate]:
+    distances = yield from audited_distances(roster, len(drawn), centers_in_frame(model.cluster_centers_, frame))
+    found = clustering_cost(distances, drawn.weights, drawn.total_weight)
+    low, high = found.interval()
+    # Rounded distances are off by half a step at most, relative.
+    interval = low * (1 - LOG_STEP / 2), high * (1 + LOG_STEP / 2)
+    draws_p = _also_of_coreset(run, weights_p(drawn.weights, drawn.total_weight))
+    why = "nobody can tell what the best centres would cost"
+    return Certificate("KMeans", len(drawn), found.value, interval, None, None, why, None, draws_p)
+
+
+def _audit_regression(
+    run: Certified, task: Regression, model: LinearModel, roster: Roster, frame: Frame, drawn: Coreset, rng: Generator
+) -> Script[Certificate]:
+    coef, intercept = _in_frame(model, frame)
+    precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
+    hidden = np.array(precision.hidden).reshape(-1, len(coef))
+    told, along = yield from audited_predictions(roster, len(drawn), coef, hidden, rng)
+    audit = Audit(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
+    found = audit.cost()
+    low, high = found.interval()
+    common = ("Regression", len(drawn), found.value, (low, high))
+    draws_p = _also_of_coreset(run, audit.draws_p())
+    if precision.excess is None:
+        return Certificate(*common, None, None, precision.why_none, None, draws_p)
+    excess = precision.excess + (audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0)
+    if math.isinf(excess):
+        return Certificate(*common, None, None, SEEN_IN_HIDING, None, draws_p)
+    penalty = task.cost(model, np.empty((0, len(coef))), np.empty(0), np.empty(0), drawn.total_weight)
+    least = low + penalty - excess
+    chance = gradient_p(_gradients(task, model, roster, audit, precision, coef))
+    relative = excess / least if least > 0 else None
+    return Certificate(*common, excess, relative, None, chance, draws_p, n_hidden=len(hidden))
+
+
+def _gradients(
+    task: Regression, model: LinearModel, roster: Roster, audit: Audit, precision: Precision, coef: Floats
+) -> list[tuple[Estimate, Estimate]]:
+    """Estimate the objective's gradient, halved, along what is known, the intercept and parts without the label.
+
+    Each with what is expected of it where the coreset is honest.
+    """
+    l2, l1 = task.penalties_of(model)
+    offset = precision.offset_gradient
+    found = [] if offset is None else [(audit.offset_gradient(), Estimate(*offset))]
+    for which, (party, here) in enumerate(roster.parts.items()):
+        if party == roster.label_party or not audit.parts[which].counts:
+            continue
+        own = coef[here]
+        penalty = audit.total_weight * (l2 * float(own @ own) + l1 * float(np.abs(own).sum()) / 2)
+        gradient = audit.gradient(which, centred=task.fit_intercept)
+        found.append((with_fields(gradient, value=gradient.value + penalty), Estimate(*precision.gradient[party])))
+    return found
+
+
+def _with_intercept(told: Mapping[str, Part], roster: Roster, intercept: float) -> tuple[Part, ...]:
+    """Add the intercept to the label party's part."""
+    return tuple(
+        with_fields(part, values=part.values + intercept, mean=part.mean + intercept)
+        if party == roster.label_party
+        else part
+        for party, part in told.items()
+    )
+
+
+def _also_of_coreset(run: Certified, chance: float) -> float:
+    """Join the chance of the audit's draws with that of the coreset's, if it was drawn by scores."""
+    if run.coreset.rule is None:
+        return chance
+    return min(1.0, 2 * min(chance, weights_p(run.coreset.weights, run.coreset.total_weight)))
+
+
+def _in_frame(model: LinearModel, frame: Frame) -> tuple[Floats, float]:
+    """Give coefficients and intercept of the columns as the parties see them."""
+    if frame.shift is None or frame.scale is None:
+        return model.coef_, model.intercept_
+    return model.coef_ * frame.scale, model.intercept_ + float(frame.shift @ model.coef_)

@@ -1,0 +1,156 @@
+"""An audit of a linear model: what drawn rows say of its cost on all rows, and of the gradient that is left there.
+
+A residual is a sum of parts, one for each block of columns; of each part the mean and variance over all rows are known.
+So are then those of the controls 1, a and a^2 for each part a, and of a squared residual only the products of different
+parts are left to estimate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.estimates import Estimate, exactly, plain_estimate, ratio_estimate, regression_estimate
+
+# Standard errors: a normal number falls short by more in one of forty draws, or is off by more in one of a hundred.
+ONE_IN_FORTY, ONE_IN_A_HUNDRED = 1.96, 2.58
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One block's part of the residuals.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (m,)
+        Of the drawn rows, with an independent rounding error of mean zero.
+    noise : float
+        The variance of that error.
+    mean, variance : float
+        Of the exact values over all rows, as they weigh.
+    """
+
+    values: Floats
+    noise: float
+    mean: float
+    variance: float
+
+    @property
+    def counts(self) -> bool:
+        """Whether it varies by more than its rounding: else it is of no use as a control."""
+        return self.variance > 4 * self.noise
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Drawn rows with the parts of their residuals.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Their values add up to the residuals.
+    weights : ndarray of float64, shape (m,)
+        With which the rows, drawn independently, stand for all.
+    total_weight : float
+        Of all rows.
+    """
+
+    parts: Sequence[Part]
+    weights: Floats
+    total_weight: float
+
+    @property
+    def residuals(self) -> Floats:
+        """Of the drawn rows, shape (m,)."""
+        return np.asarray(np.sum([part.values for part in self.parts], axis=0))
+
+    def controls(self) -> tuple[Floats, Floats]:
+        """Give the controls, shape (m, p), and their sums over all rows, shape (p,). The first is 1."""
+        columns, sums = [np.ones(len(self.weights))], [1.0]
+        for part in self.parts:
+            if part.counts:
+                scaled = (part.values - part.mean) / np.sqrt(part.variance)
+                columns += [scaled, np.square(scaled)]
+                sums += [0.0, 1.0 + part.noise / part.variance]
+        return np.column_stack(columns), self.total_weight * np.array(sums)
+
+    def cost(self) -> Estimate:
+        """Estimate the sum of squared residuals over all rows."""
+        noise = self.total_weight * sum(part.noise for part in self.parts)
+        return self._estimate(np.square(self.residuals), noise)
+
+    def gradient(self, which: int, *, centred: bool) -> Estimate:
+        """Estimate the sum of residuals times a part of them, which may be taken about its mean, over all rows."""
+        part = self.parts[which]
+        along = part.values - (part.mean if centred else 0.0)
+        return self._estimate(along * self.residuals, self.total_weight * part.noise)
+
+    def offset_gradient(self) -> Estimate:
+        """Give the sum of residuals over all rows: it is known."""
+        known = self.total_weight * sum(part.mean for part in self.parts)
+        return exactly(known)
+
+    def draws_p(self) -> float:
+        """Give the chance that rows drawn by their weights miss the sums of the controls by so much."""
+        controls, sums = self.controls()
+        return _least(
+            [
+                plain_estimate(control, self.weights).p_value(exactly(total))
+                for control, total in zip(controls.T, sums.tolist(), strict=True)
+            ]
+        )
+
+    def hidden_excess(self, along: Floats, *, centred: bool) -> float:
+        """Bound what could be gained along directions that the model was learned without.
+
+        Parameters
+        ----------
+        along : ndarray of float64, shape (h, m)
+            The drawn rows along each direction.
+        centred : bool
+            Whether the intercept moves along.
+
+        Returns
+        -------
+        float
+            With 97.5 % confidence, the cost falls by no more than this along them: g'K^-1 g, for the largest gradient g
+            that the rows leave possible, where K is the directions' own Gram matrix. Infinite where a gradient is seen:
+            such a direction is not known exactly, and what is really hidden may have more of it.
+        """
+        w = self.weights * (self.total_weight / self.weights.sum())
+        D = along - (along @ w / self.total_weight)[:, np.newaxis] if centred else along
+        eigenvalues, V = np.linalg.eigh((D * w) @ D.T)
+        kept = eigenvalues > 1e-12 * max(eigenvalues.max(initial=0.0), 1e-300)
+        errors = (V[:, kept] / np.sqrt(eigenvalues[kept])).T @ D * (w * self.residuals)
+        if not errors.size:
+            return 0.0
+        # The gradient is no longer than what is seen of it, and what was missed along it.
+        seen, missed = np.linalg.norm(errors.sum(axis=1)), np.linalg.norm(errors, 2)
+        if seen > ONE_IN_A_HUNDRED * np.sqrt(len(errors)) * missed:
+            return float("inf")
+        return float((seen + ONE_IN_FORTY * missed) ** 2)
+
+    def _estimate(self, values: Floats, known: float) -> Estimate:
+        found = regression_estimate(values, *self.controls(), self.weights)
+        return Estimate(found.value - known, found.deviation, found.degrees)
+
+
+def gradient_p(found: Sequence[tuple[Estimate, Estimate]]) -> float:
+    """Give the chance of gradients so far from what is expected of each."""
+    return _least([gradient.p_value(expected) for gradient, expected in found])
+
+
+def weights_p(weights: Floats, total_weight: float) -> float:
+    """Give the chance that the weights of drawn rows miss the weight of all rows by so much."""
+    return plain_estimate(np.ones(len(weights)), weights).p_value(exactly(total_weight))
+
+
+def clustering_cost(distances: Floats, weights: Floats, total_weight: float) -> Estimate:
+    """Estimate the sum of all rows' distances."""
+    return ratio_estimate(distances, weights, total_weight)
+
+
+def _least(chances: Sequence[float]) -> float:
+    """Give the chance that the least of several is so small (Bonferroni)."""
+    return min([1.0, *(len(chances) * chance for chance in chances)])

@@ -1,0 +1,189 @@
+"""How far a model learned on drawn rows can be from the best on all of them, told by these rows alone.
+
+Least squares with a convex penalty has a cost that is at least quadratic around its minimum. Whoever minimises the cost
+of drawn rows misses the least cost of all rows by e'H^-1 e at most (exactly that without a penalty), where H is the
+Hessian's half on all rows and e the error of the drawn rows' gradient: drawn less true. e is a sum over independent
+draws, so it is nearly normal, and its covariance is the sum of w_i^2 r_i^2 x_i x_i', with residuals r_i of models that
+were learned without the row. The excess is then a weighted sum of chi-squares; its 95 % quantile is the bound. H is
+taken from the drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import chdtri, chndtrix, ndtri
+
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.estimates import Estimate, exactly, from_errors
+from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
+
+CONFIDENCE = 0.95
+# A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.
+MOST_LEVERAGE = 0.999
+# Of the skewness of a sum of squares: below, it is normal to four digits.
+NEARLY_NORMAL = 1e-4
+NOTHING = exactly(0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Rows with rounding errors, and what was done about these.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        As they came.
+    residuals : ndarray of float64, shape (m,)
+        Of the model there.
+    removed : ndarray of float64, shape (d,)
+        The part of the gradient that was taken off as rounding's, for each unit of weight.
+    bias : ndarray of float64, shape (d,)
+        The part that is rounding's and was left, for all rows.
+    left : callable
+        Takes the rows' parts of the gradient, shape (m, p), and gives what of them calibrated weights do not correct.
+    """
+
+    features: Floats
+    residuals: Floats
+    removed: Floats
+    bias: Floats
+    left: Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Sandwich:
+    """What drawn rows say of the model learned on them.
+
+    Parameters
+    ----------
+    excess : float
+        The objective's excess over the least on all rows stays below this, with 95 % confidence; may be infinite.
+    gradients : tuple of Estimate, t of them
+        What to expect of the gradient on all rows, halved, along each block's part of the coefficients.
+    offset_gradient : Estimate
+        Likewise along the intercept.
+    """
+
+    excess: float
+    gradients: tuple[Estimate, ...] = ()
+    offset_gradient: Estimate = NOTHING
+
+
+def sandwich(
+    features: Floats,
+    residuals: Floats,
+    weights: Floats,
+    ridge: float,
+    coef: Floats,
+    blocks: Sequence[slice],
+    *,
+    fit_intercept: bool,
+    rounded: Rounded | None = None,
+) -> Sandwich:
+    """Bound the excess of a model, and the gradient that is left at it.
+
+    Parameters
+    ----------
+    features : ndarray of float64, shape (m, d)
+        X, the rows that the model was learned on.
+    residuals : ndarray of float64, shape (m,)
+        Predictions less labels.
+    weights : ndarray of float64, shape (m,)
+        w, with which each draw stands for all rows.
+    ridge : float
+        n l2; a penalty that is not quadratic is convex, and makes the excess no larger.
+    coef : ndarray of float64, shape (d,)
+        The model's.
+    blocks : sequence of slice, t of them
+        Parts of the coefficients.
+    fit_intercept : bool
+        Whether there is one.
+    rounded : Rounded, optional
+        What the rows were before their rounding was made good for; nothing if they were not rounded.
+
+    Returns
+    -------
+    Sandwich
+        The bound, and for a test what to expect of the gradient.
+    """
+    m = len(residuals)
+    centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
+    X = features - centre
+    roots = np.sqrt(weights)
+    to_unit = _unit_basis(X, roots, ridge, np.sqrt(weights @ np.square(features)))
+    units = X @ to_unit
+    leverage = weights * (np.square(units).sum(axis=1) + fit_intercept / weights.sum())
+    n_free = float(leverage.sum())
+    if m <= n_free or leverage.max() > MOST_LEVERAGE:
+        return Sandwich(float("inf"))
+    too_small = 1.0 - n_free / m
+    without = residuals / (1.0 - leverage)
+    one = np.full(m, 1.0 / np.sqrt(weights.sum())) if fit_intercept else np.zeros(m)
+    if rounded is None:
+        gradient, bias = np.column_stack([units, one]) * without[:, np.newaxis], np.zeros(X.shape[1])
+    else:
+        own = (rounded.residuals / (1.0 - leverage))[:, np.newaxis]
+        noisy = (rounded.features - centre) @ to_unit
+        gradient = rounded.left(np.column_stack([noisy * own - rounded.removed @ to_unit, one[:, np.newaxis] * own]))
+        bias = rounded.bias
+    parts = weights[:, np.newaxis] * gradient
+    eigenvalues, V = np.linalg.eigh(parts.T @ parts)
+    shift = np.append(bias @ to_unit, 0.0)
+    excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
+    errors = weights * without / np.sqrt(too_small)
+    gradients = []
+    for here in blocks:
+        # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on
+        # average, but that part of the expected excess which is the block's own. (Squares of residuals of models
+        # without the row are too large on average, by 1 / (1 - leverage).)
+        expected = (np.square(errors) * (1.0 - leverage)) @ np.einsum("ij,ij->i", units, X[:, here] @ to_unit[here])
+        along = from_errors(float(expected), errors * (X[:, here] @ coef[here]))
+        gradients.append(replace(along, deviation=float(np.hypot(along.deviation, bias[here] @ coef[here]))))
+    return Sandwich(excess, tuple(gradients), from_errors(0.0, errors) if fit_intercept else NOTHING)
+
+
+def _unit_basis(X: Floats, roots: Floats, ridge: float, magnitudes: Floats) -> Floats:
+    """Find W with W'(X'wX + ridge I) W = I on its span. Safe for any rank."""
+    d = X.shape[1]
+    lhs = np.vstack([roots[:, np.newaxis] * X, np.sqrt(ridge) * np.eye(d)])
+    scale = np.linalg.norm(lhs, axis=0)
+    scale[scale <= ROUNDING * magnitudes] = np.inf  # a constant column leaves its rounding behind
+    scale[scale == 0] = np.inf
+    _, values, Vt = np.linalg.svd(np.linalg.qr(lhs / scale, mode="r"), full_matrices=False)
+    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
+    return np.asarray((Vt[kept] / values[kept, np.newaxis] / scale).T)
+
+
+def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:
+    """Give a quantile of a weighted sum of chi-squares, by its first four moments (Liu, Tang and Zhang 2009).
+
+    Parameters
+    ----------
+    factors : ndarray of float64, shape (p,)
+        f, non-negative: variances of independent normal z.
+    shifts : ndarray of float64, shape (p,)
+        s, the squared means of z.
+    probability : float
+        Of which the quantile is.
+
+    Returns
+    -------
+    float
+        q such that sum z^2 stays below it with this probability, to about 1 % of q.
+    """
+    c1, c2, c3, c4 = (float(np.sum(factors**k + k * factors ** (k - 1) * shifts)) for k in (1, 2, 3, 4))
+    if c2 <= 0:
+        return c1  # nothing varies
+    skewness, kurtosis = c3 / c2**1.5, c4 / c2**2
+    if skewness < NEARLY_NORMAL:
+        return float(c1 + np.sqrt(2 * c2) * ndtri(probability))
+    if skewness**2 > kurtosis:
+        a = 1 / (skewness - np.sqrt(skewness**2 - kurtosis))
+        shift = skewness * a**3 - a**2
+        degrees = a**2 - 2 * shift
+        q = chndtrix(probability, degrees, shift) if shift > 0 else chdtri(degrees, 1 - probability)
+    else:
+        a, shift, degrees = 1 / skewness, 0.0, 1 / skewness**2
+        q = chdtri(degrees, 1 - probability)
+    return float(c1 + np.sqrt(c2) * (q - degrees - shift) / np.sqrt(degrees + 2 * shift))

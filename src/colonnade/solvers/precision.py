@@ -1,0 +1,111 @@
+"""Precision: what the rows that the server solved on say of the model, kept as a few numbers when the rows are gone."""
+
+import math
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from colonnade.contracts import LinearTask, Roster, Task
+from colonnade.coreset import GIVEN, Coreset, Precision, WeightedRows
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.sandwich import Rounded, sandwich
+
+# An audit asks for 16 bits a row for each: beyond a few, a smaller step is cheaper.
+MOST_HIDDEN = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """What rounding did to the rows, and what was done about it.
+
+    Parameters
+    ----------
+    features, labels : ndarray of float64, shape (m, d), and (m,) or None
+        The rows as they came, before they were corrected.
+    removed, left : ndarray of float64, shape (r, r)
+        Covariance of the noise in the parties' whitened columns, side by side: the part that the correction took off,
+        and the part that it left.
+    mixing : ndarray of float64, shape (r, d + 1)
+        Leads from them to the columns, the label last.
+    hidden : ndarray of float64, shape (h, d)
+        Directions of the coefficients in which there is little but noise.
+    uncorrected : callable
+        Gives what of the rows' parts of a sum calibrated weights do not correct.
+    """
+
+    features: Floats
+    labels: Floats | None
+    removed: Floats
+    left: Floats
+    mixing: Floats
+    hidden: Floats
+    uncorrected: Callable[[Floats], Floats]
+
+    def at(self, coef: Floats, intercept: float, total_weight: float) -> Rounded:
+        """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
+        residual, columns = self.mixing @ np.append(coef, -1.0), self.mixing[:, :-1].T
+        return Rounded(
+            self.features,
+            self.features @ coef + intercept - (0.0 if self.labels is None else self.labels),
+            columns @ (self.removed @ residual),
+            # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
+            math.sqrt(2) * total_weight * columns @ (self.left @ residual),
+            self.uncorrected,
+        )
+
+
+def precision_of(
+    task: Task[Any], model: Any, rows: WeightedRows, roster: Roster, coreset: Coreset, noise: Noise | None = None
+) -> Precision | None:
+    """Say what rows tell of the model learned on them.
+
+    Parameters
+    ----------
+    task : Task
+        Only linear ones have precision.
+    model : model of the task
+        With `coef_` and `intercept_`, of the columns as the rows have them.
+    rows : WeightedRows
+        What it was learned on.
+    roster : Roster
+        The parties.
+    coreset : Coreset
+        Where the rows came from.
+    noise : Noise, optional
+        What rounding left in them; nothing if left out.
+
+    Returns
+    -------
+    Precision or None
+        For `certify`.
+    """
+    if not isinstance(task, LinearTask) or rows.labels is None:
+        return None
+    if coreset.sampler == GIVEN:
+        return Precision(None, "nothing tells how the rows of this coreset were drawn")
+    if coreset.sampler == "AllRows()" and noise is None:
+        return Precision(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0, 1.0)))
+    if noise is not None and len(noise.hidden) > MOST_HIDDEN:
+        return Precision(
+            None, f"rounding hides {len(noise.hidden)} directions in which the parties' columns nearly coincide"
+        )
+    found = sandwich(
+        rows.features,
+        rows.features @ model.coef_ + model.intercept_ - rows.labels,
+        rows.weights,
+        rows.total_weight * task.penalties_of(model)[0],
+        model.coef_,
+        tuple(roster.parts.values()),
+        fit_intercept=task.fit_intercept,
+        rounded=None if noise is None else noise.at(model.coef_, model.intercept_, rows.total_weight),
+    )
+    if math.isinf(found.excess):
+        return Precision(None, "single rows decide some coefficients alone, so the others say nothing of them")
+    return Precision(
+        found.excess,
+        gradient={party: astuple(each) for party, each in zip(roster.names, found.gradients, strict=True)},
+        offset_gradient=astuple(found.offset_gradient) if task.fit_intercept else None,
+        hidden=() if noise is None else tuple(map(tuple, noise.hidden.tolist())),
+    )

@@ -1,0 +1,80 @@
+"""How often certificates are right on real houses, and what tampering they find. The full study is a benchmark."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.kernels.arrays import Floats
+
+STUDY = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "certificate.py"))
+House = tuple[Floats, Floats]
+
+
+def coverage(data: House, solver: Any, seeds: int) -> dict[str, float]:
+    found: dict[str, float] = STUDY["coverage"](data, [9, 9], cn.Regression(), 600, solver, seeds, evenly=True)
+    return found
+
+
+@pytest.mark.slow
+def test_interval_and_bound_hold_in_nineteen_of_twenty_runs(kc_house: House) -> None:
+    """Of 200 seeds. Over 1,000 it is 94.9 and 98.1 %: below 91 % come once in 100 and never; alarms above 4 % never."""
+    found = coverage(kc_house, cn.Central(), 200)
+    assert found["interval holds"] >= 0.91
+    assert found["bound holds"] >= 0.91
+    assert found["relative bound holds"] >= 0.91
+    assert found["coreset doubted"] <= 0.04
+    assert found["draws doubted"] <= 0.04
+    assert found["even audit: interval holds"] < 0.88, "79 % over 1,000 seeds: what a certificate must do better than"
+    assert found["interval length / cost"] < 0.25
+    assert found["relative bound"] < 0.06
+
+
+@pytest.mark.slow
+def test_with_rounded_rows_the_bound_holds_too(kc_house: House) -> None:
+    """Of 100 seeds. Over 1,000 each bound given held, none was given in 46, and intervals held in 95.6 %."""
+    found = coverage(kc_house, cn.CompactCentral(), 100)
+    assert found["bound holds"] >= 0.95
+    assert found["interval holds"] >= 0.88
+
+
+@pytest.mark.parametrize(("party", "too"), [("party1", False), ("party2", True)])
+def test_a_party_that_does_not_draw_by_its_scores_is_found(kc_house: House, party: str, too: bool) -> None:
+    """Every time of 100 in the study; here five times, in the coreset alone or in the audit too."""
+    parties = cn.split_columns(*kc_house, [9, 9])
+    honest = cn.Federation(parties)
+    bent = cn.Federation(parties, transport=lambda sessions: STUDY["Dishonest"](sessions, party))
+    for seed in range(5):
+        run = bent.fit(cn.Regression(), sampler=cn.ImportanceSampling(600), seed=seed)
+        found = (bent if too else honest).certify(run, seed=seed)
+        assert found.draws_p < 0.01
+        assert not found.trusted
+
+
+def test_labels_that_were_not_the_true_ones_are_found(kc_house: House) -> None:
+    """Ten percent too large in the coreset: found every time of 100 in the study, by the gradient alone."""
+    features, labels = kc_house
+    honest, bent = (cn.Federation(cn.split_columns(features, y, [9, 9])) for y in (labels, 1.1 * labels))
+    for seed in range(5):
+        run = bent.fit(cn.Regression(), sampler=cn.ImportanceSampling(600), seed=seed)
+        found = honest.certify(run, seed=seed)
+        assert found.gradient_p is not None
+        assert found.gradient_p < 0.01 <= found.draws_p
+
+
+def test_intervals_of_clusterings_hold(kc_house: House) -> None:
+    """Of 100 audits of two models at least 89 hold: fewer than that come once in 150 of exact intervals."""
+    features = (kc_house[0] - kc_house[0].mean(axis=0)) / kc_house[0].std(axis=0)
+    federation = cn.Federation(cn.split_columns(features, None, [9, 9]))
+    held = []
+    for number in range(2):
+        task = cn.KMeans(n_clusters=5, n_starts=2)
+        run = federation.fit(task, sampler=cn.ImportanceSampling(600), seed=number)
+        cost = federation.evaluate(run.model).cost
+        for seed in range(50):
+            low, high = federation.certify(run, seed=seed).cost_interval
+            held.append(low <= cost <= high)
+    assert np.mean(held) >= 0.89
