@@ -7,7 +7,9 @@ from colonnade.messages import UNCOUNTED, Message, Reveals
 from colonnade.options import whole_number
 from colonnade.protocol.asked import Asked
 
-PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying")
+PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
+# Phases that tell nothing of the data.
+ALWAYS = ("hello", "keys")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
     {
@@ -31,7 +33,7 @@ class Policy:
         moments, row weights, model``.
     phases : iterable of str, optional
         The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting, auditing,
-        certifying``; all if left out.
+        certifying, diagnosing``; all if left out.
     solvers : iterable of str, optional
         The only solvers it takes part in, such as ``saga``; all if left out.
     tasks : iterable of str, optional
@@ -75,7 +77,7 @@ class Policy:
 
     def objection(self, request: Message, solver: str | None) -> str | None:
         """Say why `request`, which belongs to this solver or to none, is not answered, or None."""
-        if self.phases is not None and request.phase in PHASES and request.phase not in self.phases:
+        if self.phases is not None and request.phase not in (*ALWAYS, *self.phases):
             return f"its owner's policy answers in the phases {_words(self.phases)}, not in {request.phase!r}"
         if self.solvers is not None and solver is not None and solver not in self.solvers:
             return f"its owner's policy answers the solvers {_words(self.solvers)}, not {solver!r}"

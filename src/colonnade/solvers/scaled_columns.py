@@ -90,4 +90,4 @@ def _centres_and_spreads(table: Table) -> tuple[Floats, Floats]:
     return centre_and_spread(table.blocks, len(table.feature_names), centred=True, weights=table.row_weights)
 
 
-HANDLERS = (Handler(AskScaledColumns, _answer, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (Handler(AskScaledColumns, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)

@@ -138,4 +138,4 @@ def _whitening(table: Table) -> Whitening:
     return whiten(table.blocks, table.row_weights)
 
 
-HANDLERS = (Handler(AskWhitenedColumns, _answer, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (Handler(AskWhitenedColumns, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)
