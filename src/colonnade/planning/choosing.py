@@ -13,12 +13,12 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.regression_law import Draw
 from colonnade.planning.code_lengths import Lengths, row_lengths, score_lengths
 from colonnade.planning.laws import Law, draw_of
-from colonnade.planning.pilot import PilotRows
+from colonnade.planning.pilot import PilotRows, least_size
 from colonnade.planning.records import Choice, Excess
 from colonnade.planning.wire_sizes import Sent, n_rounds, plain_messages, rounded_messages, sampling_messages
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral
-from colonnade.tasks import AnyTask, KMeans
+from colonnade.tasks import AnyTask
 
 STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 1.4)
 SAMPLERS = (
@@ -65,13 +65,6 @@ class Known:
     framing: tuple[Sent, ...]
     framing_rounds: int
     score_lengths: dict[AnySampler, Lengths] = field(default_factory=dict)
-
-    @property
-    def least_size(self) -> int:
-        """Fewer rows do not determine a model."""
-        if isinstance(self.task, KMeans):
-            return 5 * self.task.n_clusters
-        return math.ceil(1.5 * (len(self.roster.feature_names) + 1)) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +128,7 @@ class Arm:
     @property
     def sizes(self) -> tuple[int, int]:
         """The fewest rows and the most: with more, all rows once would be better."""
-        n_rows, least = self.known.roster.n_rows, self.known.least_size
+        n_rows, least = self.known.roster.n_rows, least_size(self.known.task, self.known.roster)
         return (n_rows, n_rows) if isinstance(self.kind, AllRows) else (least, max(n_rows, least))
 
     def _sampler(self, size: int) -> AnySampler:

@@ -29,7 +29,9 @@ PILOT_STEP = 0.25
 SCORE_BITS = 12.0
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
-MESSAGES_OF_A_PARTY = 200
+# Messages without rows, for each party: of a pilot, and of an even draw.
+MESSAGES_OF_A_PARTY, EVEN_MESSAGES = 200, 90
+COARSE_STEP = 1.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,17 +175,37 @@ def usual_pilot(task: AnyTask, roster: Roster, budget: int | None) -> int:
     return max(least, min(usual, math.floor((PILOT_SHARE * budget - fixed) / a_row)))
 
 
+def least_size(task: AnyTask, roster: Roster) -> int:
+    """Give the fewest rows that a run is planned with: fewer do not determine a model."""
+    if isinstance(task, KMeans):
+        return 5 * task.n_clusters
+    return math.ceil(1.5 * (len(roster.feature_names) + 1)) + 1
+
+
 def pilot_bytes(task: AnyTask, roster: Roster, size: int) -> int:
     """Guess what a pilot will send, before anything is known of the data: somewhat more than it will."""
     fixed, a_row = _pilot_bytes(task, roster)
     return math.ceil(fixed + size * a_row)
 
 
+def least_run_bytes(task: AnyTask, roster: Roster) -> int:
+    """Guess what the smallest run will send."""
+    fixed, _ = _pilot_bytes(task, roster)
+    bits = sum(_widths(task, roster)) * value_bits(COARSE_STEP)
+    return math.ceil(
+        fixed - (MESSAGES_OF_A_PARTY - EVEN_MESSAGES) * len(roster.cards) + least_size(task, roster) * bits / 8
+    )
+
+
 def _pilot_bytes(task: AnyTask, roster: Roster) -> tuple[float, float]:
     """Guess the bytes of its messages, and of each row."""
     n_parties = len(roster.cards)
-    widths = [card.n_features + (task.needs_label and card.label_name is not None) for card in roster.cards]
+    widths = _widths(task, roster)
     moments = 0 if isinstance(task, KMeans) else sum(8 * width * (width + 3) // 2 for width in widths)
     ids = 8 * row_id_bytes(roster.n_rows, 500) / 500
     bits = sum(widths) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
     return MESSAGES_OF_A_PARTY * n_parties + moments, bits / 8
+
+
+def _widths(task: AnyTask, roster: Roster) -> list[int]:
+    return [card.n_features + (task.needs_label and card.label_name is not None) for card in roster.cards]

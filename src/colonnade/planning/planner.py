@@ -1,5 +1,6 @@
 """The planner: from limits and a pilot to a plan."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +14,11 @@ from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
 from colonnade.planning.choosing import Arm, Known, all_arms, best_within, cheapest_meeting, frontier, least_bytes
 from colonnade.planning.laws import law_of
-from colonnade.planning.pilot import PilotRows, least_pilot, pilot_bytes, usual_pilot
+from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pilot_bytes, usual_pilot
 from colonnade.planning.records import Plan, fingerprint
 from colonnade.planning.wire_sizes import Sent
 from colonnade.protocol.splits import AnySplit
-from colonnade.tasks import AnyTask
+from colonnade.tasks import AnyTask, KMeans
 
 FRAMING = "framing"
 
@@ -83,11 +84,14 @@ def pilot_size(task: AnyTask, roster: Roster, limits: Limits, wanted: int | None
         size = whole_number("pilot", wanted, least=least, example=example)
     else:
         size = usual_pilot(task, roster, limits.budget_bytes)
-    if limits.budget_bytes is not None and pilot_bytes(task, roster, size) >= limits.budget_bytes:
-        needed = 2 * pilot_bytes(task, roster, least)
+    guess = pilot_bytes(task, roster, size) + least_run_bytes(task, roster)
+    # Columns of few values take much less than guessed, which nobody knows of k-means before its pilot.
+    sure = 0.3 if isinstance(task, KMeans) else 0.9
+    if limits.budget_bytes is not None and limits.budget_bytes < sure * guess:
+        needed = math.ceil(1.1 * (pilot_bytes(task, roster, least) + least_run_bytes(task, roster)))
         raise InputError(
-            f"budget_bytes={limits.budget_bytes:,} is less than a pilot of {size:,} rows sends. "
-            f"Allow {needed:,} or more" + (f", or a pilot of {least:,} rows." if size > least else ".")
+            f"budget_bytes={limits.budget_bytes:,} is too small for any plan after a pilot of {size:,} rows. "
+            f"Allow {needed:,}" + (f", and a pilot of {least:,} rows." if size > least else ".")
         )
     return size
 
