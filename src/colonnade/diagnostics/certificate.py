@@ -30,12 +30,12 @@ class Certificate(msgspec.Struct, frozen=True):
     gradient_p : float or None
         The chance that an honest coreset leaves so large a gradient on the audit's rows; below 0.01 the certificate
         doubts the coreset. None where there is no bound to check.
-    n_hidden : int
-        In so many directions the rows were rounded more coarsely than the parties' columns differ. The audit looked
-        there and saw nothing to gain; what is finer than it can see is not counted in the bound.
     draws_p : float
         The chance that rows honestly drawn by their scores miss the parties' own sums so far; below 0.01 the
         certificate doubts the draws.
+    n_hidden : int
+        In so many directions the rows were rounded more coarsely than the parties' columns differ. The audit looked
+        there and saw nothing to gain; what is finer than it can see is not counted in the bound.
     units, bytes : int
         What the audit cost.
     run_bytes : int
