@@ -268,7 +268,7 @@ class Assessment:
         >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=500))
         >>> found = federation.certify(run)
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
-        (True, True, ('totals', 'row ids', 'scores', 'predictions', 'moments'))
+        (True, True, ('totals', 'row ids', 'scores', 'predictions', 'moments', 'labels'))
         """
         certified = door.certified(run, self.roster)
         size = sample_size(rows)

@@ -264,7 +264,7 @@ EXAMPLES: dict[str, Message] = {
     "decrypted products": DecryptedProducts(sendable_floats([4.5]), bytes(32), bytes(64)),
     "ask audited predictions": AskAuditedPredictions(sendable_floats([[0.5, -1.0]]), seed=2**63 - 1),
     "audited predictions": AuditedPredictions(
-        2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes([0, 0, 232, 253]), 0.5, 4.0
+        2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes([0, 0, 232, 253]), None, 0.5, 4.0
     ),
     "ask audited distances": AskAuditedDistances(sendable_floats([[1.0, 2.0]])),
     "audited distances": AuditedDistances(2, 1, 9.0, bytes([0, 0, 255, 255])),

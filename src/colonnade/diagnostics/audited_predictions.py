@@ -1,6 +1,7 @@
 """Audited predictions: what each party's columns make of the audit's rows, in 16 bits, and its moments over all rows.
 
-The label party tells its part less the label: the server learns residuals, neither labels nor predictions.
+The label party tells its part less the label: the server learns residuals. Of one that holds little else these are
+almost its labels, so they count as such.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,8 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 class AuditedPredictions(Message, frozen=True):
     """x_i^(j).theta^(j) (at the label party less y_i) for each selected row; then x_i^(j).v^(j) for each direction v.
 
-    Rounded: the value is low + step (code - dither). Mean and variance are those of the first, over all rows.
+    In codes, which the label party sends as `less_label`: the value is low + step (code - dither). Mean and variance
+    are those of the first, over all rows.
     """
 
     phase: ClassVar[str] = "certifying"
@@ -31,7 +33,8 @@ class AuditedPredictions(Message, frozen=True):
     size: Annotated[int, Reveals.NOTHING]
     low: Annotated[Floats, Reveals.PREDICTIONS]
     step: Annotated[Floats, Reveals.PREDICTIONS]
-    codes: Annotated[bytes, Reveals.PREDICTIONS]
+    codes: Annotated[bytes | None, Reveals.PREDICTIONS]
+    less_label: Annotated[bytes | None, Reveals.LABELS]
     mean: Annotated[float, Reveals.MOMENTS]
     variance: Annotated[float, Reveals.MOMENTS]
 
@@ -84,13 +87,14 @@ def audited_predictions(
     replies = checks.replies(inbox, AuditedPredictions)
     parts, along = {}, np.zeros((len(directions), size))
     for party, reply in replies.items():
-        values = _read(party, reply, size, len(stacked), seeds[party])
+        codes = reply.less_label if party == roster.label_party else reply.codes
+        values = _read(party, reply, codes or b"", size, len(stacked), seeds[party])
         parts[party] = Part(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
         along += values[1:]
     return parts, along
 
 
-def _read(party: str, reply: AuditedPredictions, size: int, n_directions: int, seed: int) -> Floats:
+def _read(party: str, reply: AuditedPredictions, codes: bytes, size: int, n_directions: int, seed: int) -> Floats:
     if reply.size != size:
         raise checks.wrong(party, reply, f"predictions of {reply.size} rows where {size} were asked for")
     for numbers in (reply.low, reply.step):
@@ -101,11 +105,11 @@ def _read(party: str, reply: AuditedPredictions, size: int, n_directions: int, s
     checks.in_range(party, reply, np.array([reply.mean]))
     checks.non_negative(party, reply, np.array([reply.variance]))
     rng, width = np.random.default_rng(seed), 2 * size
-    if len(reply.codes) != width * n_directions:
-        raise checks.wrong(party, reply, f"{len(reply.codes)} bytes where {width * n_directions} were asked for")
+    if len(codes) != width * n_directions:
+        raise checks.wrong(party, reply, f"{len(codes)} bytes where {width * n_directions} were asked for")
     values = np.stack(
         [
-            restore_evenly(low, step, reply.codes[i * width : (i + 1) * width], size, rng)
+            restore_evenly(low, step, codes[i * width : (i + 1) * width], size, rng)
             for i, (low, step) in enumerate(zip(reply.low.tolist(), reply.step.tolist(), strict=True))
         ]
     )
@@ -131,8 +135,10 @@ def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) 
     )
     rng = np.random.default_rng(request.seed)
     lows, steps, codes = zip(*(round_evenly(value, rng) for value in values), strict=True)
+    told = b"".join(codes)
+    plain, less_label = (told, None) if table.label_name is None else (None, told)
     return state, AuditedPredictions(
-        len(rows), sendable_floats(lows), sendable_floats(steps), b"".join(codes), mean, variance
+        len(rows), sendable_floats(lows), sendable_floats(steps), plain, less_label, mean, variance
     )
 
 

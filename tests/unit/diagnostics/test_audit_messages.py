@@ -12,7 +12,7 @@ from colonnade.diagnostics.audited_distances import AskAuditedDistances, Audited
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions, audited_predictions
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.sixteen_bits import round_logarithms
-from colonnade.messages import sendable_floats, sendable_rows
+from colonnade.messages import Reveals, sendable_floats, sendable_rows
 from colonnade.protocol.hello import HANDLERS as HELLO
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
@@ -23,7 +23,8 @@ from colonnade.sampling.shared import UseRows
 
 ROSTER = Roster((PartyCard("a", 9, ("x", "z"), None), PartyCard("b", 9, ("v",), "y")))
 ONE = sendable_floats([1.0])
-GOOD: dict[str, Any] = {"size": 4, "low": ONE, "step": ONE, "codes": bytes(8), "mean": 0.5, "variance": 2.0}
+MOMENTS: dict[str, Any] = {"size": 4, "low": ONE, "step": ONE, "mean": 0.5, "variance": 2.0}
+GOOD: dict[str, Any] = MOMENTS | {"codes": None, "less_label": bytes(8)}
 FAR: dict[str, Any] = {"size": 4, "n_centers": 2, "largest": 3.0, "codes": bytes(16)}
 
 
@@ -31,7 +32,12 @@ def predictions(**change: Any) -> Any:
     script = audited_predictions(ROSTER, 4, np.ones(3), np.empty((0, 3)), np.random.default_rng(0))
     next(script)
     try:
-        script.send({"a": AuditedPredictions(**GOOD), "b": AuditedPredictions(**(GOOD | change))})
+        script.send(
+            {
+                "a": AuditedPredictions(**MOMENTS, codes=bytes(8), less_label=None),
+                "b": AuditedPredictions(**(GOOD | change)),
+            }
+        )
     except StopIteration as end:
         return end.value
     raise AssertionError("one round only")
@@ -66,9 +72,10 @@ def test_parts_come_with_their_moments_and_their_noise() -> None:
         ({"step": sendable_floats([0.0])}, "not positive"),
         ({"step": sendable_floats([-1.0])}, "not positive"),
         ({"step": sendable_floats([np.inf])}, "infinity"),
-        ({"codes": bytes(7)}, "7 bytes"),
-        ({"codes": bytes(10)}, "10 bytes"),
-        ({"codes": b"\xff" * 8, "step": sendable_floats([1e99])}, "magnitude"),
+        ({"less_label": bytes(7)}, "7 bytes"),
+        ({"less_label": bytes(10)}, "10 bytes"),
+        ({"less_label": b"\xff" * 8, "step": sendable_floats([1e99])}, "magnitude"),
+        ({"less_label": None, "codes": bytes(8)}, "0 bytes"),
         ({"mean": np.inf}, "infinity"),
         ({"variance": -1.0}, "negative"),
         ({"variance": np.nan}, "NaN"),
@@ -114,7 +121,9 @@ def test_a_party_tells_its_part_less_the_label_and_its_moments_of_all_rows() -> 
     exact = np.arange(27.0).reshape(9, 3) @ [1.0, 2.0, -1.0]
     assert (reply.mean, reply.variance) == pytest.approx((exact.mean(), exact.var()))
     np.testing.assert_allclose(reply.low, [exact[0], 1.0])
-    assert len(reply.codes) == 2 * 2 * 3
+    assert reply.codes is None
+    assert len(reply.less_label or b"") == 2 * 2 * 3
+    assert Reveals.LABELS in reply.reveals(), "of a party that holds little else they are its labels"
     assert reply.units() == 2 * 3 + 2
 
 

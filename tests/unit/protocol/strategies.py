@@ -262,7 +262,16 @@ MESSAGES |= {
 }
 MESSAGES |= {
     AskAuditedPredictions: st.builds(AskAuditedPredictions, matrices, seeds),
-    AuditedPredictions: st.builds(AuditedPredictions, counts, floats, floats, st.binary(), st.floats(), st.floats()),
+    AuditedPredictions: st.builds(
+        AuditedPredictions,
+        counts,
+        floats,
+        floats,
+        st.none() | st.binary(),
+        st.none() | st.binary(),
+        st.floats(),
+        st.floats(),
+    ),
     AskAuditedDistances: st.builds(AskAuditedDistances, matrices),
     AuditedDistances: st.builds(AuditedDistances, counts, counts, st.floats(), st.binary()),
 }
