@@ -105,7 +105,7 @@ def covertype(folder: Path) -> Job:
     values[:, :10] = (values[:, :10] - values[:, :10].mean(axis=0)) / values[:, :10].std(axis=0)
     values = values[:, np.concatenate([np.arange(first, 54, 3) for first in range(3)])]
     task, ratio, name = cn.KMeans(n_clusters=15), CLUSTERING_NOISE_RATIO, "Covertype k-means"
-    return Job(name, values, None, (18, 18, 18), task, 1000, 54, 10, 10.0, ratio, 1 / 8, (0.25, 0.5, 1.0))
+    return Job(name, values, None, (18, 18, 18), task, 1000, 54, 10, 10.0, ratio, 1 / 8, (0.25, 1.0))
 
 
 JOBS: dict[str, Callable[[Path], Job]] = {"houses": houses, "years": years, "covertype": covertype}
