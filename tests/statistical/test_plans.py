@@ -65,7 +65,7 @@ def test_kc_house_at_the_papers_bytes(kc_house: tuple[Floats, Floats]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [48_000, 120_000, 400_000])
 def test_the_twin_of_year_prediction(data_folder: Path, budget: int) -> None:
-    """247 to 13,000 rows of 463,715, with 1,518 moments to calibrate by."""
+    """240 to 13,000 rows of 463,715, with 1,518 moments to calibrate by."""
     features, labels = year_twin(data_folder / "year_msd_sample7000.parquet").train
     federation = cn.Federation(cn.split_columns(features, labels, [30, 30, 30]))
     task = cn.Regression(l2=0.1)

@@ -13,7 +13,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.regression_law import Draw
 from colonnade.planning.code_lengths import Lengths, row_lengths, score_lengths
 from colonnade.planning.laws import Law, draw_of
-from colonnade.planning.pilot import PilotRows, least_size
+from colonnade.planning.pilot import PilotRows, Scaled, least_size
 from colonnade.planning.records import Choice, Excess
 from colonnade.planning.wire_sizes import Sent, n_rounds, plain_messages, rounded_messages, sampling_messages
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
@@ -138,7 +138,10 @@ class Arm:
         return sum(message.bytes for message in self.messages(size))
 
     def _most(self, size: int) -> float:
-        return self._bytes(size) * (1 + self._margin(size))
+        scaled = [columns for columns in self.known.pilot.columns.values() if isinstance(columns, Scaled)]
+        # Half of it is expected already.
+        unseen = 0.0 if self.step is None else sum(columns.unseen_bytes(size) for columns in scaled) / 2
+        return self._bytes(size) * (1 + self._margin(size)) + unseen
 
     @cached_property
     def _grid(self) -> Floats:
