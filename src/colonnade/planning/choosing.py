@@ -139,8 +139,8 @@ class Arm:
 
     def _most(self, size: int) -> float:
         scaled = [columns for columns in self.known.pilot.columns.values() if isinstance(columns, Scaled)]
-        # Half of it is expected already.
-        unseen = 0.0 if self.step is None else sum(columns.unseen_bytes(size) for columns in scaled) / 2
+        # As much again as is expected.
+        unseen = 0.0 if self.step is None else sum(columns.unseen_bytes(size) for columns in scaled)
         return self._bytes(size) * (1 + self._margin(size)) + unseen
 
     @cached_property

@@ -68,7 +68,7 @@ class Scaled:
     n_levels: int
 
     def unseen_bytes(self, size: int) -> float:
-        """Bound what rare values cost that the pilot saw none of: a level, and the places of one in 2 m0 rows."""
+        """Guess what rare values cost that the pilot saw none of: a level, and the places of one in 2 m0 rows."""
         m0 = len(self.values)
         constant = int(np.count_nonzero((self.values == self.values[:1]).all(axis=0)))
         return constant * (8 + size / (2 * m0) * (math.log2(2 * m0) + 1.5) / 8)

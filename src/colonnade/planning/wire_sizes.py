@@ -113,7 +113,7 @@ def rounded_messages(
             levels = sendable_floats(np.zeros(columns.n_levels))
             reply: Message = ScaledColumns(size, card.n_features, 1 / 3, levels, codes)
             yield from _sent(card.name, AskScaledColumns(step, A_SEED), reply)
-            yield Sent(ScaledColumns.phase, card.name, columns.unseen_bytes(size) / 2)
+            yield Sent(ScaledColumns.phase, card.name, columns.unseen_bytes(size))
         else:
             rank, width = columns.mixing.shape
             mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
