@@ -1,6 +1,7 @@
 """The command's door: its subcommands, and what each kind of error exits with."""
 
 import sys
+import warnings
 
 import typer
 
@@ -59,6 +60,7 @@ app.add_typer(certs.app, name="certs")
 
 def main() -> None:
     """Run the command and exit with its code."""
+    warnings.showwarning = _warn
     try:
         app()
     except ColonnadeError as error:
@@ -67,3 +69,8 @@ def main() -> None:
     except OSError as error:
         say(f"error: {error}")
         sys.exit(1)
+
+
+def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Say a warning as errors are said: a reader of the command has no use for a line of our source."""
+    say(f"warning: {category.__name__}\n{message}")
