@@ -169,3 +169,22 @@ def test_numbers_that_leave_the_ring_are_refused() -> None:
     far = cn.KMeansModel(CENTRES.cluster_centers_ + 1e90, CENTRES.feature_names_in_)
     with pytest.raises(cn.ColonnadeError, match=r"could exceed 2\^400"):
         federation().deliver(far, "party1", rows=ROWS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (cn.Policy(never=["predictions"]), "never reveals predictions, which a MaskedPredictions would"),
+        (cn.Policy(rows_a_request=3), "tells of 3 rows a request at most, and this MaskedPredictions would of 4"),
+    ],
+)
+def test_an_owner_who_keeps_predictions_passes_none_on(policy: cn.Policy, why: str) -> None:
+    """The server chooses the coefficients: with one of 1 the receiver would read that column."""
+    owners = made_parties()
+    owners[2].policy = policy
+    parties = cn.Federation(owners)
+    with pytest.raises(cn.PolicyRefusedError, match=why):
+        parties.deliver(LINEAR, "party2", rows=ROWS)
+    assert parties.received("party2") is None
+    parties.deliver(LINEAR, "party3", rows=ROWS)
+    assert parties.received("party3") is not None
