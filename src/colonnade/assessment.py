@@ -274,7 +274,8 @@ class Assessment:
         size = sample_size(rows)
         certifying.check_rows(certified.model, self.roster, size)
         seed = door.seed_number(seed)
-        script = certifying.certify(certified, self.roster, size, seed)
+        apart = self._stage.between_machines
+        script = certifying.certify(certified, self.roster, size, seed, between_machines=apart)
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
         what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
         position = len(self.ledger)

@@ -67,6 +67,10 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         present = (reveals for _, reveals, value in self._fields() if value is not None)
         return tuple(dict.fromkeys(r for r in present if r is not Reveals.NOTHING))
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name what another than the receiver learns with the help of this message; an owner's policy counts it too."""
+        return ()
+
     def rows_of(self, kinds: Container[Reveals]) -> int:
         """Count the rows of the longest field that reveals one of these, be it an array or coded."""
         values = [value for _, reveals, value in self._fields() if reveals in kinds]

@@ -60,7 +60,9 @@ class Certified:
     precision: Precision | None
 
 
-def certify(run: Certified, roster: Roster, rows: int, seed: int) -> Script[Certificate]:
+def certify(
+    run: Certified, roster: Roster, rows: int, seed: int, *, between_machines: bool = False
+) -> Script[Certificate]:
     """Draw rows by the scores, ask the parties for their parts of the model's errors there, and conclude.
 
     Parameters
@@ -73,6 +75,8 @@ def certify(run: Certified, roster: Roster, rows: int, seed: int) -> Script[Cert
         How many rows to draw.
     seed : int
         Draws them: in a stream of its own, so they do not depend on the coreset whatever the seed.
+    between_machines : bool
+        Whether server and parties are apart: scores are then summed in secret unless those of the run were not to be.
 
     Returns
     -------
@@ -82,7 +86,8 @@ def certify(run: Certified, roster: Roster, rows: int, seed: int) -> Script[Cert
     check_rows(run.model, roster, rows)
     rng = np.random.default_rng([seed, 3])
     frame = yield from use_frame(roster, run.split, "train", run.task.scaling)
-    drawn = yield from _sampler(run.coreset, rows).sample(roster, run.task.score_rule(), rng, frame.row_weights)
+    secure = _in_secret(run.coreset.sampler, len(roster.cards), between_machines=between_machines)
+    drawn = yield from _sampler(rows, secure=secure).sample(roster, run.task.score_rule(), rng, frame.row_weights)
     if isinstance(run.model, KMeansModel):
         return (yield from _audit_clustering(run, run.model, roster, frame, drawn))
     if isinstance(run.task, Regression):
@@ -121,9 +126,14 @@ def check_rows(model: AnyModel, roster: Roster, rows: int) -> None:
         )
 
 
-def _sampler(coreset: Coreset, rows: int) -> ImportanceSampling:
+def _in_secret(sampler: str, n_parties: int, *, between_machines: bool) -> bool:
+    """Tell whether scores are summed in secret: as in the run, or where it left that open as a run would be."""
+    said_plain = "'plain'" in sampler or "round_scores=True" in sampler
+    return "'secure'" in sampler or (between_machines and n_parties > 2 and not said_plain)
+
+
+def _sampler(rows: int, *, secure: bool) -> ImportanceSampling:
     """Draw independently, which is what the variances are of; with scores as secret as those of the run."""
-    secure = "'secure'" in coreset.sampler
     return ImportanceSampling(
         rows,
         draws="independent",

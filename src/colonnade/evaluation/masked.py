@@ -45,7 +45,8 @@ class AskMagnitude(Message, frozen=True):
 class MaskedPredictions(Message, frozen=True):
     """The party's part of the predictions under masks; empty from the one that learns them, none where a key is lost.
 
-    They reveal nothing to the server, which lacks the masked part of the one that learns them.
+    They reveal nothing to the server, which lacks the masked part of the one that learns them. That one learns the sum,
+    of coefficients that the server chose: to an owner's policy they are predictions.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -58,6 +59,14 @@ class MaskedPredictions(Message, frozen=True):
     def units(self) -> int:
         """Count one for each number, although it tells the server nothing."""
         return len(self.masked or b"") // WIDTH
+
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Say what the one that learns them does."""
+        return (Reveals.PREDICTIONS,) if self.masked else ()
+
+    def coded_rows(self) -> int:
+        """Count the numbers; of a clustering each row counts once a centre."""
+        return self.units()
 
 
 class AskMaskedPredictions(Message, frozen=True):

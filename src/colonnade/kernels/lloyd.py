@@ -7,6 +7,9 @@ import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats, Rows
 
+# A mean of fewer, those of little weight counted less, is nearly one of them.
+LEAST_EFFECTIVE_ROWS = 1.5
+
 
 def squared_distances(features: Floats, centers: Floats, scale: Floats | None = None) -> Floats:
     """Compute |x_i - c_l|^2.
@@ -91,7 +94,7 @@ def means_by_label(features: Floats, weights: Floats, labels: Rows, old: Floats)
 
 
 def single_clusters(labels: Rows, weights: Floats, rows: Rows, n_clusters: int) -> Flags:
-    """Find the clusters whose centre is a row: that of a single distinct row, or one that no row has moved.
+    """Find the clusters whose centre is a row, or nearly so: one row has most weight, or no row has moved it.
 
     Parameters
     ----------
@@ -107,8 +110,15 @@ def single_clusters(labels: Rows, weights: Floats, rows: Rows, n_clusters: int) 
     Returns
     -------
     ndarray of bool, shape (k,)
-        True where fewer than two distinct rows of positive weight have the label.
+        True where the distinct rows that have the label are effectively fewer than 1.5, (sum w)^2 / sum w^2: weights
+        that someone chose could else make the mean of two rows one of them.
     """
-    used = weights > 0
-    distinct = np.unique(np.stack([labels[used], rows[used]]), axis=1)
-    return np.bincount(distinct[0], minlength=n_clusters) < 2
+    (label_of, _), place = np.unique(np.stack([labels, rows]), axis=1, return_inverse=True)
+    total = np.bincount(place.reshape(-1), weights=weights)
+    largest = np.zeros(n_clusters)
+    np.maximum.at(largest, label_of, total)
+    # Relative to the cluster's largest, so that no square leaves float64's range.
+    relative = total / np.where(largest > 0, largest, 1.0)[label_of]
+    sums, squares = (np.bincount(label_of, weights=each, minlength=n_clusters) for each in (relative, relative**2))
+    found: Flags = (sums**2 < LEAST_EFFECTIVE_ROWS * squares) | (largest == 0)
+    return found

@@ -85,7 +85,8 @@ class Policy:
 
     def refusal(self, reply: Message) -> str | None:
         """Say why `reply` may not leave, or None."""
-        if kept := [str(kind) for kind in reply.reveals() if kind in self.never]:
+        told = dict.fromkeys((*reply.reveals(), *reply.passes_on()))
+        if kept := [str(kind) for kind in told if kind in self.never]:
             return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
         if self.rows_a_request is not None and rows_told(reply) > self.rows_a_request:
             return (
@@ -102,7 +103,8 @@ class Policy:
 
 def rows_told(reply: Message) -> int:
     """Count the rows of which a reply tells something that depends on their values, each as often as it is told."""
-    return reply.rows_of(OF_ROWS)
+    passed_on = reply.coded_rows() if OF_ROWS.intersection(reply.passes_on()) else 0
+    return max(reply.rows_of(OF_ROWS), passed_on)
 
 
 def _known(names: Iterable[str], choices: Iterable[str]) -> list[str]:

@@ -7,12 +7,14 @@ run, and after a restart. A contribution is drawn anew each time: whoever could 
 from dataclasses import dataclass, replace
 from hmac import compare_digest
 
+import numpy as np
+
 from colonnade.errors import InputError, LocalProtocolError
-from colonnade.kernels.integer_draws import rows_at, stratified_points, to_steps
+from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.primitives import digest
-from colonnade.privacy.sum_tree import SumTree, pack_openings
+from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
@@ -33,6 +35,8 @@ from colonnade.sampling.shared import MAX_SIZE
 from colonnade.sampling.summing import DRAWN
 
 COMMITTED, CONTRIBUTED = "committed", "contributed"
+# Nodes of the tree that one reply shows at most: 40 bytes each on the way, and more in memory.
+MAX_NODES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,10 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
 
 def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -> tuple[PartyState, Message]:
     checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
+    if np.any(request.rows[1:] == request.rows[:-1]):
+        raise checks.wrong(SERVER, request, "a row to open twice")
+    if len(request.rows) * depth(data.table.n_rows) > MAX_NODES:
+        raise InputError(f"{len(request.rows):,} openings do not fit one message. Open fewer rows.")
     tree = _tree(state, AskCommitment(request.rule, request.seal), data)
     openings = [tree.open(row) for row in request.rows.tolist()]
     salts, hashes = pack_openings(openings)
@@ -101,7 +109,12 @@ def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -
 
 
 def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree:
-    steps = to_steps(data.scores(request.rule), request.rule.exponent)
+    scores = data.scores(request.rule)
+    if np.ldexp(scores.sum(), request.rule.exponent) >= 2.0 ** (TOTAL_BITS + 1):
+        raise InputError(
+            f"its scores in steps of 2^-{request.rule.exponent} do not add up within 64 bits. Ask for larger steps."
+        )
+    steps = to_steps(scores, request.rule.exponent)
     return SumTree(steps, _identity(data).derived(digest(b"salts", _context(state, request, data))))
 
 

@@ -27,6 +27,8 @@ from colonnade.solvers.gram_by_shares import (
 )
 
 MAX_FOLDS = 100
+# Mean and variance of one column of two rows are its two values.
+LEAST_ROWS = 5
 
 
 def _answer_seeds(state: PartyState, request: AskSealedSeeds, data: PartyData) -> tuple[PartyState, Message]:
@@ -68,7 +70,10 @@ def _asked(state: PartyState, request: AskGramShares, data: PartyData) -> Asked:
     if len(request.boxes) != n_others:
         raise checks.wrong(SERVER, request, f"seeds of other than {n_others} parties")
     check_asked(asked, request, data)
-    if len(asked.rows) > MAX_ROWS or len(asked.rows) * LIMBS * max(request.n_columns) > MAX_NUMBERS:
+    # Others' numbers of columns are the server's word, and masks and blocks of all of them are made at once.
+    ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
+    largest = max(len(asked.rows), len(asked.groups()) * ours) * LIMBS * sum(request.n_columns)
+    if len(asked.rows) > MAX_ROWS or largest > MAX_NUMBERS:
         raise InputError(f"{len(asked.rows):,} rows do not fit one message. Use a coreset or a smaller size.")
     return asked
 
@@ -89,10 +94,11 @@ def check_asked(asked: Asked, request: Message, data: PartyData) -> None:
             raise checks.wrong(SERVER, request, f"folds that are not numbered from 0 to {MAX_FOLDS - 1} at most")
     for fold, group in enumerate(asked.groups()):
         effective = _effective_rows(rows[group], asked.row_weights()[group])
-        if effective <= ours:
+        if effective <= ours or effective < LEAST_ROWS:
             raise InputError(
                 f"its {ours} columns of {effective:.3g} rows (effectively, in fold {fold}) would nearly show the rows: "
-                "a Gram matrix hides them only where rows are more than columns. Use a larger size."
+                f"a Gram matrix hides them only where rows are more than columns, and {LEAST_ROWS} at least. Use a "
+                "larger size."
             )
 
 

@@ -61,7 +61,7 @@ class LloydLearning:
 
 def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tuple[PartyState, Message]:
     kept, rows = with_keys(state, request.keys, data), state.selected()
-    _check_opening(request, len(rows))
+    _check_opening(request, len(rows), len(data.table.feature_names))
     weights = np.ones(len(rows)) if request.weights is None else request.weights
     transcript = opening_transcript(identity_of(data).parties, frame_of(state, data), request)
     magnitude = magnitude_of(np.array([largest_distance(_features(state, data))]))
@@ -70,10 +70,11 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     return replace(state, secret=kept, learning=learning), LloydOpened(told)
 
 
-def _check_opening(request: OpenLloyd, size: int) -> None:
+def _check_opening(request: OpenLloyd, size: int, n_features: int) -> None:
     if request.n_tries < 1 or request.n_clusters < 1 or size < 1:
         raise checks.wrong(SERVER, request, f"{request.n_tries} rows tried for {request.n_clusters} clusters of {size}")
-    if size * max(request.n_tries, request.n_clusters) > MAX_NUMBERS:
+    # Centres are rows of columns: both products are made.
+    if max(size, n_features) * max(request.n_tries, request.n_clusters) > MAX_NUMBERS:
         raise InputError(f"Distances of {size:,} rows do not fit one message. Use a coreset or a smaller size.")
     if request.weights is not None:
         checks.shape(SERVER, request, request.weights, (size,))

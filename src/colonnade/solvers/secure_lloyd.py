@@ -25,7 +25,8 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
     """Cluster by Lloyd's rounds on summed distances: no party's own distances and no columns reach the server.
 
     For k-means. The server sees how far each row of the coreset is from each centre, in all columns together, round by
-    round; the parties see labels and weights. There is one start, by greedy k-means++: the task's `n_starts` says how
+    round, and in the end the centres: with more clusters than columns in all it can work the rows out. The parties see
+    labels and weights. There is one start, by greedy k-means++: the task's `n_starts` says how
     many rows are tried for each centre. Costs can be some per cent above those of `Central`, which keeps the best of
     several starts; another seed is another start, and ``run.facts["cost"]`` tells. Needs the extra
     ``colonnade[secure]`` and three parties or more.

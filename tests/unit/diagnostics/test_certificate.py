@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade import door
+from colonnade.diagnostics.certifying import _in_secret, certify
 from colonnade.transports.loopback import Loopback
 
 RNG = np.random.default_rng(0)
@@ -256,3 +258,20 @@ def test_an_owner_can_refuse_audits(run: cn.Run[Any]) -> None:
         parties[1] = cn.Party("party2", X[:, 2:5], policy=policy)
         with pytest.raises((cn.PolicyRefusedError, cn.InputError)):
             cn.Federation(parties).certify(run)
+
+
+@pytest.mark.parametrize("sampler", [cn.AllRows(), cn.UniformSampling(400), cn.ImportanceSampling(400)])
+@pytest.mark.parametrize("apart", [False, True])
+def test_between_machines_scores_stay_secret_unless_the_run_told_them(sampler: Any, apart: bool) -> None:
+    federation = cn.Federation(cn.split_columns(X, Y, WIDTHS))
+    run = federation.fit(cn.Regression(), sampler=sampler)
+    script = certify(door.certified(run, federation.roster), federation.roster, 200, 1, between_machines=apart)
+    position = len(federation.ledger)
+    federation._stage.play(script, "certify")
+    assert ("scores" in {what for entry in federation.ledger.since(position) for what in entry.reveals}) is not apart
+
+
+def test_a_run_that_told_its_scores_is_certified_likewise() -> None:
+    assert not _in_secret(repr(cn.ImportanceSampling(400, scores="plain")), 3, between_machines=True)
+    assert not _in_secret(repr(cn.ImportanceSampling(400, round_scores=True)), 3, between_machines=True)
+    assert not _in_secret(repr(cn.AllRows()), 2, between_machines=True)

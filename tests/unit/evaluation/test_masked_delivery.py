@@ -2,13 +2,25 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.evaluation.masked import WIDTH, MaskedPredictions, ring_of_parts
+from colonnade.catalogue import codec
+from colonnade.evaluation.masked import (
+    WIDTH,
+    AskMagnitude,
+    DeliverMasked,
+    Magnitude,
+    MaskedPredictions,
+    ring_of_parts,
+)
 from colonnade.kernels.masks import to_words
+from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
+from colonnade.protocol.refusal import Refused
+from colonnade.sampling.shared import UseRows
 from colonnade.transports.loopback import Loopback
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
@@ -116,3 +128,63 @@ def test_large_and_small_predictions_keep_their_digits() -> None:
         received = parties.received("party1")
         assert received is not None
         np.testing.assert_allclose(received.predictions, model.predict(features()[received.rows]), rtol=1e-12)
+
+
+def test_magnitudes_tell_no_value_however_often_they_are_asked_for() -> None:
+    """A server that tries coefficients on one row would find its value where the magnitude jumps."""
+    parties = federation()
+    session = parties._stage._sessions["party1"]
+    table = session._data.table
+    columns, jumps = table.take(np.arange(300))[:, : len(table.feature_names)], set()
+    for row in range(20):
+        assert not isinstance(session.answer(UseRows(sendable_rows([row]))), Refused)
+        told = []
+        for factor in np.linspace(1.0, 2.0, 200):
+            coef = np.zeros(columns.shape[1])
+            coef[0] = factor
+            reply = session.answer(AskMagnitude(sendable_floats(coef), None, None))
+            assert isinstance(reply, Magnitude)
+            assert abs(factor * columns[row, 0]) <= 2.0**reply.exponent
+            told.append(reply.exponent)
+        jumps.add(tuple(told))
+    assert len(jumps) == 1
+
+
+def test_a_delivery_must_be_what_was_masked() -> None:
+    for change in ({"magnitude": 4000}, {"n_centers": -5}, {"n_centers": 2}):
+
+        def meddle(_: str, __: str, data: bytes, change: dict[str, int] = change) -> bytes:
+            message = codec().decode(data)
+            if isinstance(message, DeliverMasked):
+                return codec().encode(msgspec.structs.replace(message, **change))
+            return data
+
+        with pytest.raises(cn.LocalProtocolError, match="centres, not asked"):
+            federation(Wire(meddle)).deliver(LINEAR, "party2", rows=ROWS)
+
+
+def test_numbers_that_leave_the_ring_are_refused() -> None:
+    model = cn.LinearModel(LINEAR.coef_ * 1e99, 0.0, LINEAR.feature_names_in_)
+    federation().deliver(model, "party1", rows=ROWS)
+    far = cn.KMeansModel(CENTRES.cluster_centers_ + 1e90, CENTRES.feature_names_in_)
+    with pytest.raises(cn.ColonnadeError, match=r"could exceed 2\^400"):
+        federation().deliver(far, "party1", rows=ROWS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (cn.Policy(never=["predictions"]), "never reveals predictions, which a MaskedPredictions would"),
+        (cn.Policy(rows_a_request=3), "tells of 3 rows a request at most, and this MaskedPredictions would of 4"),
+    ],
+)
+def test_an_owner_who_keeps_predictions_passes_none_on(policy: cn.Policy, why: str) -> None:
+    """The server chooses the coefficients: with one of 1 the receiver would read that column."""
+    owners = made_parties()
+    owners[2].policy = policy
+    parties = cn.Federation(owners)
+    with pytest.raises(cn.PolicyRefusedError, match=why):
+        parties.deliver(LINEAR, "party2", rows=ROWS)
+    assert parties.received("party2") is None
+    parties.deliver(LINEAR, "party3", rows=ROWS)
+    assert parties.received("party3") is not None

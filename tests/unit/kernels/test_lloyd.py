@@ -52,6 +52,9 @@ def test_means_move_and_clusters_without_weight_stay() -> None:
         ([0, 0, 1], [1.0, 1.0, 1.0], [4, 4, 9], [True, True, True]),
         ([0, 0, 1], [1.0, 0.0, 1.0], [4, 7, 9], [True, True, True]),
         ([1, 1, 1], [1.0, 1.0, 0.0], [4, 7, 9], [True, False, True]),
+        ([1, 1, 1], [1.0, 1e-9, 1e-9], [4, 7, 9], [True, True, True]),
+        ([1, 1, 1], [1e100, 1e100, 0.0], [4, 7, 9], [True, False, True]),
+        ([1, 1, 1], [1e-100, 1e-100, 1e-100], [4, 4, 9], [True, False, True]),
     ],
 )
 def test_clusters_of_one_distinct_row_are_found(labels: Any, weights: Any, rows: Any, expected: Any) -> None:

@@ -13,14 +13,23 @@ import colonnade as cn
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
 from colonnade.ledger import SERVER
-from colonnade.messages import Message
+from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.primitives import signing_key
+from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.committed import AskCommitment, AskContribution, Committed, Contribution, DrawCommitted
+from colonnade.sampling.committed import (
+    AskCommitment,
+    AskContribution,
+    Commitment,
+    Committed,
+    Contribution,
+    DrawCommitted,
+)
 from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.integers import integer_rule
+from colonnade.sampling.integers import IntegerScores, integer_rule
 from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.opening import AskOpenings, Openings
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 
@@ -333,3 +342,27 @@ def test_a_party_that_restarts_keeps_the_draw_honest(kind: str, scores: Any) -> 
     assert asked == (6 if kind == "AskContribution" else 3)
     federation._stage._sessions = restarting._sessions
     federation.audit(run, rows=None)
+
+
+def test_openings_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = make_federation()._stage._sessions["party1"]
+    rule = integer_rule(LeverageScores(fit_intercept=True), make_federation().roster)
+    twice = session.answer(AskOpenings(rule, bytes(32), sendable_rows([4, 4])))
+    assert isinstance(twice, Refused)
+    assert "a row to open twice" in twice.reason
+    monkeypatch.setattr("colonnade.sampling.committed_party.MAX_NODES", 9 * 5)
+    assert isinstance(session.answer(AskOpenings(rule, bytes(32), sendable_rows(np.arange(5)))), Openings)
+    many = session.answer(AskOpenings(rule, bytes(32), sendable_rows(np.arange(6))))
+    assert isinstance(many, Refused)
+    assert "6 openings do not fit one message" in many.reason
+
+
+def test_totals_that_would_wrap_round_are_refused() -> None:
+    """Steps of 2^-61 are fine for a total of 2, and not for this party's 4."""
+    session = make_federation()._stage._sessions["party2"]
+    fine = AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 61), bytes(32))
+    refused = session.answer(fine)
+    assert isinstance(refused, Refused)
+    assert "do not add up within 64 bits" in refused.reason
+    coarser = AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 60), bytes(32))
+    assert isinstance(session.answer(coarser), Commitment)

@@ -257,6 +257,21 @@ def test_fewer_rows_than_columns_are_refused() -> None:
         fit(coreset=cn.Coreset(np.array([1, 1, 2]), np.ones(3), 300, 300.0))
 
 
+def test_a_column_of_few_rows_is_refused() -> None:
+    """Mean and variance of two values are the two; folds of two rows would show all of them."""
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    parties = cn.Federation(cn.split_columns(X[:, :3], X[:, 3], [1, 1, 1]))
+    few = cn.Coreset(np.array([4, 9, 11, 30]), np.full(4, 12.5), 50, 50.0)
+    with pytest.raises(cn.InputError, match=r"party1.*its 1 columns of 4 rows .* and 5 at least"):
+        parties.fit(RIDGE, coreset=few, solver=GRAM)
+
+
+def test_numbers_of_columns_that_multiply_are_refused_before_masks_are_made() -> None:
+    asked = meddled(AskGramShares, lambda r: msgspec.structs.replace(r, n_columns=(2**20, r.n_columns[1], 2**20)))
+    with pytest.raises(cn.InputError, match="40 rows do not fit one message"):
+        fit(asked)
+
+
 @pytest.mark.parametrize("columns", [(2, 3), (2, 3, 1), (2, -3, 2), (2, 3, 3)])
 def test_numbers_of_columns_are_checked(columns: tuple[int, ...]) -> None:
     asked = meddled(AskGramShares, lambda r: msgspec.structs.replace(r, n_columns=columns), victim="party3")

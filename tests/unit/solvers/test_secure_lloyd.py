@@ -8,12 +8,13 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
+from colonnade.door import warn_of_disclosure
 from colonnade.kernels.lloyd import squared_distances
-from colonnade.kernels.masks import ring_of_magnitude, to_words
+from colonnade.kernels.masks import ring_of_magnitude, to_numbers, to_words, unpack
 from colonnade.ledger import SERVER
-from colonnade.messages import sendable_rows
+from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
-from colonnade.solvers.lloyd_rounds import WIDTH, LloydCenters, MaskedDistances, MoveCenters, TryCenters
+from colonnade.solvers.lloyd_rounds import WIDTH, LloydCenters, MaskedDistances, MoveCenters, OpenLloyd, TryCenters
 from colonnade.transports.loopback import Loopback
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
@@ -107,6 +108,58 @@ def test_centres_that_are_rows_are_told_as_features() -> None:
     guarded[1].policy = cn.Policy(never=["features"])
     with pytest.raises(cn.PolicyRefusedError, match="never reveals features, which a LloydCenters would"):
         cn.Federation(guarded).fit(cn.KMeans(n_clusters=2), sampler=cn.AllRows(), solver=LLOYD)
+
+
+def test_weights_that_make_a_mean_a_row_do_not_hide_that_it_is_one() -> None:
+    """A server that weighs one row of each cluster and hardly the others would read rows as parts of a model."""
+    weights = sendable_floats(np.where(np.arange(30) % 10 == 0, 1.0, 1e-12))
+
+    def meddle(_: str, __: str, data: bytes) -> bytes:
+        message = codec().decode(data)
+        if isinstance(message, OpenLloyd):
+            message = msgspec.structs.replace(message, weights=weights)
+        if isinstance(message, MoveCenters):
+            message = msgspec.structs.replace(message, labels=sendable_rows(np.arange(30) // 10))
+        return codec().encode(message)
+
+    owners = made_parties(label=False)
+    owners[0].policy = cn.Policy(never=["features"])
+    with pytest.raises(cn.PolicyRefusedError, match="never reveals features, which a LloydCenters would"):
+        cn.Federation(owners, transport=Wire(meddle)).fit(TASK, coreset=CORESET, solver=LLOYD, seed=1)
+
+
+def test_a_server_with_more_centres_than_columns_can_work_the_rows_out() -> None:
+    """What docs/explanation/privacy.md says is not hidden: distances to points that are told determine a row."""
+    wire = Recording()
+    parties = cn.Federation(made_parties(label=False), transport=wire)
+    run = parties.fit(cn.KMeans(n_clusters=9, n_starts=2), coreset=CORESET, solver=LLOYD, seed=1)
+    centers = run.model.cluster_centers_
+    assert len(centers) > centers.shape[1]
+    X = np.hstack([party.table.take(CORESET.rows) for party in made_parties(label=False)])
+    told = [reply for reply in wire.replies() if isinstance(reply, MaskedDistances) and reply.n_centers == 9][-3:]
+    magnitude = next(m.magnitude for m in map(codec().decode, wire.sent) if isinstance(m, TryCenters))
+    words = np.sum([unpack(reply.masked, WIDTH) for reply in told if reply.masked], axis=0)
+    distances = to_numbers(words, ring_of_magnitude(magnitude, 3, WIDTH)).reshape(30, 9)
+    squares = np.square(centers).sum(axis=1)
+    known = (squares[1:] - squares[0]) + distances[:, :1] - distances[:, 1:]
+    rows = np.linalg.lstsq(2 * (centers[1:] - centers[0]), known.T, rcond=None)[0].T
+    np.testing.assert_allclose(rows, X, atol=1e-6)
+
+
+def test_more_centres_than_columns_are_warned_of_between_machines() -> None:
+    roster = federation().roster
+    with pytest.warns(cn.DisclosureWarning, match="9 clusters of 6 columns"):
+        warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=True)
+    warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=6), roster, between_machines=True)
+    warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=False)
+
+
+def test_sizes_that_multiply_are_refused_before_anything_is_made() -> None:
+    many = meddled(OpenLloyd, lambda request: msgspec.structs.replace(request, n_clusters=2**26))
+    with pytest.raises(cn.InputError, match="do not fit one message"):
+        cn.Federation(made_parties(label=False), transport=many).fit(
+            TASK, coreset=cn.Coreset(np.array([3]), np.array([300.0]), 300, 300.0), solver=LLOYD
+        )
 
 
 def test_too_few_distinct_rows_are_the_callers_error() -> None:
