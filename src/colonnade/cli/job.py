@@ -8,7 +8,7 @@ import typer
 
 from colonnade.api import Federation
 from colonnade.data.parties import Party
-from colonnade.errors import InputError
+from colonnade.errors import InputError, UnsupportedError
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
@@ -143,6 +143,15 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     marked = msgspec.structs.replace(entry, split=split_by.removeprefix(f"{entry.name}."))
     parties = [marked if each is entry else each for each in job.party]
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
+
+
+def check_audit(sampler: AnySampler, audit: int | None) -> None:
+    """Require draws that can be audited, before the work is done."""
+    if audit is not None and getattr(sampler, "draws", None) != "committed":
+        raise UnsupportedError(
+            f"An audit compares draws with what was committed to, and {sampler} commits to nothing. "
+            'Draw with kind = "importance" and draws = "committed", or leave the audit out.'
+        )
 
 
 def read_model(folder: Path) -> tuple[AnyModel, AnySplit | None]:
