@@ -11,6 +11,7 @@ from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.integer_draws import rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
+from colonnade.privacy.pair_keys import frame_of
 from colonnade.privacy.primitives import digest
 from colonnade.privacy.sum_tree import SumTree, pack_openings
 from colonnade.protocol import checks
@@ -28,7 +29,6 @@ from colonnade.sampling.committed import (
 from colonnade.sampling.drawing import DrawnRows
 from colonnade.sampling.joint_seed import draw_key, joint_key, seal_of
 from colonnade.sampling.opening import AskOpenings, Openings
-from colonnade.sampling.secure_party import frame_of
 from colonnade.sampling.shared import MAX_SIZE
 from colonnade.sampling.summing import DRAWN
 

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 
 from colonnade.contracts import PartyCard
-from colonnade.errors import InputError, LocalProtocolError
+from colonnade.errors import LocalProtocolError
 from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
+from colonnade.privacy.pair_keys import frame_of, identity_of
 from colonnade.privacy.pairwise import (
     Secret,
     agreement_of,
     check_keys,
     check_seals,
-    frame_digest,
     key_statement,
     seal_statement,
 )
@@ -77,17 +77,7 @@ def _answer_agreement(state: PartyState, request: AskAgreement, data: PartyData)
 
 
 def _identity(data: PartyData) -> Identity:
-    if data.identity is None:
-        raise InputError(
-            "it has no identity and no pins of the other parties, and the server could put its own keys between them. "
-            'Give it an identity (between machines, [identity] in its party.toml), or ask for scores="plain".'
-        )
-    return data.identity
-
-
-def frame_of(state: PartyState, data: PartyData) -> bytes:
-    """Hash which rows count, and in which units, as this party sees it."""
-    return frame_digest(data.table.row_weights, "own" if state.view is None else state.view.scaling)
+    return identity_of(data, otherwise='ask for scores="plain"')
 
 
 def _opened(state: PartyState) -> Opened:
