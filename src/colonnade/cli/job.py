@@ -184,6 +184,8 @@ def read_run(folder: Path) -> Run[Any]:
 
 
 def _advice(problem: str) -> str:
+    if "unknown field `parties`" in problem:
+        return "If it is a server's federation.toml, use `colonnade server`, or Federation.connect in Python."
     if "unknown field" in problem or "Invalid value" in problem or "missing required field" in problem:
         return _options()
     if "$.party" in problem and "got `object`" in problem:

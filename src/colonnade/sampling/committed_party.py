@@ -36,7 +36,7 @@ COMMITTED, CONTRIBUTED = "committed", "contributed"
 
 
 @dataclass(frozen=True)
-class Sealed:
+class SealedDraw:
     """What a party keeps between its commitment and the draw: its contribution, and the digest of its commitment."""
 
     contribution: bytes
@@ -47,7 +47,7 @@ def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyDat
     identity, tree = _identity(data), _tree(state, request, data)
     contribution = identity.nonce(wire_bytes(request))
     reply = Commitment(tree.root, tree.total, seal_of(identity.name, contribution))
-    sealed = Sealed(contribution, commitment_of(identity.name, reply))
+    sealed = SealedDraw(contribution, commitment_of(identity.name, reply))
     return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=sealed), reply
 
 
@@ -60,7 +60,7 @@ def _answer_contribution(state: PartyState, request: AskContribution, data: Part
     state = replace(state, exchanged=(*state.exchanged, request))
     sealed = state.secret
     ours = request.parties[parties.index(identity.name)].commitment
-    if not isinstance(sealed, Sealed) or sealed.commitment != ours:
+    if not isinstance(sealed, SealedDraw) or sealed.commitment != ours:
         # It was restarted, and its contribution went with the old process; or the server relayed something else.
         return replace(state, secret=None), Contribution(None, b"")
     return state, Contribution(sealed.contribution, _proof(state, sealed.contribution, data))

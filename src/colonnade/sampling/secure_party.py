@@ -36,7 +36,7 @@ KEYED, MASKED = "keyed", "masked"
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedSum:
     """What a party keeps of a secure sum: its key until it is used, and then what it saw."""
 
     secret: Secret | None = None
@@ -49,7 +49,7 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
     secret = Secret(identity.fresh(KEY_BYTES))
     exchanged, frame = digest_of(state.exchanged), frame_of(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, exchanged, frame))
-    return replace(state, secret=Opened(secret)), PublicKey(secret.key, exchanged, frame, signature)
+    return replace(state, secret=OpenedSum(secret)), PublicKey(secret.key, exchanged, frame, signature)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
@@ -60,7 +60,7 @@ def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData)
     transcript = transcript_of_scores(identity.parties, request, frame)
     secret = _opened(state).secret
     ours = request.keys[identity.parties.index(identity.name)]
-    state = replace(state, rows=request.rows, secret=Opened(None, transcript))
+    state = replace(state, rows=request.rows, secret=OpenedSum(None, transcript))
     if secret is None or secret.key != ours.key:
         # It signed that key and has it no longer: a restart came between, and with the key went the masks.
         return state, MaskedScores(None, ring.width, transcript, b"")
@@ -80,8 +80,8 @@ def _identity(data: PartyData) -> Identity:
     return identity_of(data, otherwise='ask for scores="plain"')
 
 
-def _opened(state: PartyState) -> Opened:
-    if not isinstance(state.secret, Opened):
+def _opened(state: PartyState) -> OpenedSum:
+    if not isinstance(state.secret, OpenedSum):
         raise LocalProtocolError("No secure sum was opened: ask for keys first.")
     return state.secret
 

@@ -138,6 +138,7 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
         ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
         ('kind = "importance"', 'kind = "best"', "Invalid value 'best'"),
         ("seed = 0", "sede = 0", "unknown field `sede`"),
+        ("seed = 0", 'parties = ["bank"]', "use `colonnade server`"),
         ("seed = 0", "seed = -1", "seed must be a whole number"),
         ("l2 = 0.0 ", "l2 = -1.0 ", "l2 must be a number from 0 to 1e+100"),
         ("l2 = 0.0 ", 'l2 = "much" ', 'Write a number, or "cv"'),
