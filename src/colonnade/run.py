@@ -25,7 +25,12 @@ from colonnade.tasks.models import model_files, read_model
 M = TypeVar("M")
 CORESET, LEDGER, EVIDENCE = "coreset.arrow", "ledger.json", "evidence.json"
 RUN = Layout(
-    "run", "Run.save", "run.json", frozenset({CORESET, LEDGER, EVIDENCE, MODEL.record, LINES}), oldest=2, newest=2
+    "run",
+    "Run.save or `fit --out`",
+    "run.json",
+    frozenset({CORESET, LEDGER, EVIDENCE, MODEL.record, LINES}),
+    oldest=2,
+    newest=2,
 )
 
 

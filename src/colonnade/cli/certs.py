@@ -10,12 +10,12 @@ from colonnade.errors import UnsupportedError
 from colonnade.privacy.primitives import check_available
 from colonnade.transports.identity_files import PINS, new_identity
 
-app = typer.Typer(help="Certificates for a trial.", no_args_is_help=True)
+app = typer.Typer(help="Certificates for a trial, and identities for secure sums.", no_args_is_help=True)
 
 
 @app.callback()
 def certs() -> None:
-    """Certificates for a trial; organisations with an authority of their own use that."""
+    """Certificates for a trial, where there is no authority of one's own; and identities for secure sums."""
 
 
 @app.command("new")

@@ -1,7 +1,16 @@
 """`colonnade coreset`."""
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress
-from colonnade.cli.job import AuditOption, FractionOption, JobFile, OutOption, SplitOption, read_job, with_split
+from colonnade.cli.job import (
+    AuditOption,
+    FractionOption,
+    JobFile,
+    OutOption,
+    SplitOption,
+    check_audit,
+    read_job,
+    with_split,
+)
 from colonnade.cli.show import show_run
 from colonnade.run import check_destination
 
@@ -20,6 +29,7 @@ def command(
     Example: colonnade coreset examples/bank/job.toml --out run
     """
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
+    check_audit(job.sampler, audit)
     if out is not None:
         check_destination(out)  # before the work, not after it
     with round_progress() as on_round:

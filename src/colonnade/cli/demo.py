@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from colonnade.cli.console import JsonFlag, say, show, show_json, talk
 from colonnade.data.flights import FlightData, load_flights
 from colonnade.errors import InputError
-from colonnade.experiments.demo import Plan, cases, run_demo
+from colonnade.experiments.demo import DemoPlan, cases, run_demo
 from colonnade.report import demo_report
 from colonnade.report.results import CORESET, cells, read_results
 from colonnade.run import Run, check_destination
@@ -30,7 +30,7 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     """
     _require_extras()
     check_destination(out / "run")
-    plan = Plan()
+    plan = DemoPlan()
     say("Reading 2013's flights out of New York, as three organisations hold them ...")
     flights = load_flights()
     _introduce(flights)
@@ -65,7 +65,7 @@ def _introduce(flights: FlightData) -> None:
         say(f"  {name:<9}{len(frame):,} rows, {len(columns)} columns ({', '.join(columns[:4])}, ...){label}")
 
 
-def _run(flights: FlightData, plan: Plan, seed: int, stored: Path) -> Run[Any]:
+def _run(flights: FlightData, plan: DemoPlan, seed: int, stored: Path) -> Run[Any]:
     kept: list[Run[Any]] = []
     columns = (
         TextColumn("{task.description}"),

@@ -14,6 +14,7 @@ from colonnade.cli.job import (
     JobFile,
     OutOption,
     SplitOption,
+    check_audit,
     read_job,
     with_split,
 )
@@ -54,6 +55,7 @@ def command(
     if out is not None:
         check_destination(out)  # before the work, not after it
     planned = None if plan is None else _read_plan(plan, job)
+    check_audit(job.sampler if planned is None else planned.sampler, audit)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         run: Run[Any]

@@ -8,7 +8,7 @@ import typer
 
 from colonnade.api import Federation
 from colonnade.data.parties import Party
-from colonnade.errors import InputError
+from colonnade.errors import InputError, UnsupportedError
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
@@ -145,6 +145,15 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
+def check_audit(sampler: AnySampler, audit: int | None) -> None:
+    """Require draws that can be audited, before the work is done."""
+    if audit is not None and getattr(sampler, "draws", None) != "committed":
+        raise UnsupportedError(
+            f"An audit compares draws with what was committed to, and {sampler} commits to nothing. "
+            'Draw with kind = "importance" and draws = "committed", or leave the audit out.'
+        )
+
+
 def read_model(folder: Path) -> tuple[AnyModel, AnySplit | None]:
     """Read the model of a saved run, or one that was saved by itself.
 
@@ -175,6 +184,8 @@ def read_run(folder: Path) -> Run[Any]:
 
 
 def _advice(problem: str) -> str:
+    if "unknown field `parties`" in problem:
+        return "If it is a server's federation.toml, use `colonnade server`, or Federation.connect in Python."
     if "unknown field" in problem or "Invalid value" in problem or "missing required field" in problem:
         return _options()
     if "$.party" in problem and "got `object`" in problem:

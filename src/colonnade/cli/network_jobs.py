@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from colonnade.api import Federation
-from colonnade.cli.job import read_model, read_run
+from colonnade.cli.job import check_audit, read_model, read_run
 from colonnade.errors import InputError
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination
@@ -146,6 +146,7 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
     for job in jobs:
         if isinstance(job, CoresetJob | FitJob):
             check_destination(path.parent / job.out)
+            check_audit(job.sampler, job.audit)
     return jobs
 
 

@@ -7,6 +7,7 @@ import typer
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress, say, show, show_json
 from colonnade.cli.job import FractionOption, JobFile, SplitOption, read_job, with_split
+from colonnade.errors import InputError
 
 BudgetOption = Annotated[
     int | None, typer.Option("--budget", help="Send no more bytes than this, pilot included: the least excess for it.")
@@ -42,7 +43,11 @@ def command(
 
     Example: colonnade plan examples/bank/job.toml --budget 12000 --out plan.json
     """
+    if (budget is None) == (target is None):
+        raise typer.BadParameter("A plan needs one limit: give --budget 100000, in bytes, or --target 0.02.")
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):  # before the pilot is sent, not after it
+        raise InputError(f"The plan cannot be saved to {out}: that is no file in a folder. Choose a file's name.")
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         plan = federation.plan(

@@ -10,7 +10,7 @@ from colonnade.cli.console import JsonFlag, round_progress, show, show_json
 from colonnade.cli.job import read_job
 from colonnade.cli.show import run_summary, run_text
 from colonnade.disclosure import Disclosure
-from colonnade.errors import DisclosureWarning
+from colonnade.errors import DisclosureWarning, InputError
 from colonnade.run import Run
 
 SavedRun = Annotated[Path, typer.Argument(help="Folder of a saved run, from `fit --out`.", metavar="RUN")]
@@ -31,6 +31,10 @@ def command(run_folder: RunOrJob, disclosure: DisclosureFlag = False, json: Json
         sheet = _planned(run_folder) if run_folder.is_file() else Run.load(run_folder).disclosure
         show(sheet.to_json() if json else str(sheet))
         return
+    if run_folder.is_file():
+        raise InputError(
+            f"{run_folder} is a file, not the folder of a saved run. Add --disclosure for what a job would show."
+        )
     run = Run.load(run_folder)
     if json:
         show_json(run_summary(run, run_folder))

@@ -105,11 +105,10 @@ def _costs(run: Run[Any], comparison: Comparison | None) -> list[str]:
         lines.append(f"{run.facts['epochs']:,} epochs.")
     if comparison is None:
         return lines
-    report, where = comparison.report, "all" if run.split is None else "held-out"
+    report = comparison.report
+    rows = f"all {report.n_evaluated:,} rows" if run.split is None else f"{report.n_evaluated:,} held-out rows"
     errors = f"R2 {report.r2:.4g}, " if isinstance(report, RegressionReport) and report.r2 is not None else ""
-    lines.append(
-        f"On {report.n_evaluated:,} {where} rows: {errors}cost {report.cost:.6g}, {report.cost_per_row:.6g} a row."
-    )
+    lines.append(f"On {rows}: {errors}cost {report.cost:.6g}, {report.cost_per_row:.6g} a row.")
     if comparison.best is not None:
         excess = "" if comparison.excess is None else f": excess {100 * comparison.excess:.2f} %"
         lines.append(f"Learned from all rows the cost is {comparison.best:.6g} there{excess}.")

@@ -17,7 +17,7 @@ from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.over_parties import centers_in_frame, shown_to_server
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.audit import Audit, Part, clustering_cost, gradient_p, weights_p
+from colonnade.kernels.audit import AuditedRows, Part, clustering_cost, gradient_p, weights_p
 from colonnade.kernels.estimates import Estimate
 from colonnade.kernels.sixteen_bits import LOG_STEP
 from colonnade.ledger import Ledger
@@ -163,7 +163,7 @@ def _audit_regression(
     precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
     hidden = np.array(precision.hidden).reshape(-1, len(coef))
     told, along = yield from audited_predictions(roster, len(drawn), coef, hidden, rng)
-    audit = Audit(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
+    audit = AuditedRows(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
     found = audit.cost()
     low, high = found.interval()
     common = ("Regression", len(drawn), found.value, (low, high))
@@ -181,7 +181,7 @@ def _audit_regression(
 
 
 def _gradients(
-    task: Regression, model: LinearModel, roster: Roster, audit: Audit, precision: Precision, coef: Floats
+    task: Regression, model: LinearModel, roster: Roster, audit: AuditedRows, precision: Precision, coef: Floats
 ) -> list[tuple[Estimate, Estimate]]:
     """Estimate the objective's gradient, halved, along what is known, the intercept and parts without the label.
 

@@ -26,7 +26,7 @@ SAMPLERS: dict[str, Callable[[int], AnySampler]] = {UNIFORM: UniformSampling, CO
 
 
 @dataclass(frozen=True)
-class Plan:
+class DemoPlan:
     """How much to run."""
 
     sizes: tuple[int, ...] = (250, 500, 1000, 2000, 4000)
@@ -50,14 +50,14 @@ class Case:
     n_seeds: int
 
 
-def cases(flights: FlightData, plan: Plan) -> list[Case]:
+def cases(flights: FlightData, plan: DemoPlan) -> list[Case]:
     """Set up the two tasks of the demo.
 
     Parameters
     ----------
     flights : FlightData
         The three tables.
-    plan : Plan
+    plan : DemoPlan
         How much to run.
 
     Returns

@@ -43,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class AuditedRows:
     """Drawn rows with the parts of their residuals.
 
     Parameters

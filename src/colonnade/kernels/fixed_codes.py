@@ -11,7 +11,7 @@ import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.bits import Buffer, pack_bits, packed_length, read_varints, unpack_bits, varint
+from colonnade.kernels.bits import Buffer, pack_bits, read_varints, unpack_bits, varint
 from colonnade.kernels.quantise import draw_dither
 from colonnade.options import whole_number
 
@@ -25,11 +25,6 @@ def checked_bits(bits: int | None) -> int | None:
     if bits is None:
         return None
     return whole_number("bits", bits, least=FEWEST_BITS, most=MOST_BITS, example="Pass for instance bits=16.")
-
-
-def fixed_length(count: int, bits: int) -> int:
-    """Count the bytes of so many numbers, not all zero: two at most for the step, and the bits."""
-    return 2 + packed_length(count, bits)
 
 
 def encode_fixed(values: Floats, bits: int, rng: np.random.Generator | None = None) -> bytes:

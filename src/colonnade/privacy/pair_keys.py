@@ -95,7 +95,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class Lost:
-    """A party that has its key no longer."""
+    """A party that has its key no longer, or what else it kept in memory."""
 
     party: str
 
@@ -139,13 +139,15 @@ def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) 
         )
 
 
-def until_kept(attempt: Callable[[], Script[T | Lost]]) -> Script[T]:
-    """Play an attempt until no party loses its key in it.
+def until_kept(attempt: Callable[[], Script[T | Lost]], what: str = "its key") -> Script[T]:
+    """Play an attempt until no party loses what it keeps in memory, such as its key.
 
     Parameters
     ----------
     attempt : callable
         Makes the script of one attempt, which begins with fresh keys, and returns its result or who lost a key.
+    what : str
+        What a party can lose, for the error.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def until_kept(attempt: Callable[[], Script[T | Lost]]) -> Script[T]:
             return result
         lost = result.party
     raise RemoteProtocolError(
-        f"Party {lost!r} lost its key {MAX_ATTEMPTS} times in one secure phase. See why it restarts, and run again.",
+        f"Party {lost!r} lost {what} {MAX_ATTEMPTS} times in one secure phase. See why it restarts, and run again.",
         party=lost,
     )
 
@@ -219,12 +221,12 @@ def rows_digest(rows: Rows) -> bytes:
     return digest(b"rows", np.ascontiguousarray(rows, "<i8").tobytes())
 
 
-def identity_of(data: PartyData) -> Identity:
-    """Give the party's identity, without which it takes part in nothing secure."""
+def identity_of(data: PartyData, otherwise: str = "choose a solver that needs none") -> Identity:
+    """Give the party's identity, without which it takes part in nothing secure; `otherwise` is for the error."""
     if data.identity is None:
         raise InputError(
             "it has no identity and no pins of the other parties, and the server could put its own keys between them. "
-            "Give the party an identity, or choose a solver that needs none."
+            f"Give it an identity (between machines, [identity] in its party.toml), or {otherwise}."
         )
     return data.identity
 

@@ -14,7 +14,6 @@ from colonnade.kernels.masks import WORD_BYTES, Words
 from colonnade.ledger import SERVER
 
 KEY_BYTES = 32
-SIGNATURE_BYTES = 64
 DIGEST_BYTES = 32
 _AES_KEY, _AES_BLOCK = 32, 16
 # A key that encrypts one text and no other needs no other nonce than zero.

@@ -91,11 +91,6 @@ class Cell(msgspec.Struct, frozen=True):
         return self.method.removeprefix("C-").removeprefix("U-")
 
     @property
-    def relative_difference(self) -> float | None:
-        """Ours against the stored mean."""
-        return None if self.stored_mean is None else self.mean / self.stored_mean - 1.0
-
-    @property
     def difference_in_stds(self) -> float | None:
         """Ours less the stored mean in pooled standard deviations; None where ours was not repeated."""
         if self.stored_mean is None or self.stored_std is None or self.repeats < 2:

@@ -204,7 +204,9 @@ def _certainty(opened: Sequence[int]) -> str:
     if not opened:
         return "All draws were compared: every party drew by the scores that it had committed to."
     if not min(opened):
-        return "No draw of some party was opened: that it drew by its scores is not checked."
+        return (
+            "No draw of some party was opened: whether it drew by its scores is not checked. `fit --audit 20` opens 20."
+        )
     found = 1 - 0.9 ** min(opened)
     return f"A party that made one in ten of its draws otherwise was to be found with probability {found:.2g} or more."
 

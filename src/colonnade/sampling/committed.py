@@ -14,12 +14,12 @@ import numpy as np
 
 from colonnade.contracts import Drawn, Outbox, Roster, Script
 from colonnade.coreset import Evidence, PartyEvidence
-from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, stratified_points
 from colonnade.kernels.masks import Words
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_rows
+from colonnade.privacy.pair_keys import Lost, until_kept
 from colonnade.privacy.primitives import DIGEST_BYTES, digest
 from colonnade.protocol import checks
 from colonnade.sampling.drawing import ROUNDING, DrawnRows, bounds_of_totals, check_total, exchanged, read_rows
@@ -27,9 +27,6 @@ from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.joint_seed import PROTOCOL, draw_key, even_key, joint_key, quotas_of, seal_of, total_of
 from colonnade.sampling.summing import add_scores, ask_scores
-
-# A party that loses its contribution again and again is not restarting.
-MAX_ATTEMPTS = 5
 
 
 class Commitment(Message, frozen=True):
@@ -131,14 +128,10 @@ def draw_committed(
     """
     # One for all attempts: it is told only after all parties have contributed.
     ours = digest(PROTOCOL, b"server", rng.bytes(DIGEST_BYTES))
-    lost = ""
-    for _ in range(MAX_ATTEMPTS):
-        result = yield from _attempt(roster, rule, ours, row_weights, size, even_share)
-        if not isinstance(result, str):
-            return result
-        lost = result
-    raise RemoteProtocolError(
-        f"Party {lost!r} lost what it had sealed {MAX_ATTEMPTS} times. See why it restarts, and run again.", party=lost
+    return (
+        yield from until_kept(
+            lambda: _attempt(roster, rule, ours, row_weights, size, even_share), what="what it had sealed"
+        )
     )
 
 
@@ -149,8 +142,8 @@ def _attempt(
     row_weights: Floats | None,
     size: int,
     even_share: float,
-) -> Script[tuple[Drawn, float, Evidence] | str]:
-    """Play the three rounds once; return the rows, or the name of a party that lost its contribution."""
+) -> Script[tuple[Drawn, float, Evidence] | Lost]:
+    """Play the three rounds once; return the rows, or the party that lost its contribution."""
     asked: Outbox = dict.fromkeys(roster.names, AskCommitment(rule, seal_of(SERVER, ours)))
     told = yield asked
     commitments = checks.replies(told, Commitment)
@@ -163,7 +156,7 @@ def _attempt(
     replies = checks.replies(shown, Contribution)
     for party, reply in replies.items():
         if reply.value is None:
-            return party
+            return Lost(party)
     contributions = {name: _contribution(name, commitments[name], replies[name]) for name in names}
     key = joint_key(ours, tuple(contributions.values()))
 

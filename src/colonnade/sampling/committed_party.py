@@ -13,6 +13,7 @@ from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
+from colonnade.privacy.pair_keys import frame_of
 from colonnade.privacy.primitives import digest
 from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
@@ -30,7 +31,6 @@ from colonnade.sampling.committed import (
 from colonnade.sampling.drawing import DrawnRows
 from colonnade.sampling.joint_seed import draw_key, joint_key, seal_of
 from colonnade.sampling.opening import AskOpenings, Openings
-from colonnade.sampling.secure_party import frame_of
 from colonnade.sampling.shared import MAX_SIZE
 from colonnade.sampling.summing import DRAWN
 
@@ -40,7 +40,7 @@ MAX_NODES = 1 << 23
 
 
 @dataclass(frozen=True)
-class Sealed:
+class SealedDraw:
     """What a party keeps between its commitment and the draw: its contribution, and the digest of its commitment."""
 
     contribution: bytes
@@ -51,7 +51,7 @@ def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyDat
     identity, tree = _identity(data), _tree(state, request, data)
     contribution = identity.nonce(wire_bytes(request))
     reply = Commitment(tree.root, tree.total, seal_of(identity.name, contribution))
-    sealed = Sealed(contribution, commitment_of(identity.name, reply))
+    sealed = SealedDraw(contribution, commitment_of(identity.name, reply))
     return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=sealed), reply
 
 
@@ -64,7 +64,7 @@ def _answer_contribution(state: PartyState, request: AskContribution, data: Part
     state = replace(state, exchanged=(*state.exchanged, request))
     sealed = state.secret
     ours = request.parties[parties.index(identity.name)].commitment
-    if not isinstance(sealed, Sealed) or sealed.commitment != ours:
+    if not isinstance(sealed, SealedDraw) or sealed.commitment != ours:
         # It was restarted, and its contribution went with the old process; or the server relayed something else.
         return replace(state, secret=None), Contribution(None, b"")
     return state, Contribution(sealed.contribution, _proof(state, sealed.contribution, data))

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 
 from colonnade.contracts import PartyCard
-from colonnade.errors import InputError, LocalProtocolError
+from colonnade.errors import LocalProtocolError
 from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
+from colonnade.privacy.pair_keys import frame_of, identity_of
 from colonnade.privacy.pairwise import (
     Secret,
     agreement_of,
     check_keys,
     check_seals,
-    frame_digest,
     key_statement,
     seal_statement,
 )
@@ -36,7 +36,7 @@ KEYED, MASKED = "keyed", "masked"
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedSum:
     """What a party keeps of a secure sum: its key until it is used, and then what it saw."""
 
     secret: Secret | None = None
@@ -49,7 +49,7 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
     secret = Secret(identity.fresh(KEY_BYTES))
     exchanged, frame = digest_of(state.exchanged), frame_of(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, exchanged, frame))
-    return replace(state, secret=Opened(secret)), PublicKey(secret.key, exchanged, frame, signature)
+    return replace(state, secret=OpenedSum(secret)), PublicKey(secret.key, exchanged, frame, signature)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
@@ -60,7 +60,7 @@ def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData)
     transcript = transcript_of_scores(identity.parties, request, frame)
     secret = _opened(state).secret
     ours = request.keys[identity.parties.index(identity.name)]
-    state = replace(state, rows=request.rows, secret=Opened(None, transcript))
+    state = replace(state, rows=request.rows, secret=OpenedSum(None, transcript))
     if secret is None or secret.key != ours.key:
         # It signed that key and has it no longer: a restart came between, and with the key went the masks.
         return state, MaskedScores(None, ring.width, transcript, b"")
@@ -77,21 +77,11 @@ def _answer_agreement(state: PartyState, request: AskAgreement, data: PartyData)
 
 
 def _identity(data: PartyData) -> Identity:
-    if data.identity is None:
-        raise InputError(
-            "it has no identity and no pins of the other parties, and the server could put its own keys between them. "
-            'Give it an identity (between machines, [identity] in its party.toml), or ask for scores="plain".'
-        )
-    return data.identity
+    return identity_of(data, otherwise='ask for scores="plain"')
 
 
-def frame_of(state: PartyState, data: PartyData) -> bytes:
-    """Hash which rows count, and in which units, as this party sees it."""
-    return frame_digest(data.table.row_weights, "own" if state.view is None else state.view.scaling)
-
-
-def _opened(state: PartyState) -> Opened:
-    if not isinstance(state.secret, Opened):
+def _opened(state: PartyState) -> OpenedSum:
+    if not isinstance(state.secret, OpenedSum):
         raise LocalProtocolError("No secure sum was opened: ask for keys first.")
     return state.secret
 

@@ -15,14 +15,13 @@ from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
 from colonnade.messages import Message, Reveals
+from colonnade.privacy.pair_keys import Lost, until_kept
 from colonnade.privacy.pairwise import Seal, SignedKey, agreement_of, transcript_of
 from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, digest
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 
 PURPOSE = "scores"
-# A party that loses its keys again and again is not restarting.
-MAX_ATTEMPTS = 5
 # Scores are rounded, by their computation and by the ring.
 SLACK = 1e-5
 
@@ -136,16 +135,8 @@ class SecureSum:
                 'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
         said = {party: digest_of(messages) for party, messages in drawn.exchanged.items()}
-        lost = ""
-        for _ in range(MAX_ATTEMPTS):
-            result = yield from _attempt(roster, drawn.rows, ring, said)
-            if not isinstance(result, str):
-                return _checked(to_numbers(result, ring), smallest, largest, roster)
-            lost = result
-        raise RemoteProtocolError(
-            f"Party {lost!r} lost its key {MAX_ATTEMPTS} times in one secure sum. See why it restarts, and run again.",
-            party=lost,
-        )
+        total = yield from until_kept(lambda: _attempt(roster, drawn.rows, ring, said))
+        return _checked(to_numbers(total, ring), smallest, largest, roster)
 
     def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
         """Bound every party's score of every drawn row, from what all sides know."""
@@ -165,8 +156,8 @@ def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> F
     return sums
 
 
-def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | str]:
-    """Play the three rounds once; return the sum, or the name of a party that lost its key."""
+def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | Lost]:
+    """Play the three rounds once; return the sum, or the party that lost its key."""
     inbox = yield {party: AskPublicKey() for party in roster.names}
     keys, frame = _read_keys(checks.replies(inbox, PublicKey), said)
     request = AskMaskedScores(rows, ring.width, ring.exponent, tuple(keys.values()))
@@ -176,7 +167,7 @@ def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) 
     replies = checks.replies(inbox, MaskedScores)
     for party, reply in replies.items():
         if reply.masked is None:
-            return party
+            return Lost(party)
     seals = tuple(_read_seal(party, replies[party], request, transcript) for party in keys)
 
     inbox = yield {party: AskAgreement(seals) for party in roster.names}

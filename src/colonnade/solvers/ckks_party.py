@@ -49,7 +49,7 @@ from colonnade.solvers.gram_by_ckks import (
     EncryptedRows,
     sent_digest,
 )
-from colonnade.solvers.gram_by_shares import Asked
+from colonnade.solvers.gram_by_shares import AskedGram
 from colonnade.solvers.gram_party import check_asked
 
 
@@ -69,7 +69,7 @@ class Encrypting:
 def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), with_keys(state, request.keys, data)
     check_ckks_available()
-    asked = Asked(state.selected(), request.weights, None, request.n_columns)
+    asked = AskedGram(state.selected(), request.weights, None, request.n_columns)
     check_asked(asked, request, data)
     transcript = asked.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
     _check_sizes(asked)
@@ -86,7 +86,7 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
     return state, EncryptedRows(sendable_floats(basis.mean), sendable_floats(basis.factor), ciphertexts, signature)
 
 
-def _check_sizes(asked: Asked) -> None:
+def _check_sizes(asked: AskedGram) -> None:
     widest = max(asked.n_columns)
     n_bytes = max(n_ciphertexts(len(asked.rows), widest), widest) * MAX_CIPHERTEXT_BYTES * len(asked.n_columns)
     if widest > SLOTS or n_bytes > MAX_MESSAGE_BYTES:

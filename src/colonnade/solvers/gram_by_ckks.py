@@ -21,8 +21,8 @@ from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys, unti
 from colonnade.privacy.pairwise import Seal, SignedKey
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
-from colonnade.solvers.gram_by_shares import Asked, ask_of
-from colonnade.solvers.gram_moments import Moments, senseless, summary
+from colonnade.solvers.gram_by_shares import AskedGram, ask_of
+from colonnade.solvers.gram_moments import GramMoments, senseless, summary
 
 PURPOSE = "gram by ckks"
 Ciphertexts = tuple[bytes, ...]
@@ -128,8 +128,8 @@ def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
 
 
 def _attempt(
-    roster: Roster, asked: Asked
-) -> Script[tuple[Mapping[str, Moments], Mapping[tuple[str, str], Floats]] | Lost]:
+    roster: Roster, asked: AskedGram
+) -> Script[tuple[Mapping[str, GramMoments], Mapping[tuple[str, str], Floats]] | Lost]:
     keys = yield from exchange_keys(roster, asked.rows)
     n_columns = dict(zip(keys.parties, asked.n_columns, strict=True))
     inbox = yield dict.fromkeys(roster.names, AskEncryptedRows(asked.weights, asked.n_columns, keys.signed))
@@ -154,11 +154,11 @@ def _attempt(
     transcript = asked.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
     seals = {p: _seal(p, rows[p], multiplied[p], decrypted[p], transcript, n_columns) for p in keys.parties}
     yield from compare(roster, transcript, seals)
-    moments = {party: Moments(reply.mean, reply.factor) for party, reply in rows.items()}
+    moments = {party: GramMoments(reply.mean, reply.factor) for party, reply in rows.items()}
     return moments, _unmasked(multiplied, decrypted, keys.parties, n_columns)
 
 
-def _check_rows(party: str, reply: EncryptedRows, asked: Asked, keys: Keys, n_columns: int) -> None:
+def _check_rows(party: str, reply: EncryptedRows, asked: AskedGram, keys: Keys, n_columns: int) -> None:
     checks.shape(party, reply, reply.mean, (n_columns,))
     checks.shape(party, reply, reply.factor, (n_columns, n_columns))
     checks.in_range(party, reply, reply.mean)

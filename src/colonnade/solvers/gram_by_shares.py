@@ -26,7 +26,7 @@ from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys, unti
 from colonnade.privacy.pairwise import Seal, SignedKey, transcript_of
 from colonnade.privacy.primitives import KEY_BYTES, TAG_BYTES, digest
 from colonnade.protocol import checks
-from colonnade.solvers.gram_moments import Moments, senseless, summary
+from colonnade.solvers.gram_moments import GramMoments, senseless, summary
 
 PURPOSE = "gram by shares"
 RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
@@ -93,7 +93,7 @@ class AskGramShares(Message, frozen=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedGram:
     """What all parties are asked alike.
 
     Parameters
@@ -159,7 +159,7 @@ def gram_by_shares(roster: Roster, coreset: Coreset, folds: Rows | None) -> Scri
     return [
         summary(
             roster,
-            {party: Moments(reply.means[fold], _of_fold(reply.factors, fold)) for party, reply in replies.items()},
+            {party: GramMoments(reply.means[fold], _of_fold(reply.factors, fold)) for party, reply in replies.items()},
             {pair: blocks[fold] for pair, blocks in products.items()},
             coreset.weights[group],
             float(coreset.weights.max()),
@@ -169,11 +169,11 @@ def gram_by_shares(roster: Roster, coreset: Coreset, folds: Rows | None) -> Scri
     ]
 
 
-def ask_of(roster: Roster, coreset: Coreset, folds: Rows | None) -> Asked:
+def ask_of(roster: Roster, coreset: Coreset, folds: Rows | None) -> AskedGram:
     """Say what all parties are asked alike; the parameters are those of `gram_by_shares`."""
     columns = {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
     weights = None if (coreset.weights == coreset.weights[0]).all() else coreset.weights / coreset.weights.max()
-    return Asked(
+    return AskedGram(
         coreset.rows,
         None if weights is None else sendable_floats(weights),
         None if folds is None else sendable_rows(folds),
@@ -181,7 +181,7 @@ def ask_of(roster: Roster, coreset: Coreset, folds: Rows | None) -> Asked:
     )
 
 
-def _attempt(roster: Roster, asked: Asked) -> Script[Mapping[str, GramShares] | Lost]:
+def _attempt(roster: Roster, asked: AskedGram) -> Script[Mapping[str, GramShares] | Lost]:
     keys = yield from exchange_keys(roster, asked.rows)
     inbox = yield dict.fromkeys(roster.names, AskSealedSeeds(keys.signed))
     sealed = checks.replies(inbox, SealedSeeds)
@@ -213,7 +213,7 @@ def _boxes_for(party: str, sealed: Mapping[str, SealedSeeds], keys: Keys) -> tup
     )
 
 
-def _read_seal(party: str, reply: GramShares, asked: Asked, parties: Sequence[str], transcript: bytes) -> Seal:
+def _read_seal(party: str, reply: GramShares, asked: AskedGram, parties: Sequence[str], transcript: bytes) -> Seal:
     ours, n_folds = asked.n_columns[parties.index(party)], len(asked.groups())
     others = sum(asked.n_columns) - ours
     checks.shape(party, reply, reply.means, (n_folds, ours))
@@ -234,7 +234,7 @@ def sent_digest(means: Floats, factors: Floats, share: bytes, blocks: bytes) -> 
     return digest(*moments, share, blocks)
 
 
-def _products(replies: Mapping[str, GramShares], asked: Asked) -> dict[tuple[str, str], Floats]:
+def _products(replies: Mapping[str, GramShares], asked: AskedGram) -> dict[tuple[str, str], Floats]:
     """Add up what the server holds and what pairs of parties told; shape (folds, c_j, c_l) for each pair."""
     parties, groups = sorted(replies), asked.groups()
     n_columns = dict(zip(parties, asked.n_columns, strict=True))

@@ -12,7 +12,7 @@ from colonnade.kernels.gram import Summary, join_bases
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class GramMoments:
     """What a party tells of its own columns.
 
     Parameters
@@ -29,7 +29,7 @@ class Moments:
 
 def summary(
     roster: Roster,
-    moments: Mapping[str, Moments],
+    moments: Mapping[str, GramMoments],
     products: Mapping[tuple[str, str], Floats],
     weights: Floats,
     largest_weight: float,
@@ -41,7 +41,7 @@ def summary(
     ----------
     roster : Roster
         The parties.
-    moments : mapping of str to Moments
+    moments : mapping of str to GramMoments
         Of each, by weights relative to the largest.
     products : mapping of (str, str) to ndarray of float64, shape (c_j, c_l)
         Q_j'Q_l of each pair.

@@ -17,7 +17,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.solvers.gram_by_shares import (
     PURPOSE,
-    Asked,
+    AskedGram,
     AskGramShares,
     AskSealedSeeds,
     GramShares,
@@ -64,8 +64,8 @@ def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -
     return after, GramShares(means, factors, share, blocks, transcript, signature)
 
 
-def _asked(state: PartyState, request: AskGramShares, data: PartyData) -> Asked:
-    asked = Asked(state.selected(), request.weights, request.folds, request.n_columns)
+def _asked(state: PartyState, request: AskGramShares, data: PartyData) -> AskedGram:
+    asked = AskedGram(state.selected(), request.weights, request.folds, request.n_columns)
     n_others = len(identity_of(data).parties) - 1
     if len(request.boxes) != n_others:
         raise checks.wrong(SERVER, request, f"seeds of other than {n_others} parties")
@@ -78,7 +78,7 @@ def _asked(state: PartyState, request: AskGramShares, data: PartyData) -> Asked:
     return asked
 
 
-def check_asked(asked: Asked, request: Message, data: PartyData) -> None:
+def check_asked(asked: AskedGram, request: Message, data: PartyData) -> None:
     """Check what the server asks, and that it is about enough rows for none of them to show."""
     rows, identity = asked.rows, identity_of(data)
     ours = len(data.table.feature_names) + (data.table.label_name is not None)
@@ -108,12 +108,12 @@ def _effective_rows(rows: Rows, weights: Floats) -> float:
     return float(total.sum() ** 2 / max(float(total @ total), 1e-300))
 
 
-def _bases(asked: Asked, data: PartyData) -> list[LocalBasis]:
+def _bases(asked: AskedGram, data: PartyData) -> list[LocalBasis]:
     columns, weights = data.table.take(asked.rows), asked.row_weights()
     return [local_basis(columns[group], weights[group]) for group in asked.groups()]
 
 
-def _directions(bases: list[LocalBasis], asked: Asked) -> Words:
+def _directions(bases: list[LocalBasis], asked: AskedGram) -> Words:
     """Put the folds' orthonormal columns in the rows' places; shape (m, 2 c), in limbs."""
     directions = np.zeros((len(asked.rows), len(bases[0].mean)))
     for group, basis in zip(asked.groups(), bases, strict=True):
@@ -122,7 +122,7 @@ def _directions(bases: list[LocalBasis], asked: Asked) -> Words:
 
 
 def _masks(
-    request: AskGramShares, asked: Asked, kept: Paired, secret: Secret, of_seeds: bytes, transcript: bytes
+    request: AskGramShares, asked: AskedGram, kept: Paired, secret: Secret, of_seeds: bytes, transcript: bytes
 ) -> list[Words]:
     """Stretch every party's seed, ours among them, to its masked matrix E_l, shape (m, 2 c_l)."""
     ours, boxes = kept.keys.index(secret.key), iter(request.boxes)
@@ -136,7 +136,7 @@ def _masks(
 
 
 def _shared(
-    directions: Words, masks: list[Words], asked: Asked, kept: Paired, secret: Secret, transcript: bytes
+    directions: Words, masks: list[Words], asked: AskedGram, kept: Paired, secret: Secret, transcript: bytes
 ) -> tuple[bytes, bytes]:
     """Compute U_j, and for each other party our term of the product of our columns and theirs, under a mask."""
     ours, groups = kept.keys.index(secret.key), asked.groups()

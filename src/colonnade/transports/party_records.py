@@ -8,8 +8,6 @@ import msgspec
 from colonnade.protocol.asked import Asked
 from colonnade.transports.journal import Journal
 
-Records = Iterator[tuple[memoryview, memoryview]]
-
 
 class Opened(msgspec.Struct, array_like=True, tag=True):
     """The first record."""

@@ -78,6 +78,7 @@ def test_report_shows_a_saved_run_again_and_its_disclosure_sheet(job: Callable[.
     assert json.loads(run("report", saved, "--json").stdout)["bytes"] > 0
     missing = run("report", str(tmp_path / "nothing"))
     assert missing.returncode == 3
+    assert "Add --disclosure" in run("report", job()).stderr
     planned = run("report", job(), "--disclosure")
     assert (planned.returncode, planned.stderr.count("Warning")) == (0, 0)
     assert planned.stdout.startswith("Features or labels of single rows would be shown: to server features of bank,")
@@ -99,7 +100,7 @@ def test_a_committed_run_is_audited_from_its_folder(job: Callable[..., str], tmp
     assert run("coreset", file, "--audit", "2").returncode == 0
     plain = run("fit", job('draws = "committed"', 'draws = "stratified"'), "--audit", "3")
     assert plain.returncode == 3
-    assert "not committed" in plain.stderr
+    assert "commits to nothing" in plain.stderr
 
 
 def test_secure_scores_from_a_job_file(job: Callable[..., str]) -> None:
@@ -137,6 +138,7 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
         ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
         ('kind = "importance"', 'kind = "best"', "Invalid value 'best'"),
         ("seed = 0", "sede = 0", "unknown field `sede`"),
+        ("seed = 0", 'parties = ["bank"]', "use `colonnade server`"),
         ("seed = 0", "seed = -1", "seed must be a whole number"),
         ("l2 = 0.0 ", "l2 = -1.0 ", "l2 must be a number from 0 to 1e+100"),
         ("l2 = 0.0 ", 'l2 = "much" ', 'Write a number, or "cv"'),
@@ -343,17 +345,20 @@ def test_a_plan_as_json_by_target_and_seed(job: Callable[..., str]) -> None:
 
 def test_plans_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> None:
     for arguments, message in (
-        ((), "A plan needs a limit"),
-        (("--budget", "5000", "--target", "0.1"), "may contradict each other"),
         (("--budget", "-1"), "budget_bytes must be a whole number"),
         (("--budget", "900"), "Allow "),
         (("--target", "nan"), "target_excess must be a number"),
+        (("--budget", "5500", "--out", str(tmp_path)), "The plan cannot be saved"),
+        (("--budget", "5500", "--out", str(tmp_path / "no" / "plan.json")), "The plan cannot be saved"),
     ):
         done = run("plan", job(), *arguments)
         assert (done.returncode, done.stdout) == (3, "")
         assert message in done.stderr
+    for limits in ((), ("--budget", "5000", "--target", "0.1")):
+        assert (run("plan", job(), *limits).returncode, "one limit" in run("plan", job(), *limits).stderr) == (2, True)
     file = tmp_path / "plan.json"
     run("plan", job(), "--budget", "5500", "--out", str(file))
+    assert "commits to nothing" in run("fit", job(), "--plan", str(file), "--audit", "2").stderr
     assert "The job holds out" in run("fit", job(), "--plan", str(file), "--test-fraction", "0.2").stderr
     assert "The plan is for Regression(l2=0.0" in run("fit", job("l2 = 0.0 ", "l2 = 0.1 "), "--plan", str(file)).stderr
     file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from colonnade.data.flights import FlightData, load_flights
-from colonnade.experiments.demo import Plan, cases, run_demo
+from colonnade.experiments.demo import DemoPlan, cases, run_demo
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.report import demo_report
 from colonnade.report.results import Cell, Result, cells, read_results
 
-PLAN = Plan(sizes=(200, 400), regression_seeds=3, clustering_seeds=2)
+PLAN = DemoPlan(sizes=(200, 400), regression_seeds=3, clustering_seeds=2)
 
 
 @pytest.fixture(scope="module")

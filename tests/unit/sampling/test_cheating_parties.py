@@ -13,7 +13,7 @@ import colonnade as cn
 from colonnade.coreset import Evidence
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.sampling.committed import Commitment, Contribution, DrawCommitted, commitment_of
-from colonnade.sampling.committed_party import Sealed
+from colonnade.sampling.committed_party import SealedDraw
 from colonnade.sampling.drawing import DrawnRows, DrawRows, OpenDraw, Total
 from colonnade.sampling.opening import Openings
 from colonnade.sampling.secure_summing import AskMaskedScores
@@ -52,7 +52,7 @@ def as_if_honest(state: Any, reply: Message, changed: Message) -> Any:
     if isinstance(changed, DrawnRows):
         state = replace(state, rows=changed.rows)
     if isinstance(changed, Commitment):
-        state = replace(state, secret=Sealed(state.secret.contribution, commitment_of(CHEAT, changed)))
+        state = replace(state, secret=SealedDraw(state.secret.contribution, commitment_of(CHEAT, changed)))
     return state
 
 
