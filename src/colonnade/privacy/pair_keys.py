@@ -275,7 +275,7 @@ def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[Part
     secret = Secret(identity.fresh(KEY_BYTES))
     rows, frame = rows_digest(state.selected()), frame_of(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, rows, frame))
-    return replace(state, secret=Paired(secret)), PairKey(secret.key, rows, frame, signature)
+    return replace(state, secret=Paired(secret), learning=None), PairKey(secret.key, rows, frame, signature)
 
 
 def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyData) -> tuple[PartyState, Message]:

@@ -14,7 +14,20 @@ from colonnade.kernels.masks import ring_of_magnitude, to_numbers, to_words, unp
 from colonnade.ledger import SERVER
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
-from colonnade.solvers.lloyd_rounds import WIDTH, LloydCenters, MaskedDistances, MoveCenters, OpenLloyd, TryCenters
+from colonnade.privacy.pair_keys import AskPairKey
+from colonnade.privacy.pairwise import SignedKey
+from colonnade.protocol.refusal import Refused
+from colonnade.sampling.shared import UseRows
+from colonnade.solvers.gram_by_shares import AskSealedSeeds, SealedSeeds
+from colonnade.solvers.lloyd_rounds import (
+    WIDTH,
+    LloydCenters,
+    LloydOpened,
+    MaskedDistances,
+    MoveCenters,
+    OpenLloyd,
+    TryCenters,
+)
 from colonnade.transports.loopback import Loopback
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
@@ -152,6 +165,24 @@ def test_more_centres_than_columns_are_warned_of_between_machines() -> None:
         warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=True)
     warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=6), roster, between_machines=True)
     warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=False)
+
+
+def test_what_an_earlier_clustering_left_behind_is_not_used() -> None:
+    """Rows, weights and centres of another phase; a server that opened Gram mode in between could use them."""
+    sessions = federation()._stage._sessions
+    for message in (UseRows(sendable_rows(np.arange(30))), AskPairKey()):
+        keys = {name: sessions[name].answer(message) for name in NAMES}
+    opened = OpenLloyd(None, 1, 2, signed(keys))
+    assert all(isinstance(sessions[name].answer(opened), LloydOpened) for name in NAMES)
+    keys = {name: sessions[name].answer(AskPairKey()) for name in NAMES}
+    assert all(isinstance(sessions[name].answer(AskSealedSeeds(signed(keys))), SealedSeeds) for name in NAMES)
+    refused = sessions["party1"].answer(TryCenters(sendable_rows([20]), 10))
+    assert isinstance(refused, Refused)
+    assert "No clustering was opened" in refused.reason
+
+
+def signed(keys: Any) -> tuple[SignedKey, ...]:
+    return tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in sorted(keys.items()))
 
 
 def test_sizes_that_multiply_are_refused_before_anything_is_made() -> None:
