@@ -1,6 +1,8 @@
 """The command's door: its subcommands, and what each kind of error exits with."""
 
 import sys
+import warnings
+from typing import Any
 
 import typer
 
@@ -60,10 +62,17 @@ app.add_typer(certs.app, name="certs")
 def main() -> None:
     """Run the command and exit with its code."""
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            app()
     except ColonnadeError as error:
         say(f"error: {type(error).__name__}\n{error}")
         sys.exit(error.exit_code)
     except OSError as error:
         say(f"error: {error}")
         sys.exit(1)
+
+
+def _say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning as errors are: whoever uses the command has no use for the line of our source it came from."""
+    say(f"warning: {category.__name__}\n{message}")
