@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from typing import Any
 
 import typer
 
@@ -60,9 +61,10 @@ app.add_typer(certs.app, name="certs")
 
 def main() -> None:
     """Run the command and exit with its code."""
-    warnings.showwarning = _warn
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            app()
     except ColonnadeError as error:
         say(f"error: {type(error).__name__}\n{error}")
         sys.exit(error.exit_code)
@@ -71,6 +73,6 @@ def main() -> None:
         sys.exit(1)
 
 
-def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    """Say a warning as errors are said: a reader of the command has no use for a line of our source."""
+def _say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning as errors are: whoever uses the command has no use for the line of our source it came from."""
     say(f"warning: {category.__name__}\n{message}")

@@ -58,7 +58,7 @@ def compared(plan: Plan, run: Run[M], excess: float | None = None) -> str:
         (f"bytes, {phase}", f"{planned:,}", f"{actual[phase].bytes if phase in actual else 0:,}")
         for phase, planned in plan.by_phase.items()
     ]
-    seen = "not measured (fit --excess)" if excess is None else f"{100 * excess:.3g} %"
+    seen = "not measured" if excess is None else f"{100 * excess:.3g} %"
     lines = [
         ("", "planned", "actual"),
         *phases,

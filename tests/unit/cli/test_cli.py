@@ -107,6 +107,10 @@ def test_secure_scores_from_a_job_file(job: Callable[..., str]) -> None:
     done = run("coreset", job(old='kind = "importance"', new='kind = "importance"\nscores = "secure"'))
     assert done.returncode == 0
     assert "sums of scores" in done.stdout
+    warned = run("fit", job())
+    assert warned.returncode == 0
+    assert warned.stderr.startswith("warning: DisclosureWarning\nScores are summed in secret, but Central shows")
+    assert ".py:" not in warned.stderr
 
 
 def test_coreset_stops_before_the_model(job: Callable[..., str]) -> None:

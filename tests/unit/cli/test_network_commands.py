@@ -219,3 +219,8 @@ def test_the_examples_can_be_read() -> None:
         assert read.name == name
         assert read.server == file.listen
         assert Path(read.data.file).exists()
+
+
+def test_an_audit_of_draws_that_are_not_committed_is_refused_before_anybody_dials(tmp_path: Path) -> None:
+    with pytest.raises(cn.UnsupportedError, match="commits to nothing"):
+        read_jobs([FIT | {"audit": 2}], tmp_path / "federation.toml")
