@@ -128,7 +128,7 @@ class Provisioned:
 
     def kill_job(self, job: str, name: str) -> None:
         """Kill -9 the process in which a site takes part in a job."""
-        listed = self._run(["ps", "-eo", "pid,args"])
+        listed = self._run(["ps", "-wweo", "pid,args"])
         pids = [int(line.split()[0]) for line in listed.splitlines() if job in line and f"/{name}" in line]
         assert pids, listed
         for pid in pids:
