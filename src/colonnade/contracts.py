@@ -76,6 +76,10 @@ class ScoreBounds:
     score: float
     total: float
 
+    def times(self, factor: float) -> "ScoreBounds":
+        """Allow scores that are larger by a factor, as rounded ones can be."""
+        return ScoreBounds(self.score * factor, self.total * factor)
+
 
 class ScoreRule(Protocol):
     """How a party scores its own rows: a small struct that travels, and a function of the data alone."""

@@ -59,7 +59,7 @@ class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
         Returns
         -------
         ScoreBounds
-            Twice the total.
+            The total, for both.
         """
         total = self.rule.bounds(card, n_counted).total
         return ScoreBounds(total, total)

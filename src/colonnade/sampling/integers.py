@@ -56,8 +56,7 @@ class IntegerScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
         ScoreBounds
             The other rule's, larger by the rounding.
         """
-        exact = self.rule.bounds(card, n_counted)
-        return ScoreBounds(exact.score * (1 + ROUNDED_UP_BY), exact.total * (1 + ROUNDED_UP_BY))
+        return self.rule.bounds(card, n_counted).times(1 + ROUNDED_UP_BY)
 
 
 def integer_rule(rule: ScoreRule, roster: Roster) -> IntegerScores:

@@ -57,8 +57,7 @@ class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
         ScoreBounds
             The other rule's, larger by the rounding.
         """
-        exact = self.rule.bounds(card, n_counted)
-        return ScoreBounds(exact.score * (1 + ROUNDED_BY), exact.total * (1 + ROUNDED_BY))
+        return self.rule.bounds(card, n_counted).times(1 + ROUNDED_BY)
 
 
 class CoarseScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
@@ -83,8 +82,7 @@ class CoarseScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
         """Allow the other rule's bounds what rounding may add; the parameters are those of `RoundedScores`."""
-        exact, factor = self.rule.bounds(card, n_counted), math.exp(self.log_step / 2)
-        return ScoreBounds(exact.score * factor, exact.total * factor)
+        return self.rule.bounds(card, n_counted).times(math.exp(self.log_step / 2))
 
 
 def rounded_rule(rule: ScoreRule, round_scores: bool | float) -> RoundedScores | CoarseScores:

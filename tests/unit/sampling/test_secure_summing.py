@@ -1,6 +1,5 @@
 """The secure sum, whole: parties, transports that record, flip, swap and forget, and what comes out."""
 
-import base64
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -10,17 +9,17 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.catalogue import codec, party_session
+from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.pairwise import SignedKey
 from colonnade.privacy.primitives import public_key, signing_key
-from colonnade.protocol.session import PartySession
 from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.sampling.summing import Scores
 from colonnade.transports.loopback import Loopback
+from secure_trial import Entropy, Restarting, Wire, flip_message, forms_of
 
 N, WIDTHS, SIZE = 300, (2, 3, 1), 12
 MECHANISMS: tuple[Literal["plain", "secure"], ...] = ("plain", "secure")
@@ -40,37 +39,6 @@ def make_federation(transport: Any = Loopback, identities: Mapping[str, Any] | N
     for party in parties if identities is not None else ():
         party.identity = identities[party.name]  # type: ignore[index]
     return cn.Federation(parties, transport=transport)
-
-
-class Recorder:
-    """The operating system's part, recorded: every secret byte that was drawn."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self._rng = np.random.default_rng(seed)
-        self.drawn: list[bytes] = []
-
-    def __call__(self, count: int) -> bytes:
-        self.drawn.append(self._rng.bytes(count))
-        return self.drawn[-1]
-
-
-class Wire:
-    """A loop-back that shows every message to a function, which may put another in its place."""
-
-    def __init__(self, meddle: Callable[[str, str, bytes], bytes]) -> None:
-        self._meddle = meddle
-
-    def __call__(self, sessions: Mapping[str, PartySession]) -> "Wire":
-        self._sessions, self._codec = sessions, codec()
-        return self
-
-    def exchange(self, outbox: Outbox) -> Inbox:
-        return {party: self._ask(party, request) for party, request in outbox.items()}
-
-    def _ask(self, party: str, request: Message) -> Message:
-        asked = self._codec.decode(self._meddle(SERVER, party, self._codec.encode(request)), party=SERVER)
-        reply = self._codec.encode(self._sessions[party].answer(asked))
-        return self._codec.decode(self._meddle(party, SERVER, reply), party=party)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -97,7 +65,7 @@ def test_the_result_does_not_depend_on_the_keys_and_the_bytes_do() -> None:
         masked: list[bytes] = []
         recorded.append(masked)
         wire = Wire(lambda sender, _, data, masked=masked: (sender != SERVER and masked.append(data)) or data)  # type: ignore[misc]
-        runs.append(make_federation(wire, identities_here(NAMES, Recorder(seed))).coreset(cn.Regression(), SECURE))
+        runs.append(make_federation(wire, identities_here(NAMES, Entropy(seed))).coreset(cn.Regression(), SECURE))
     assert runs[0].coreset.weights.tobytes() == runs[1].coreset.weights.tobytes()
     assert runs[0].ledger == runs[1].ledger
     first, second = ([data for data in each if b"MaskedScores" in data] for each in recorded)
@@ -186,12 +154,6 @@ def test_masks_never_repeat_over_the_attempts_of_one_run() -> None:
     assert len(set(keys)) == 9
 
 
-def flipped(data: bytes, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
-
-
 def outcome(meddle: Callable[[str, str, bytes], bytes], task: Any = None) -> str:
     """Run over a meddled wire; name the error, or fail if a coreset came out."""
     federation = make_federation(Wire(meddle))
@@ -205,17 +167,6 @@ def messages_of_a_run(sampler: cn.ImportanceSampling = SECURE) -> list[bytes]:
     federation = make_federation(Wire(lambda _s, _r, data: seen.append(data) or data))  # type: ignore[func-returns-value]
     federation.coreset(cn.Regression(), sampler, seed=2)
     return seen
-
-
-def flip_message(number: int, bit: int) -> Callable[[str, str, bytes], bytes]:
-    count = -1
-
-    def meddle(_sender: str, _receiver: str, data: bytes) -> bytes:
-        nonlocal count
-        count += 1
-        return flipped(data, bit % (8 * len(data))) if count == number else data
-
-    return meddle
 
 
 HELLO = 6
@@ -343,30 +294,6 @@ def test_an_old_key_of_the_party_itself_only_starts_the_sum_again() -> None:
     assert run.coreset.weights.tobytes() == expected.coreset.weights.tobytes()
 
 
-class Restarting:
-    """Restarts a party just before some request: a new session hears all again that was asked, as from a journal."""
-
-    def __init__(self, kind: str, times: int) -> None:
-        self._kind, self._times = kind, times
-
-    def __call__(self, sessions: Mapping[str, PartySession]) -> "Restarting":
-        self._sessions = dict(sessions)
-        self._heard: list[Message] = []
-        self.restarts = 0
-        return self
-
-    def exchange(self, outbox: Outbox) -> Inbox:
-        request = outbox["party3"]
-        if request.kind == self._kind and self.restarts < self._times:
-            self.restarts += 1
-            old = self._sessions["party3"]
-            self._sessions["party3"] = party_session(old._data.table, old._policy, old._data.identity)
-            for heard in self._heard:
-                self._sessions["party3"].answer(heard)
-        self._heard.append(request)
-        return {party: self._sessions[party].answer(asked) for party, asked in outbox.items()}
-
-
 @pytest.mark.parametrize("kind", ["AskPublicKey", "AskMaskedScores", "AskAgreement"])
 def test_a_party_that_restarts_inside_the_phase_changes_nothing(kind: str) -> None:
     restarting = Restarting(kind, times=2)
@@ -409,7 +336,7 @@ def test_a_party_that_masks_something_else_is_noticed() -> None:
 
 
 def test_without_an_identity_a_party_refuses_to_be_relayed() -> None:
-    pinned = identities_here(NAMES, Recorder())
+    pinned = identities_here(NAMES, Entropy())
     federation = make_federation(identities={**pinned, "party2": None})
     with pytest.raises(cn.InputError, match="'party2' did not answer AskPublicKey: it has no identity and no pins"):
         federation.coreset(cn.Regression(), SECURE)
@@ -420,8 +347,8 @@ def test_parties_whose_pins_differ_do_not_sum() -> None:
     seeds = {name: name.encode().ljust(32) for name in NAMES}
     pins = {name: signing_key(seed) for name, seed in seeds.items()}
     wrong = {**pins, "party1": signing_key(b"?" * 32)}
-    people = {name: PinnedIdentity(name, seeds[name], pins, Recorder(i)) for i, name in enumerate(NAMES)}
-    people["party3"] = PinnedIdentity("party3", seeds["party3"], wrong, Recorder(9))
+    people = {name: PinnedIdentity(name, seeds[name], pins, Entropy(i)) for i, name in enumerate(NAMES)}
+    people["party3"] = PinnedIdentity("party3", seeds["party3"], wrong, Entropy(9))
     with pytest.raises(cn.LocalProtocolError, match=r"'party3' did not answer AskMaskedScores.*'party1' did not sign"):
         make_federation(identities=people).coreset(cn.Regression(), SECURE)
 
@@ -493,15 +420,9 @@ def test_a_ring_is_judged_without_looking_at_scores() -> None:
     assert seen
 
 
-def forms_of(secret: bytes) -> list[bytes]:
-    """Write a secret as it might leak: raw, hexadecimal, base64, repr, a list of numbers."""
-    listed = ", ".join(map(str, secret)).encode()
-    return [secret, secret.hex().encode(), base64.b64encode(secret), repr(secret)[2:-1].encode(), listed]
-
-
 def test_key_material_is_nowhere_to_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Not on the wire, in runs, states, errors or logs: the entropy that was drawn is looked for in all of them."""
-    entropy, texts = Recorder(), []
+    entropy, texts = Entropy(), []
     swapped = swap(lambda r: with_key(r, 0, r.keys[2]))
     meddling = False
 
