@@ -16,12 +16,10 @@ Numbers = npt.NDArray[np.unsignedinteger[Any]]
 Buffer = bytes | memoryview
 
 MAX_BITS = 63
-# `rice_parameter` chooses no k for which unary parts take more bits than this on average: nobody else's does.
-UNARY_BITS = 9
-# The parameter is chosen by so many of the numbers; a somewhat worse one is longer, not wrong.
-TRIED_NUMBERS = 256
-# For a geometric law the best k is just below the bit length of the mean; for one with a longer tail, lower.
-TRIED_PARAMETERS = np.maximum(np.arange(65)[:, np.newaxis] + np.arange(-3, 1), 0).astype(np.uint64)
+# For numbers that thin out geometrically around a mean, the best 2^k is next above log(golden ratio) (mean + 1/2).
+LOG_GOLDEN = 0.48121182505960347
+# Unary parts take at most 1 + 1 / LOG_GOLDEN bits a number on average with that k, and so they must from anyone.
+UNARY_BITS = 4
 PLANES = np.uint8(1) << np.arange(8, dtype=np.uint8)[::-1, np.newaxis]
 
 
@@ -88,13 +86,8 @@ def unpack_bits(data: Buffer, count: int, width: int) -> Numbers:
     return numbers
 
 
-def rice_parameter(numbers: Numbers) -> int:
-    """Choose a k, from 0 to 54, that makes the Rice code of some numbers (n,), each below 2^54, short."""
-    return rice_parameters(numbers[np.newaxis])[0]
-
-
 def rice_parameters(numbers: Numbers) -> list[int]:
-    """Choose a k for each row of a matrix of numbers.
+    """Choose a k for each row of a matrix of numbers, that makes its Rice code short.
 
     Parameters
     ----------
@@ -104,40 +97,34 @@ def rice_parameters(numbers: Numbers) -> list[int]:
     Returns
     -------
     list of int
-        r times a k from 0 to 54.
+        r times a k from 0 to 53.
     """
-    n_rows, count = numbers.shape
-    if not count:
-        return [0] * n_rows
-    tried = numbers[:, :: -(-count // TRIED_NUMBERS)]
-    n_tried = tried.shape[1]
-    # The mean is that of all numbers: it keeps unary parts within UNARY_BITS.
-    lengths = [(int(total) // count).bit_length() for total in numbers.sum(axis=1, dtype=np.float64).tolist()]
-    parameters = TRIED_PARAMETERS[lengths]
-    bits = (tried[:, np.newaxis] >> parameters[:, :, np.newaxis]).sum(axis=2) + parameters * n_tried
-    best: list[int] = parameters[np.arange(n_rows), bits.argmin(axis=1)].tolist()
-    return best
+    sums: list[float] = numbers.sum(axis=1, dtype=np.float64).tolist()
+    return [int(LOG_GOLDEN * (total / max(numbers.shape[1], 1) + 0.5)).bit_length() for total in sums]
 
 
-def rice_encode(numbers: Numbers, k: int) -> bytes:
+def rice_encode(numbers: Numbers, parameters: Sequence[int]) -> bytes:
     """Write numbers by their Rice code: first all low parts, then all unary parts.
 
     Parameters
     ----------
-    numbers : ndarray of unsigned int, shape (n,)
+    numbers : ndarray of unsigned int, shape (r, n)
         Each below 2^63.
-    k : int
-        The parameter, from 0 to 62.
+    parameters : sequence of int
+        The parameter k of each row, from 0 to 62. Low parts of rows that follow one another with the same k are
+        written as one.
 
     Returns
     -------
     bytes
         The code, each part padded by zeros to whole bytes.
     """
-    return pack_bits(numbers, k) + _unary(numbers >> numbers.dtype.type(k) if k else numbers)
+    low = [pack_bits(numbers[rows].ravel(), k) for k, rows in _runs(parameters)]
+    high = numbers >> np.array(parameters, numbers.dtype)[:, np.newaxis]
+    return b"".join([*low, _unary(high.ravel())])
 
 
-def rice_decode(data: Buffer, count: int, k: int, largest: int) -> Numbers:
+def rice_decode(data: Buffer, count: int, parameters: Sequence[int], largest: int) -> Numbers:
     """Read what `rice_encode` wrote; anything else is a `ValueError`.
 
     At most about 250 bytes are allocated for each byte of `data`, and for each of at most 8 numbers in it.
@@ -148,42 +135,60 @@ def rice_decode(data: Buffer, count: int, k: int, largest: int) -> Numbers:
         From anyone.
     count : int
         n, as declared.
-    k : int
-        The parameter, as declared.
+    parameters : sequence of int
+        The parameter of each row, as declared.
     largest : int
         What the numbers may add up to, below 2^63.
 
     Returns
     -------
-    ndarray of uint16 or uint64, shape (n,)
+    ndarray of uint16 or uint64, shape (r, n)
         The numbers.
     """
-    split = packed_length(count, k) if 0 <= k < MAX_BITS else -1
-    if split < 0 or not count <= 8 * (len(data) - split) <= UNARY_BITS * count + 7:
-        raise ValueError(f"{len(data)} bytes do not hold {count} numbers in a Rice code with parameter {k}")
-    high = _read_unary(data[split:], count)
-    # In Python's integers, which cannot overflow.
-    longest = int(high.max(initial=0))
-    if longest << k > largest:
-        raise ValueError(f"numbers that add up to more than {largest}")
-    small = (longest + 1) << k <= 1 << 16
-    numbers: Numbers = high.astype(np.uint16) if small else high.astype(np.uint64)
-    if k:
-        numbers <<= numbers.dtype.type(k)
-        numbers |= unpack_bits(data[:split], count, k)
-    # No sum is taken that could overflow, nor one that could not matter.
-    if count * ((longest + 1) << k) > largest and (
-        numbers.sum(dtype=np.float64) > 2.0**62 or int(numbers.sum(dtype=np.uint64)) > largest
-    ):
+    widest, total = max(parameters, default=0), count * len(parameters)
+    if min(parameters, default=0) < 0 or widest >= MAX_BITS or count < 0:
+        raise ValueError(f"{len(data)} bytes cannot hold {count} numbers in a Rice code of {widest} bits and more")
+    runs = _runs(parameters)
+    lengths = [packed_length((rows.stop - rows.start) * count, k) for k, rows in runs]
+    split = sum(lengths)
+    if not total <= 8 * (len(data) - split) <= UNARY_BITS * total + 7:
+        raise ValueError(f"{len(data)} bytes do not hold {total} numbers in a Rice code")
+    high = _read_unary(data[split:], total)
+    # In Python's integers, which cannot overflow. No sum is taken that could, nor one that could not matter.
+    most = (int(high.max(initial=0)) + 1) << widest
+    shape = (len(parameters), count)
+    numbers: Numbers = (high.astype(np.uint16) if most <= 1 << 16 else high.astype(np.uint64)).reshape(shape)
+    large = total * most > largest
+    if large and any(longest << k > largest for longest, k in zip(_longest(numbers), parameters, strict=True)):
+        raise ValueError(f"a number of more than {largest}")
+    numbers <<= np.array(parameters, numbers.dtype)[:, np.newaxis]
+    start = 0
+    for (k, rows), length in zip(runs, lengths, strict=True):
+        if k:
+            numbers[rows] |= unpack_bits(data[start : start + length], numbers[rows].size, k).reshape(-1, count)
+        start += length
+    if large and (numbers.sum(dtype=np.float64) > 2.0**62 or int(numbers.sum(dtype=np.uint64)) > largest):
         raise ValueError(f"numbers that add up to more than {largest}")
     return numbers
 
 
+def _runs(parameters: Sequence[int]) -> list[tuple[int, slice]]:
+    """List parameters that follow one another, each once, with the rows that have it."""
+    starts = [row for row, k in enumerate(parameters) if not row or k != parameters[row - 1]]
+    return [(parameters[a], slice(a, b)) for a, b in zip(starts, [*starts[1:], len(parameters)], strict=True)]
+
+
+def _longest(numbers: Numbers) -> list[int]:
+    longest: list[int] = numbers.max(axis=1, initial=0).tolist()
+    return longest
+
+
 def _unary(numbers: Numbers) -> bytes:
-    ends = numbers.cumsum(dtype=np.int64)
-    if not ends.size:
+    if not numbers.size:
         return b""
-    ends += np.arange(len(ends))
+    ends = numbers.astype(np.int64)
+    ends[1:] += 1
+    ends.cumsum(out=ends)
     bits = np.zeros(int(ends[-1]) + 1, np.bool_)
     bits[ends] = True
     return np.packbits(bits).tobytes()
@@ -194,7 +199,8 @@ def _read_unary(data: Buffer, count: int) -> npt.NDArray[np.int64]:
     if len(ends) != count or (len(data) != (int(ends[-1]) // 8 + 1 if count else 0)):
         raise ValueError(f"a unary part of {len(data)} bytes with {len(ends)} numbers instead of {count}")
     numbers = ends.copy()
-    numbers[1:] -= ends[:-1] + 1
+    numbers[1:] -= ends[:-1]
+    numbers[1:] -= 1
     return numbers
 
 

@@ -67,9 +67,12 @@ def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> 
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) / step
     if not largest < MAX_CODE:
         raise InputError(f"A step of {step:g} is too fine for values {largest:g} times as large. Use a larger step.")
-    codes: Codes = np.empty(values.shape[::-1], np.int16 if largest + 1 < SMALL_CODE else np.int64)
+    small = largest + 1 < SMALL_CODE
+    codes: Codes = np.empty(values.shape[::-1], np.int16 if small else np.int64)
     for some in _chunks(*codes.shape):
         scaled = np.divide(values.T[some], step, order="C")
+        if small:
+            scaled = scaled.astype(np.float32)  # a thousandth of a step at most, and twice as fast
         scaled += draw_dither(scaled.shape, rng)
         codes[some] = np.rint(scaled, out=scaled)
     return codes
@@ -100,21 +103,12 @@ def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Flo
 
 
 def draw_dither(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
-    """Draw numbers uniform from -1/2 to 1/2: each in the middle of one of 2^16 cells, finer than any step needs."""
-    cells = _two_bytes(math.prod(shape), rng).reshape(shape)
-    dither: npt.NDArray[np.float32] = np.multiply(cells, np.float32(2**-16), dtype=np.float32)
-    dither += np.float32(2**-17 - 0.5)
+    """Draw numbers from -1/2 to just below 1/2: multiples of 2^-16, finer than any step needs."""
+    count = math.prod(shape)
+    words = rng.bit_generator.random_raw(-(-count // 4)).astype("<u8", copy=False)
+    dither: npt.NDArray[np.float32] = words.view("<i2")[:count].reshape(shape).astype(np.float32)
+    dither *= np.float32(2**-16)
     return dither
-
-
-def _two_bytes(count: int, rng: np.random.Generator) -> npt.NDArray[np.uint16]:
-    """Draw 16-bit numbers as ``rng.bytes`` does, but by whole words, if no half is left over: in half the time."""
-    n_halves, source = -(-count // 2), rng.bit_generator
-    if source.state.get("has_uint32", True):
-        return rng.integers(1 << 32, size=n_halves, dtype="<u4").view("<u2")[:count]
-    drawn = source.random_raw(n_halves // 2).astype("<u8", copy=False).view("<u2")
-    last = rng.integers(1 << 32, size=n_halves % 2, dtype="<u4").view("<u2")
-    return np.concatenate([drawn, last])[:count] if len(last) else drawn[:count]
 
 
 def encode_codes(codes: Codes) -> bytes:
@@ -128,13 +122,12 @@ def encode_codes(codes: Codes) -> bytes:
     Returns
     -------
     bytes
-        The parameters, a byte each; then, parameter by parameter, the columns that have it, in runs.
+        The parameters, a byte each; then runs of columns, in the order of their parameters, each after its length.
     """
     numbers = zigzag(codes)
     parameters = rice_parameters(numbers)
-    parts = [rice_encode(numbers[columns].ravel(), k) for k, columns in _groups(parameters, codes.shape[1])]
-    lengths = [varint(len(part)) for part in parts]
-    return bytes(parameters) + b"".join(length + part for length, part in zip(lengths, parts, strict=True))
+    parts = [rice_encode(numbers[some], [parameters[j] for j in some]) for some in _runs(parameters, codes.shape[1])]
+    return bytes(parameters) + b"".join(varint(len(part)) + part for part in parts)
 
 
 def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
@@ -155,26 +148,24 @@ def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
     parameters = list(data[:n_columns])
     if len(parameters) != n_columns or n_columns * count > 8 * len(data):
         raise ValueError(f"{len(data)} bytes do not hold {count} codes of {n_columns} columns")
-    rest, groups = data[n_columns:], []
-    for k, columns in _groups(parameters, count):
+    rest, parts = data[n_columns:], []
+    runs = _runs(parameters, count)
+    for some in runs:
         (length,), rest = read_varints(rest, 1)
-        numbers = rice_decode(rest[:length], len(columns) * count, k, MAX_CODE_SUM)
-        groups.append((columns, numbers.reshape(len(columns), count)))
+        parts.append(rice_decode(rest[:length], count, [parameters[j] for j in some], MAX_CODE_SUM))
         rest = rest[length:]
     if len(rest):
         raise ValueError(f"{len(rest)} bytes after the last code")
-    folded = np.empty((n_columns, count), max((group.dtype for _, group in groups), default=np.dtype(np.uint16)))
-    for columns, group in groups:
-        folded[columns] = group
+    folded = np.empty((n_columns, count), max((part.dtype for part in parts), default=np.dtype(np.uint16)))
+    for some, part in zip(runs, parts, strict=True):
+        folded[some] = part
     return unzigzag(folded)
 
 
-def _groups(parameters: list[int], count: int) -> list[tuple[int, list[int]]]:
-    """List parameters, each with columns that have it, not too many at a time."""
-    columns: dict[int, list[int]] = {}
-    for column, k in enumerate(parameters):
-        columns.setdefault(k, []).append(column)
-    return [(k, columns[k][some]) for k in sorted(columns) for some in _chunks(len(columns[k]), count)]
+def _runs(parameters: list[int], count: int) -> list[list[int]]:
+    """List columns in the order of their parameters, not too many at a time."""
+    order = sorted(range(len(parameters)), key=parameters.__getitem__)
+    return [order[some] for some in _chunks(len(order), count)]
 
 
 def _chunks(n_columns: int, count: int) -> list[slice]:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameter, varint
+from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameters, varint
 
 # No table has more rows.
 MAX_ROW_ID = 1 << 40
@@ -36,9 +36,9 @@ def encode_row_ids(rows: Rows) -> bytes:
     """
     if not rows.size:
         return b""
-    gaps: Numbers = (rows[1:] - rows[:-1]).view(np.uint64)
-    k = rice_parameter(gaps)
-    return varint(len(rows)) + varint(int(rows[0])) + bytes([k]) + rice_encode(gaps, k)
+    gaps: Numbers = (rows[1:] - rows[:-1]).view(np.uint64)[np.newaxis]
+    parameters = rice_parameters(gaps)
+    return varint(len(rows)) + varint(int(rows[0])) + bytes(parameters) + rice_encode(gaps, parameters)
 
 
 def decode_row_ids(data: Buffer, most: int) -> Rows:
@@ -61,7 +61,7 @@ def decode_row_ids(data: Buffer, most: int) -> Rows:
     (count, first, k), code = read_varints(data, 3)
     if not (1 <= count <= most and first <= MAX_ROW_ID):  # no rows are no bytes: one form for one meaning
         raise ValueError(f"{count} rows from {first} on, where 1 to {most} can be")
-    gaps = rice_decode(code, count - 1, k, MAX_ROW_ID - first)
+    (gaps,) = rice_decode(code, count - 1, [k], MAX_ROW_ID - first)
     rows = np.full(count, first)
     rows[1:] += np.cumsum(gaps, dtype=np.int64)
     return rows

@@ -3,7 +3,7 @@
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameter, varint
+from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameters, varint
 from colonnade.kernels.quantise import MAX_CODE_SUM, Codes, unzigzag, zigzag
 
 # Rounded scores are off by half of this at most, relative: less than 1e-3.
@@ -47,9 +47,9 @@ def encode_scores(scores: Floats, log_step: float = LOG_STEP) -> bytes:
     """
     codes = _score_codes(scores, log_step)
     centre = int(np.median(codes[scores > 0])) if (scores > 0).any() else 0
-    numbers: Numbers = np.where(scores > 0, zigzag(codes - centre) + np.uint64(1), np.uint64(0))
-    k = rice_parameter(numbers)
-    return varint(int(zigzag(np.array([centre]))[0])) + bytes([k]) + rice_encode(numbers, k)
+    numbers: Numbers = np.where(scores > 0, zigzag(codes - centre) + np.uint64(1), np.uint64(0))[np.newaxis]
+    parameters = rice_parameters(numbers)
+    return varint(int(zigzag(np.array([centre]))[0])) + bytes(parameters) + rice_encode(numbers, parameters)
 
 
 def decode_scores(data: Buffer, count: int, log_step: float = LOG_STEP) -> Floats:
@@ -70,7 +70,7 @@ def decode_scores(data: Buffer, count: int, log_step: float = LOG_STEP) -> Float
         Non-negative; possibly infinite, if the sender is no honest one.
     """
     (centre, k), code = read_varints(data, 2)
-    numbers = rice_decode(code, count, k, MAX_CODE_SUM)
+    (numbers,) = rice_decode(code, count, [k], MAX_CODE_SUM)
     codes = unzigzag(np.maximum(numbers.astype(np.uint64), 1) - np.uint64(1)) + unzigzag(np.array([centre], np.uint64))
     with np.errstate(over="ignore"):
         return np.where(numbers > 0, _scores(codes, log_step), 0.0)
