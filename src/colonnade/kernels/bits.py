@@ -6,6 +6,7 @@ first, bit by bit of all numbers, then the unary parts, so that NumPy reads and 
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ def rice_decode(data: Buffer, count: int, parameters: Sequence[int], largest: in
 def _runs(parameters: Sequence[int]) -> list[tuple[int, slice]]:
     """List parameters that follow one another, each once, with the rows that have it."""
     starts = [row for row, k in enumerate(parameters) if not row or k != parameters[row - 1]]
-    return [(parameters[a], slice(a, b)) for a, b in zip(starts, [*starts[1:], len(parameters)], strict=True)]
+    return [(parameters[a], slice(a, b)) for a, b in pairwise([*starts, len(parameters)])]
 
 
 def _longest(numbers: Numbers) -> list[int]:
