@@ -302,6 +302,7 @@ class Federation(Assessment):
         rows: int | None = None,
         split: AnySplit | None = None,
         bits: int | None = None,
+        by: str | None = None,
         seed: int = 0,
     ) -> RegressionReport | ClusteringReport:
         """Count a model's cost on all rows through the parties, or estimate it from a sample.
@@ -316,6 +317,10 @@ class Federation(Assessment):
             Evaluate only rows that this holds out.
         bits : int, optional
             Let parts travel with so many bits, 4 to 32, instead of 64; the report's `rounded_by` bounds the error.
+        by : str, optional
+            A party that evaluates in the server's place: the others' parts reach it in sum, under masks, and the server
+            learns sums over all rows only. It learns each row's residual, or distances. Needs the extra
+            ``colonnade[secure]``.
         seed : int
             Draws these rows, and the dither that parts are rounded with.
 
@@ -339,8 +344,12 @@ class Federation(Assessment):
         door.check_kind("split", split, AnySplit | None)
         seed = door.seed_number(seed)
         bits = checked_bits(bits)
-        script = jobs.evaluate(model, size, split, bits, self.roster, seed)
-        return self._stage.play(script, "evaluate", model=model, rows=size, split=split, bits=bits, seed=seed)
+        if by is None:
+            script = jobs.evaluate(model, size, split, bits, self.roster, seed)
+        else:
+            door.check_evaluator(by, bits, self.roster)
+            script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
+        return self._stage.play(script, "evaluate", model=model, rows=size, split=split, bits=bits, by=by, seed=seed)
 
     def __repr__(self) -> str:
         roster = self.roster

@@ -21,6 +21,7 @@ from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.planning.records import Plan
 from colonnade.privacy.identities import identities_here
+from colonnade.privacy.primitives import check_available
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
@@ -194,6 +195,14 @@ def check_can_evaluate(model: AnyModel, roster: Roster) -> None:
     """Require what an evaluation compares with."""
     if isinstance(model, LinearModel) and roster.label_party is None:
         raise InputError("Evaluating a regression needs a label, and no party holds one. Name it at one party.")
+
+
+def check_evaluator(name: str, bits: int | None, roster: Roster) -> None:
+    """Require a party that can evaluate in the server's place."""
+    check_party(name, roster)
+    check_available()
+    if bits is not None:
+        raise InputError("Parts under masks are not rounded. Leave out bits, or the party to evaluate by.")
 
 
 def certified(run: Run[Any], roster: Roster) -> Certified:

@@ -17,11 +17,11 @@ from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredict
 from colonnade.evaluation.masked import (
     AskMagnitude,
     AskMaskedPredictions,
-    DeliverMasked,
     Magnitude,
     MaskedPredictions,
-    MaskedReceived,
 )
+from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
+from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
 from colonnade.evaluation.rounding import RoundedParts
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns
@@ -235,16 +235,19 @@ EXAMPLES: dict[str, Message] = {
     "gram shares, key lost": GramShares(
         sendable_floats(np.empty((0, 0))), sendable_floats(np.empty((0, 0))), None, b"", bytes(32), b""
     ),
-    "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None),
-    "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0])),
+    "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None, less_label=True),
+    "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0]), less_label=False),
     "magnitude": Magnitude(-3),
     "ask masked predictions": AskMaskedPredictions(
-        sendable_floats([0.5]), None, None, 7, "bank", (SignedKey(bytes(32), bytes(32), bytes(64)),)
+        sendable_floats([0.5]), None, None, True, False, 7, "bank", (SignedKey(bytes(32), bytes(32), bytes(64)),)
     ),
-    "masked predictions": MaskedPredictions(bytes(range(14)), bytes(32), bytes(64)),
-    "masked predictions, key lost": MaskedPredictions(None, bytes(32), b""),
+    "masked predictions": MaskedPredictions(bytes(range(14)), None, bytes(32), bytes(64)),
+    "masked predictions, less labels": MaskedPredictions(bytes(range(14)), 2.5, bytes(32), bytes(64)),
+    "masked predictions, key lost": MaskedPredictions(None, None, bytes(32), b""),
     "deliver masked": DeliverMasked(bytes(range(14)), 2.5, 7, 0),
     "masked received": MaskedReceived(bytes(32)),
+    "ask losses": AskLosses(bytes(range(14)), 2.5, 7, 2),
+    "summed losses": SummedLosses(sendable_floats([4.0, 2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
     "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),
     "lloyd opened, key lost": LloydOpened(None),

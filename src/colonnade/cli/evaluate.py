@@ -21,6 +21,10 @@ from colonnade.ledger import aligned
 RowsOption = Annotated[
     int | None, typer.Option("--rows", min=1, help="Evaluate so many rows, drawn evenly, and give a 95 % interval.")
 ]
+ByOption = Annotated[
+    str | None,
+    typer.Option("--by", help="A party that evaluates: it learns each row's loss, the server only their sums."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Draws the rows of --rows.")]
 
 
@@ -31,6 +35,7 @@ def command(
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
     bits: BitsOption = None,
+    by: ByOption = None,
     seed: SeedOption = 0,
     json: JsonFlag = False,
 ) -> None:
@@ -46,7 +51,7 @@ def command(
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         position = len(federation.ledger)
-        report = federation.evaluate(model, rows=rows, split=split, bits=bits, seed=seed)
+        report = federation.evaluate(model, rows=rows, split=split, bits=bits, by=by, seed=seed)
     ledger = federation.ledger.since(position)
     values = msgspec.to_builtins(report)
     if json:

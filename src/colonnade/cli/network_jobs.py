@@ -58,19 +58,20 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
 
 
 class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", forbid_unknown_fields=True):
-    """Count the cost of a saved model; `out` is a JSON file."""
+    """Count the cost of a saved model; `out` is a JSON file. Where a party evaluates, the server learns sums only."""
 
     model: str
     out: str
     rows: int | None = None
     split: AnySplit | None = None
+    by: str | None = None
     seed: int = 0
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
         model, held_out = read_model(folder / self.model)
         split = held_out if self.split is None else self.split
-        report = federation.evaluate(model, rows=self.rows, split=split, seed=self.seed)
+        report = federation.evaluate(model, rows=self.rows, split=split, by=self.by, seed=self.seed)
         write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(report)) + b"\n")
         return {"rows": report.n_evaluated, "cost": report.cost, "saved": str(folder / self.out)}
 

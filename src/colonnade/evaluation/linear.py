@@ -115,24 +115,29 @@ def _parts(
             checks.shape(party, reply, reply.values, (size,))
             checks.in_range(party, reply, reply.values)
         total = np.sum([reply.values for reply in replies.values()], axis=0)
-        return Parts(total, label_spread=_read_spread(replies, label_party))
+        return Parts(total, label_spread=_spread_in(replies, label_party))
     inbox = yield {
         party: AskRoundedPredictions(part, less_label, by_weight, rounding.bits, rounding.seeds[party])
         for party, part in own.items()
     }
     rounded = checks.replies(inbox, RoundedParts)
-    spread = _read_spread(rounded, label_party)
+    spread = _spread_in(rounded, label_party)
     parts = sum_parts(rounded, (size, 1), rounding)
     return replace(parts, values=parts.values[:, 0], label_spread=spread)
 
 
-def _read_spread(replies: Mapping[str, PartialPredictions | RoundedParts], label_party: str | None) -> float:
-    for party, reply in replies.items():
-        if (reply.label_spread is not None) != (party == label_party):
-            raise checks.wrong(party, reply, "a label's spread where none was due, or none where it was")
-        if reply.label_spread is not None:
-            checks.non_negative(party, reply, np.array([reply.label_spread]))
-    return next((reply.label_spread for reply in replies.values() if reply.label_spread is not None), 0.0)
+def _spread_in(replies: Mapping[str, PartialPredictions | RoundedParts], label_party: str | None) -> float:
+    return read_spread(replies, {party: reply.label_spread for party, reply in replies.items()}, label_party)
+
+
+def read_spread(replies: Mapping[str, Message], spreads: Mapping[str, float | None], label_party: str | None) -> float:
+    """Find the label's spread, which the label party must tell, if it was asked so, and nobody else; else 0."""
+    for party, spread in spreads.items():
+        if (spread is not None) != (party == label_party):
+            raise checks.wrong(party, replies[party], "a label's spread where none was due, or none where it was")
+        if spread is not None:
+            checks.non_negative(party, replies[party], np.array([spread]))
+    return next((spread for spread in spreads.values() if spread is not None), 0.0)
 
 
 def _answer(state: PartyState, request: AskPartialPredictions, data: PartyData) -> tuple[PartyState, Message]:
@@ -156,12 +161,17 @@ def _own_part(
     if not request.less_label or data.table.label_name is None:
         return partial, None
     labels = values[:, n_features]
-    row_weights = data.table.row_weights if request.by_weight else None
-    weights = np.ones(len(labels)) if row_weights is None else row_weights[state.selected()]
-    return partial - labels, _spread(labels, weights)
+    return partial - labels, label_spread(labels, weights_of(state, data, by_weight=request.by_weight))
 
 
-def _spread(labels: Floats, weights: Floats) -> float:
+def weights_of(state: PartyState, data: PartyData, *, by_weight: bool) -> Floats:
+    """Give the selected rows' weights, or 1 each where rows have none or do not count by them."""
+    row_weights = data.table.row_weights if by_weight else None
+    return np.ones(len(state.selected())) if row_weights is None else row_weights[state.selected()]
+
+
+def label_spread(labels: Floats, weights: Floats) -> float:
+    """Sum up how much labels vary: sum_i w_i (y_i - mean y)^2."""
     if not weights.any():
         return 0.0
     return float(weights @ np.square(labels - np.average(labels, weights=weights)))

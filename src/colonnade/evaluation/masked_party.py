@@ -1,4 +1,4 @@
-"""A party's side of predictions that only one party learns: it masks its part, or unmasks the sum."""
+"""A party's side of models applied so that only one party learns what comes of it: it masks its part, or unmasks."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,23 +8,27 @@ import numpy as np
 from colonnade.contracts import Table
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import check_centers
+from colonnade.evaluation.linear import label_spread, weights_of
 from colonnade.evaluation.masked import (
     WIDTH,
     AskMagnitude,
     AskMaskedPredictions,
-    DeliverMasked,
     Magnitude,
     MaskedPredictions,
-    MaskedReceived,
+    asked_digest,
     part_digest,
     ring_of_parts,
+    sealed_digest,
     transcript_of_parts,
 )
+from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
+from colonnade.evaluation.masked_losses import AskLosses, SummedLosses, losses_digest
+from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_numbers, unpack
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message
+from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
 from colonnade.privacy.pairwise import seal_statement
 from colonnade.privacy.primitives import digest
@@ -34,11 +38,17 @@ from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, P
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What the party that learns the predictions keeps back: its masked part, and what that is a part of."""
+    """What the party that learns the sum keeps back: its masked part, what that is a part of, and what it signed."""
 
     words: Words
-    magnitude: int
-    n_centers: int
+    request: AskMaskedPredictions
+    transcript: bytes
+    sealed: bytes
+
+    @property
+    def n_centers(self) -> int:
+        """How many centres distances are to, 0 of a linear model."""
+        return 0 if self.request.centers is None else len(self.request.centers)
 
     def __repr__(self) -> str:
         return "Held(not shown)"
@@ -52,44 +62,77 @@ def _answer_magnitude(state: PartyState, request: AskMagnitude, data: PartyData)
 def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), with_keys(state, request.keys, data)
     _check_part(state, request, data)
-    numbers = _numbers(state, request, data)
+    numbers, spread = _numbers(state, request, data)
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
-    frame = frame_of(state, data)
-    transcript = transcript_of_parts(identity.parties, kept.signed, frame, request.to, request.magnitude, len(numbers))
+    transcript = _transcript(state, request, data, len(numbers))
     after = Paired(None, kept.signed, transcript)
     if kept.secret is None:
-        return replace(state, secret=after), MaskedPredictions(None, transcript, b"")
+        return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")
     # Numbers in a ring are positive.
     shifted = numbers + np.ldexp(1.0, request.magnitude)
     words = kept.secret.masked(shifted, ring_of_parts(request.magnitude, len(kept.keys)), kept.keys, transcript)
-    part = part_digest(request.coef, request.centers, request.scale)
     is_ours = request.to == identity.name
     sent = b"" if is_ours else pack(words, WIDTH)
-    signature = identity.sign(seal_statement(identity.name, transcript, digest(part, sent)))
-    held = Held(words, request.magnitude, 0 if request.centers is None else len(request.centers))
-    state = replace(state, secret=replace(after, kept=held if is_ours else None))
-    return state, MaskedPredictions(sent, transcript, signature)
+    sealed = sealed_digest(part_digest(request.coef, request.centers, request.scale), sent, spread)
+    signature = identity.sign(seal_statement(identity.name, transcript, sealed))
+    held = Held(words, request, transcript, sealed) if is_ours else None
+    return replace(state, secret=replace(after, kept=held)), MaskedPredictions(sent, spread, transcript, signature)
+
+
+def _transcript(state: PartyState, request: AskMaskedPredictions, data: PartyData, count: int) -> bytes:
+    flags = {"less_label": request.less_label, "by_weight": request.by_weight}
+    asked = asked_digest(request.to, request.magnitude, count, **flags)
+    parties, frame = identity_of(data).parties, frame_of(state, data)
+    return transcript_of_parts(parties, request.keys, frame, request.magnitude, asked)
 
 
 def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:
     rows, held = state.selected(), paired(state).kept
     if not isinstance(held, Held):
         return state, MaskedReceived(b"")
-    if (request.magnitude, request.n_centers) != (held.magnitude, held.n_centers):
-        raise checks.wrong(SERVER, request, f"a sum of 2^{request.magnitude} or {request.n_centers} centres, not asked")
-    if len(request.total) != len(held.words) * WIDTH:
-        raise checks.wrong(SERVER, request, f"{len(request.total)} bytes where {len(held.words)} x {WIDTH} are due")
-    numbers = _unmasked(held.words, request, len(identity_of(data).parties))
+    if held.request.less_label:
+        raise checks.wrong(SERVER, request, "predictions where labels went off them")
+    numbers = _unmasked(held, request, data)
     predictions: Floats | Rows = numbers + request.intercept
     if held.n_centers:
         predictions = numbers.reshape(len(rows), held.n_centers).argmin(axis=1)
     return replace(state, received=Delivery(rows, predictions)), MaskedReceived(digest(request.total))
 
 
-def _unmasked(ours: Words, request: DeliverMasked, n_parties: int) -> Floats:
+def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
+    identity, held = identity_of(data), paired(state).kept
+    if not isinstance(held, Held):
+        return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
+    if not held.n_centers and not held.request.less_label:
+        raise checks.wrong(SERVER, request, "a question for residuals of what was not asked for less labels")
+    weights = weights_of(state, data, by_weight=held.request.by_weight)
+    losses = _losses(_unmasked(held, request, data), request, weights)
+    sums = sendable_floats([losses.weight, losses.cost, losses.deviation, losses.absolute])
+    sizes = sendable_rows(losses.cluster_sizes)
+    sealed = losses_digest(held.sealed, request.total, sums, sizes)
+    signature = identity.sign(seal_statement(identity.name, held.transcript, sealed))
+    return state, SummedLosses(sums, sizes, signature)
+
+
+def _losses(numbers: Floats, request: AskLosses, weights: Floats) -> Losses:
+    if not request.n_centers:
+        return residual_losses(numbers + request.intercept, weights)
+    distances = numbers.reshape(len(weights), request.n_centers)
+    # No distance is negative: what the masks' steps took below zero is zero.
+    nearest = np.maximum(distances.min(axis=1), 0.0)
+    return distance_losses(distances.argmin(axis=1), nearest, weights, request.n_centers)
+
+
+def _unmasked(held: Held, request: DeliverMasked | AskLosses, data: PartyData) -> Floats:
     """Add our part to the others': all masks cancel, and so do the shifts that made numbers positive."""
-    total: Floats = to_numbers(ours + unpack(request.total, WIDTH), ring_of_parts(request.magnitude, n_parties))
+    if (request.magnitude, request.n_centers) != (held.request.magnitude, held.n_centers):
+        raise checks.wrong(SERVER, request, f"a sum of 2^{request.magnitude} or {request.n_centers} centres, not asked")
+    if len(request.total) != len(held.words) * WIDTH:
+        raise checks.wrong(SERVER, request, f"{len(request.total)} bytes where {len(held.words)} x {WIDTH} are due")
+    n_parties = len(identity_of(data).parties)
+    ring = ring_of_parts(request.magnitude, n_parties)
+    total: Floats = to_numbers(held.words + unpack(request.total, WIDTH), ring)
     total -= n_parties * np.ldexp(1.0, request.magnitude)
     return total
 
@@ -98,6 +141,8 @@ def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions,
     n_features, n_rows = len(data.table.feature_names), len(state.selected())
     if (request.coef is None) == (request.centers is None):
         raise checks.wrong(SERVER, request, "neither coefficients nor centres, or both")
+    if request.less_label and request.coef is None:
+        raise checks.wrong(SERVER, request, "distances less labels")
     if request.coef is not None:
         checks.shape(SERVER, request, request.coef, (n_features,))
         checks.in_range(SERVER, request, request.coef)
@@ -107,13 +152,21 @@ def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions,
             raise InputError(f"distances of {n_rows:,} rows do not fit one message. Ask for fewer rows.")
 
 
-def _numbers(state: PartyState, request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> Floats:
-    """Compute the party's part: a number a row, or one for each row and centre, row by row."""
-    features = data.table.take(state.selected())[:, : len(data.table.feature_names)]
+def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[Floats, float | None]:
+    """Compute the party's part: a number a row, or one for each row and centre, row by row; and the label's spread."""
+    n_features, values = len(data.table.feature_names), data.table.take(state.selected())
     if request.centers is not None:
-        return squared_distances(features, request.centers, request.scale).reshape(-1)
-    products: Floats = features @ _coef(request)
-    return products
+        return squared_distances(values[:, :n_features], request.centers, request.scale).reshape(-1), None
+    products: Floats = values[:, :n_features] @ _coef(request)
+    if not _goes_off(request, data):
+        return products, None
+    labels = values[:, n_features]
+    return products - labels, label_spread(labels, weights_of(state, data, by_weight=request.by_weight))
+
+
+def _goes_off(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> bool:
+    """Tell whether the party takes its label off its part."""
+    return request.less_label and data.table.label_name is not None
 
 
 def _coef(request: AskMagnitude | AskMaskedPredictions) -> Floats:
@@ -127,9 +180,10 @@ def _bound(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> int
     It depends on the data by the columns' orders of magnitude alone. That of the numbers themselves would tell a
     server that tries other coefficients and rows where it jumps, and so any value to its last digit.
     """
-    reach = np.ldexp(1.0, data.once(_column_magnitudes))
+    n_features = len(data.table.feature_names)
+    reach, labels = np.split(np.ldexp(1.0, data.once(_column_magnitudes)), [n_features])
     if request.centers is None:
-        largest = float(np.abs(_coef(request)) @ reach)
+        largest = float(np.abs(_coef(request)) @ reach) + (float(labels.sum()) if _goes_off(request, data) else 0.0)
     else:
         farthest = (reach + np.abs(request.centers)) / (1.0 if request.scale is None else request.scale)
         largest = float(np.square(farthest).sum(axis=1).max(initial=0.0))
@@ -139,11 +193,10 @@ def _bound(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> int
 
 
 def _column_magnitudes(table: Table) -> Rows:
-    """Find for each feature the smallest e with every value of the table below 2^e."""
-    n_features = len(table.feature_names)
-    largest = np.zeros(n_features)
+    """Find for each column, a label too, the smallest e with every value of the table below 2^e."""
+    largest = np.zeros(len(table.feature_names) + (table.label_name is not None))
     for block in table.blocks():
-        largest = np.maximum(largest, np.abs(block[:, :n_features]).max(axis=0, initial=0.0))
+        largest = np.maximum(largest, np.abs(block).max(axis=0, initial=0.0))
     return np.array([magnitude_of(np.array([each])) for each in largest], np.int64)
 
 
@@ -151,4 +204,5 @@ HANDLERS = (
     Handler(AskMagnitude, _answer_magnitude, after=frozenset({SELECTED}), then=SELECTED),
     Handler(AskMaskedPredictions, _answer_masked, after=frozenset({PAIRED}), then=SHARED),
     Handler(DeliverMasked, _answer_delivery, after=frozenset({SHARED}), then=SHARED),
+    Handler(AskLosses, _answer_losses, after=frozenset({SHARED}), then=SHARED),
 )

@@ -1,6 +1,7 @@
 """What an evaluation says, from the losses of all rows or of a sample of them."""
 
 import math
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -71,9 +72,38 @@ class ClusteringReport(msgspec.Struct, frozen=True):
     rounded_by: float | None = None
 
 
-def regression_report(
-    residuals: Floats, weights: Floats, label_spread: float, *, sampled: bool, variance: float = 0.0
-) -> RegressionReport:
+@dataclass(frozen=True)
+class Losses:
+    """Squared residuals, or squared distances to the nearest centre, summed up.
+
+    Parameters
+    ----------
+    n_rows, weight : int, float
+        How many rows, and what they weigh together.
+    cost : float
+        sum_i w_i loss_i.
+    deviation : float
+        The losses' standard deviation, unweighted; 0 for a single row.
+    absolute : float
+        sum_i w_i |residual_i|; 0 of distances.
+    cluster_sizes : tuple of int
+        How many rows are nearest to each centre; empty of residuals.
+    """
+
+    n_rows: int
+    weight: float
+    cost: float
+    deviation: float
+    absolute: float = 0.0
+    cluster_sizes: tuple[int, ...] = ()
+
+    def weighing(self, weight: float) -> "Losses":
+        """Give the same losses of rows that together weigh so much."""
+        factor = weight / self.weight if self.weight else 1.0
+        return replace(self, weight=weight, cost=self.cost * factor, absolute=self.absolute * factor)
+
+
+def residual_losses(residuals: Floats, weights: Floats, variance: float = 0.0) -> Losses:
     """Sum up residuals.
 
     Parameters
@@ -81,33 +111,21 @@ def regression_report(
     residuals : ndarray of float64, shape (m,)
         Prediction less label.
     weights : ndarray of float64, shape (m,)
-        What each row counts; they sum to the weight of all rows.
-    label_spread : float
-        sum_i w_i (y_i - mean y)^2 over the same rows; where they are drawn, with w_i = 1.
-    sampled : bool
-        Whether the rows are drawn evenly, so that all weigh the same.
+        What each row counts.
     variance : float
         What rounding added to each residual's square, on average.
 
     Returns
     -------
-    RegressionReport
-        For all rows.
+    Losses
+        Of squares.
     """
     squares = np.square(residuals) - variance
-    cost, n = max(float(weights @ squares), 0.0), float(weights.sum())
-    spread = label_spread * n / len(residuals) if sampled else label_spread
-    return RegressionReport(
-        len(residuals),
-        cost,
-        cost / n,
-        float(weights @ np.abs(residuals)) / n,
-        1.0 - cost / spread if spread > 0 else None,
-        _interval(squares, n) if sampled else None,
-    )
+    cost, weight = max(float(weights @ squares), 0.0), float(weights.sum())
+    return Losses(len(squares), weight, cost, _deviation(squares), float(weights @ np.abs(residuals)))
 
 
-def clustering_report(labels: Rows, distances: Floats, weights: Floats, k: int, *, sampled: bool) -> ClusteringReport:
+def distance_losses(labels: Rows, distances: Floats, weights: Floats, k: int) -> Losses:
     """Sum up distances.
 
     Parameters
@@ -117,30 +135,65 @@ def clustering_report(labels: Rows, distances: Floats, weights: Floats, k: int, 
     distances : ndarray of float64, shape (m,)
         Squared distances to them.
     weights : ndarray of float64, shape (m,)
-        What each row counts; they sum to the weight of all rows.
+        What each row counts.
     k : int
         How many centres there are.
+
+    Returns
+    -------
+    Losses
+        Of distances.
+    """
+    sizes = tuple(np.bincount(labels, minlength=k).tolist())
+    cost, weight = float(weights @ distances), float(weights.sum())
+    return Losses(len(labels), weight, cost, _deviation(distances), cluster_sizes=sizes)
+
+
+def regression_report(losses: Losses, label_spread: float, *, sampled: bool) -> RegressionReport:
+    """Say how well a linear model predicts.
+
+    Parameters
+    ----------
+    losses : Losses
+        Of residuals; their weight is that of all rows.
+    label_spread : float
+        sum_i w_i (y_i - mean y)^2 over the same rows; where they are drawn, with w_i = 1.
     sampled : bool
         Whether the rows are drawn evenly, so that all weigh the same.
+
+    Returns
+    -------
+    RegressionReport
+        For all rows.
+    """
+    cost, n = losses.cost, losses.weight
+    spread = label_spread * n / losses.n_rows if sampled else label_spread
+    r2 = 1.0 - cost / spread if spread > 0 else None
+    return RegressionReport(losses.n_rows, cost, cost / n, losses.absolute / n, r2, _interval(losses, sampled=sampled))
+
+
+def clustering_report(losses: Losses, *, sampled: bool) -> ClusteringReport:
+    """Say how well centres fit; the parameters are those of `regression_report`.
 
     Returns
     -------
     ClusteringReport
         For all rows.
     """
-    sizes = np.bincount(labels, minlength=k)
-    cost, n = float(weights @ distances), float(weights.sum())
-    interval = _interval(distances, n) if sampled else None
-    return ClusteringReport(len(labels), cost, cost / n, tuple(sizes.tolist()), interval)
+    per_row, interval = losses.cost / losses.weight, _interval(losses, sampled=sampled)
+    return ClusteringReport(losses.n_rows, losses.cost, per_row, losses.cluster_sizes, interval)
 
 
-def _interval(losses: Floats, total_weight: float) -> tuple[float, float] | None:
+def _deviation(losses: Floats) -> float:
+    return float(losses.std(ddof=1)) if len(losses) > 1 else 0.0
+
+
+def _interval(losses: Losses, *, sampled: bool) -> tuple[float, float] | None:
     """Student's interval for the sum over all rows, from a sample drawn evenly with replacement."""
     from scipy.stats import t
 
-    m = len(losses)
-    if m < 2:
+    m = losses.n_rows
+    if m < 2 or not sampled:
         return None
-    half = float(t.ppf(0.975, m - 1) * losses.std(ddof=1) / math.sqrt(m))
-    mean = float(losses.mean())
-    return total_weight * max(mean - half, 0.0), total_weight * (mean + half)
+    half = losses.weight * float(t.ppf(0.975, m - 1)) * losses.deviation / math.sqrt(m)
+    return max(losses.cost - half, 0.0), losses.cost + half

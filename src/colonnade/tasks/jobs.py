@@ -13,8 +13,17 @@ from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
-from colonnade.evaluation.masked import Applied, deliver_masked
-from colonnade.evaluation.reports import ClusteringReport, RegressionReport, clustering_report, regression_report
+from colonnade.evaluation.masked import Applied
+from colonnade.evaluation.masked_delivery import deliver_masked
+from colonnade.evaluation.masked_losses import masked_losses
+from colonnade.evaluation.reports import (
+    ClusteringReport,
+    RegressionReport,
+    clustering_report,
+    distance_losses,
+    regression_report,
+    residual_losses,
+)
 from colonnade.evaluation.rounding import Rounding
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.framing import use_frame
@@ -100,11 +109,13 @@ def predict(
 def deliver_in_secret(model: AnyModel, rows: Rows | None, to: str, roster: Roster) -> Script[None]:
     """Let a party learn predictions of the given rows (ascending), or of all, and nobody else."""
     selected = (yield from use_all_rows(roster)).rows if rows is None else (yield from use_rows(roster, rows))
+    yield from deliver_masked(roster, selected, _applied(model, to))
+
+
+def _applied(model: AnyModel, to: str, *, less_label: bool = False, by_weight: bool = False) -> Applied:
     if isinstance(model, LinearModel):
-        applied = Applied(model.coef_, None, None, model.intercept_)
-    else:
-        applied = Applied(None, model.cluster_centers_, model.scale_, 0.0)
-    yield from deliver_masked(roster, selected, applied, to)
+        return Applied(model.coef_, None, None, model.intercept_, to, less_label, by_weight)
+    return Applied(None, model.cluster_centers_, model.scale_, 0.0, to, by_weight=by_weight)
 
 
 def _predictions(model: AnyModel, size: int, rounding: Rounding | None, roster: Roster) -> Script[Floats | Rows]:
@@ -119,23 +130,40 @@ def evaluate(
 ) -> Script[RegressionReport | ClusteringReport]:
     """Count a model's cost on all rows (held-out ones, where there is a split), or on an even draw of `size` rows."""
     sampled = size is not None
-    frame = yield from use_frame(roster, split, "test", "own")
-    if size is None:
-        selected = yield from use_all_rows(roster, frame.row_weights)
-    else:
-        selected = yield from use_even_draw(roster, size, _sampling_rng(seed), frame.row_weights)
+    selected = yield from _rows_to_evaluate(size, split, roster, seed)
     m, weights = len(selected), selected.weights
     rounding = Rounding.of(bits, roster, _rounding_rng(seed))
     report: RegressionReport | ClusteringReport
     if isinstance(model, LinearModel):
         parts = yield from linear_residuals(roster, m, model.coef_, by_weight=not sampled, rounding=rounding)
-        residuals, variance = parts.values + model.intercept_, parts.variance
-        report = regression_report(residuals, weights, parts.label_spread, sampled=sampled, variance=variance)
+        losses = residual_losses(parts.values + model.intercept_, weights, parts.variance)
+        report = regression_report(losses, parts.label_spread, sampled=sampled)
     else:
         centers, scale = model.cluster_centers_, model.scale_
         labels, parts = yield from nearest_center_distances(roster, m, centers, scale, rounding)
-        report = clustering_report(labels, parts.values, weights, len(centers), sampled=sampled)
+        report = clustering_report(distance_losses(labels, parts.values, weights, len(centers)), sampled=sampled)
     return report if rounding is None else replace(report, rounded_by=parts.bound)
+
+
+def evaluate_in_secret(
+    model: AnyModel, size: int | None, split: AnySplit | None, by: str, roster: Roster, seed: int
+) -> Script[RegressionReport | ClusteringReport]:
+    """As `evaluate`, but one party learns the rows' residuals or distances, and the server only their sums."""
+    sampled = size is not None
+    selected = yield from _rows_to_evaluate(size, split, roster, seed)
+    applied = _applied(model, by, less_label=isinstance(model, LinearModel), by_weight=not sampled)
+    losses, label_spread = yield from masked_losses(roster, selected.rows, applied)
+    losses = losses.weighing(float(selected.weights.sum()))
+    if isinstance(model, LinearModel):
+        return regression_report(losses, label_spread, sampled=sampled)
+    return clustering_report(losses, sampled=sampled)
+
+
+def _rows_to_evaluate(size: int | None, split: AnySplit | None, roster: Roster, seed: int) -> Script[Coreset]:
+    frame = yield from use_frame(roster, split, "test", "own")
+    if size is None:
+        return (yield from use_all_rows(roster, frame.row_weights))
+    return (yield from use_even_draw(roster, size, _sampling_rng(seed), frame.row_weights))
 
 
 def _check_held_out(coreset: Coreset, frame: Frame) -> None:

@@ -11,11 +11,11 @@ from colonnade.catalogue import codec
 from colonnade.evaluation.masked import (
     WIDTH,
     AskMagnitude,
-    DeliverMasked,
     Magnitude,
     MaskedPredictions,
     ring_of_parts,
 )
+from colonnade.evaluation.masked_delivery import DeliverMasked
 from colonnade.kernels.masks import to_words
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
@@ -94,11 +94,20 @@ def test_masked_parts_differ_from_run_to_run() -> None:
 
 @pytest.mark.parametrize("number", range(6, 6 + 2 * 16))
 def test_a_flipped_bit_is_an_error_and_never_another_prediction(number: int) -> None:
-    """A bit of every message after the hello, drawn from a fixed seed; what was delivered before an error may stay."""
+    """A bit of every message after the hello, drawn from a fixed seed; some leave the bound of numbers good enough.
+
+    What was delivered before an error may stay.
+    """
     bit = int(np.random.default_rng(number).integers(2**20))
     parties = federation(Wire(flip_message(number, bit)))
-    with pytest.raises(cn.ColonnadeError):
+    try:
         parties.deliver(LINEAR, "party2", rows=ROWS)
+    except cn.ColonnadeError:
+        return
+    assert 12 <= number < 18, "a question for a bound, or its answer"
+    received = parties.received("party2")
+    assert received is not None
+    np.testing.assert_allclose(received.predictions, LINEAR.predict(features()[received.rows]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("party", ["party2", "party3"])
@@ -142,7 +151,7 @@ def test_magnitudes_tell_no_value_however_often_they_are_asked_for() -> None:
         for factor in np.linspace(1.0, 2.0, 200):
             coef = np.zeros(columns.shape[1])
             coef[0] = factor
-            reply = session.answer(AskMagnitude(sendable_floats(coef), None, None))
+            reply = session.answer(AskMagnitude(sendable_floats(coef), None, None, less_label=False))
             assert isinstance(reply, Magnitude)
             assert abs(factor * columns[row, 0]) <= 2.0**reply.exponent
             told.append(reply.exponent)

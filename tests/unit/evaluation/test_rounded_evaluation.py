@@ -132,7 +132,7 @@ def test_bits_out_of_range(bits: Any) -> None:
 # Hostile replies
 
 ROSTER = Roster((PartyCard("airline", 9, ("x",), "y"), PartyCard("weather", 9, ("t",), None)))
-ROUNDING = Rounding(8, {"airline": 1, "weather": 2})
+ROUNDING = Rounding(8, {"airline": 1, "weather": 1})
 CODES = encode_fixed(np.array([1.0, -2.0, 0.5]), 8, np.random.default_rng(1))
 SIX = encode_fixed(np.arange(6.0), 8, np.random.default_rng(1))
 

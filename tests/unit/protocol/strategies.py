@@ -15,11 +15,11 @@ from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredict
 from colonnade.evaluation.masked import (
     AskMagnitude,
     AskMaskedPredictions,
-    DeliverMasked,
     Magnitude,
     MaskedPredictions,
-    MaskedReceived,
 )
+from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
+from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
 from colonnade.evaluation.rounding import RoundedParts
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
@@ -223,12 +223,16 @@ MESSAGES |= {
 magnitudes = st.integers(-500, 500)
 parts = (st.none() | floats, st.none() | matrices, st.none() | floats)
 MESSAGES |= {
-    AskMagnitude: st.builds(AskMagnitude, *parts),
+    AskMagnitude: st.builds(AskMagnitude, *parts, st.booleans()),
     Magnitude: st.builds(Magnitude, magnitudes),
-    AskMaskedPredictions: st.builds(AskMaskedPredictions, *parts, magnitudes, names, signed_keys),
-    MaskedPredictions: st.builds(MaskedPredictions, st.none() | digests, digests, digests),
+    AskMaskedPredictions: st.builds(
+        AskMaskedPredictions, *parts, st.booleans(), st.booleans(), magnitudes, names, signed_keys
+    ),
+    MaskedPredictions: st.builds(MaskedPredictions, st.none() | digests, st.none() | st.floats(), digests, digests),
     DeliverMasked: st.builds(DeliverMasked, digests, st.floats(), magnitudes, counts),
     MaskedReceived: st.builds(MaskedReceived, digests),
+    AskLosses: st.builds(AskLosses, digests, st.floats(), magnitudes, counts),
+    SummedLosses: st.builds(SummedLosses, floats, rows, digests),
     OpenLloyd: st.builds(OpenLloyd, st.none() | floats, counts, counts, signed_keys),
     LloydOpened: st.builds(LloydOpened, st.none() | magnitudes),
     TryCenters: st.builds(TryCenters, rows, magnitudes),
