@@ -61,6 +61,11 @@ def deliver(federation: cn.Federation) -> bytes:
     return b""
 
 
+def evaluate(federation: cn.Federation) -> Any:
+    model = cn.LinearModel(np.arange(6.0), 2.5, federation.roster.feature_names)
+    return federation.evaluate(model, by="party2", rows=40)
+
+
 @pytest.mark.parametrize(
     ("job", "cut_at"),
     [
@@ -73,6 +78,8 @@ def deliver(federation: cn.Federation) -> bytes:
         (lloyd, ("solving", 7)),
         (deliver, ("predicting", 4)),
         (deliver, ("predicting", 5)),
+        (evaluate, ("predicting", 4)),
+        (evaluate, ("predicting", 5)),
     ],
 )
 def test_a_phase_that_was_cut_begins_again_with_fresh_keys(tmp_path: Path, job: Any, cut_at: tuple[str, int]) -> None:

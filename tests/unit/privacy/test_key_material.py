@@ -28,7 +28,7 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return found
 
 
-def test_no_secret_of_gram_mode_clustering_or_delivery_shows(
+def test_no_secret_of_gram_mode_clustering_delivery_or_evaluation_shows(
     derived: list[bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     entropy, texts, flips = Entropy(), [], [0]
@@ -49,6 +49,7 @@ def test_no_secret_of_gram_mode_clustering_or_delivery_shows(
     ridge = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(20), solver=gram)
     clusters = federation.fit(cn.KMeans(n_clusters=2, n_starts=1), sampler=cn.ImportanceSampling(20), solver=lloyd)
     federation.deliver(ridge.model, "party2", rows=[1, 2, 3])
+    federation.evaluate(ridge.model, by="party3")
     runs: list[cn.Run[Any]] = [ridge, clusters]
     for number, run in enumerate(runs):
         texts += [path.read_bytes() for path in Path(run.save(tmp_path / str(number))).iterdir()]
@@ -61,7 +62,7 @@ def test_no_secret_of_gram_mode_clustering_or_delivery_shows(
             again()
         texts += [repr(caught.value).encode(), str(caught.getrepr(showlocals=False)).encode()]
     texts += [caplog.text.encode(), federation.ledger.to_json().encode(), repr(federation).encode()]
-    assert len(entropy.drawn) == 3 + 5 * 3, "three signing keys, and three keys a phase"
+    assert len(entropy.drawn) == 3 + 6 * 3, "three signing keys, and three keys a phase"
     assert len(derived) > 20
     for secret in {*entropy.drawn, *derived}:
         for form in forms_of(secret):
@@ -72,6 +73,7 @@ def test_secrets_end_with_their_phase() -> None:
     federation = cn.Federation(made_parties())
     run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(20), solver=cn.SecureGram())
     federation.deliver(run.model, "party2")
+    federation.evaluate(run.model, by="party1")
     for session in federation._stage._sessions.values():
         assert session.state.secret is None
         assert session.state.learning is None
