@@ -8,7 +8,6 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
-from colonnade.door import warn_of_disclosure
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import ring_of_magnitude, to_numbers, to_words, unpack
 from colonnade.ledger import SERVER
@@ -63,8 +62,8 @@ def test_it_ends_where_lloyds_rounds_end() -> None:
 def test_costs_are_as_low_as_centrals() -> None:
     """Ten blobs that overlap, ten seeds: the best is that of ten full starts, the mean at most 8 % above it."""
     rng = np.random.default_rng(0)
-    X = (2 * rng.normal(size=(10, 9)))[rng.integers(10, size=3_000)] + rng.normal(size=(3_000, 9))
-    parties, task = cn.Federation(cn.split_columns(X, None, [3, 3, 3])), cn.KMeans(n_clusters=10)
+    X = (2 * rng.normal(size=(10, 12)))[rng.integers(10, size=3_000)] + rng.normal(size=(3_000, 12))
+    parties, task = cn.Federation(cn.split_columns(X, None, [4, 4, 4])), cn.KMeans(n_clusters=10)
     coreset = parties.coreset(task, cn.ImportanceSampling(500), seed=1).coreset
     ours, central = (
         [parties.fit(task, coreset=coreset, solver=solver, seed=seed).facts["cost"] for seed in range(10)]
@@ -141,30 +140,60 @@ def test_weights_that_make_a_mean_a_row_do_not_hide_that_it_is_one() -> None:
         cn.Federation(owners, transport=Wire(meddle)).fit(TASK, coreset=CORESET, solver=LLOYD, seed=1)
 
 
-def test_a_server_with_more_centres_than_columns_can_work_the_rows_out() -> None:
-    """What docs/explanation/privacy.md says is not hidden: distances to points that are told determine a row."""
+def test_as_many_clusters_as_columns_are_refused_before_anything_is_sent() -> None:
     wire = Recording()
-    parties = cn.Federation(made_parties(label=False), transport=wire)
-    run = parties.fit(cn.KMeans(n_clusters=9, n_starts=2), coreset=CORESET, solver=LLOYD, seed=1)
-    centers = run.model.cluster_centers_
-    assert len(centers) > centers.shape[1]
-    X = np.hstack([party.table.take(CORESET.rows) for party in made_parties(label=False)])
-    told = [reply for reply in wire.replies() if isinstance(reply, MaskedDistances) and reply.n_centers == 9][-3:]
+    parties = federation(wire)
+    n_greetings = len(wire.sent)
+    for n_clusters in (6, 9):
+        with pytest.raises(
+            cn.InputError, match=rf"{n_clusters} clusters of 6 columns in all.*DistDim\(\), or Central\(\)"
+        ):
+            parties.fit(cn.KMeans(n_clusters=n_clusters), sampler=cn.UniformSampling(30), solver=LLOYD)
+        with pytest.raises(cn.InputError, match="6 columns in all"):
+            next(LLOYD.solve(cn.KMeans(n_clusters=n_clusters), parties.roster, CORESET, np.random.default_rng(0)))
+    assert len(wire.sent) == n_greetings
+    assert parties.fit(cn.KMeans(n_clusters=5), coreset=CORESET, solver=LLOYD).model.cluster_centers_.shape == (5, 6)
+
+
+def summed(wire: Recording, n_centers: int) -> list[Any]:
+    """What the server knows: the sums of the parties' masked distances, round by round."""
     magnitude = next(m.magnitude for m in map(codec().decode, wire.sent) if isinstance(m, TryCenters))
-    words = np.sum([unpack(reply.masked, WIDTH) for reply in told if reply.masked], axis=0)
-    distances = to_numbers(words, ring_of_magnitude(magnitude, 3, WIDTH)).reshape(30, 9)
+    ring = ring_of_magnitude(magnitude, 3, WIDTH)
+    told = [each for each in wire.replies() if isinstance(each, MaskedDistances) and each.n_centers == n_centers]
+    rounds = [told[start : start + 3] for start in range(0, len(told), 3)]
+    words = [np.sum([unpack(reply.masked, WIDTH) for reply in each if reply.masked], axis=0) for each in rounds]
+    return [to_numbers(each, ring).reshape(30, n_centers) for each in words]
+
+
+def all_columns() -> Any:
+    return np.hstack([party.table.take(CORESET.rows) for party in made_parties(label=False)])
+
+
+def test_a_server_that_breaks_this_rule_can_work_the_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why it is one: distances to points that are told determine a row."""
+    monkeypatch.setattr(cn.SecureLloyd, "check_clusters", lambda *_: None)
+    wire = Recording()
+    run = fit(wire, cn.KMeans(n_clusters=9, n_starts=2))
+    centers, distances = run.model.cluster_centers_, summed(wire, 9)[-1]
     squares = np.square(centers).sum(axis=1)
     known = (squares[1:] - squares[0]) + distances[:, :1] - distances[:, 1:]
     rows = np.linalg.lstsq(2 * (centers[1:] - centers[0]), known.T, rcond=None)[0].T
-    np.testing.assert_allclose(rows, X, atol=1e-6)
+    np.testing.assert_allclose(rows, all_columns(), atol=1e-6)
 
 
-def test_more_centres_than_columns_are_warned_of_between_machines() -> None:
-    roster = federation().roster
-    with pytest.warns(cn.DisclosureWarning, match="9 clusters of 6 columns"):
-        warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=True)
-    warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=6), roster, between_machines=True)
-    warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=False)
+def test_with_fewer_clusters_the_server_knows_how_far_apart_all_drawn_rows_are() -> None:
+    """What docs/explanation/privacy.md says remains: the rows' geometry, from distances to the rows that were tried."""
+    wire = Recording()
+    fit(wire, cn.KMeans(n_clusters=3, n_starts=7))
+    tried = np.hstack([m.places for m in map(codec().decode, wire.sent[::3]) if isinstance(m, TryCenters)])
+    distances = np.hstack(summed(wire, 7))
+    # Of points around their mean, inner products follow from squared distances (classical scaling).
+    centring = np.eye(len(tried)) - 1 / len(tried)
+    values, vectors = np.linalg.eigh(-0.5 * centring @ distances[tried] @ centring)
+    found = vectors[:, -6:] * np.sqrt(values[-6:])
+    rows = -0.5 * (distances - distances[tried].mean(axis=0)) @ centring @ np.linalg.pinv(found).T
+    X = all_columns()
+    np.testing.assert_allclose(squared_distances(rows, rows), squared_distances(X, X), atol=1e-6)
 
 
 def test_what_an_earlier_clustering_left_behind_is_not_used() -> None:
@@ -194,8 +223,8 @@ def test_sizes_that_multiply_are_refused_before_anything_is_made() -> None:
 
 
 def test_too_few_distinct_rows_are_the_callers_error() -> None:
-    X = np.repeat([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 5, axis=0)
-    parties = cn.Federation(cn.split_columns(X, None, [1, 1, 1]))
+    X = np.repeat([[1.0, 2.0, 3.0, 0.0], [4.0, 5.0, 6.0, 0.0]], 5, axis=0)
+    parties = cn.Federation(cn.split_columns(X, None, [1, 1, 2]))
     with pytest.raises(cn.InputError, match="3 clusters need as many distinct rows, but only 2 distinct rows"):
         parties.fit(TASK, sampler=cn.AllRows(), solver=LLOYD)
 
