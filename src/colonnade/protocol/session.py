@@ -61,6 +61,8 @@ class PartyState:
         What a secure sum keeps at the party between two of its rounds; it alone reads it, and nothing prints it.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
+    asked : tuple of bytes
+        Digests of what a secure solver asked in this run: it may ask that again, and nothing else.
     received : Delivery or None
         The predictions that were delivered last.
     """
@@ -72,6 +74,7 @@ class PartyState:
     exchanged: tuple[Message, ...] = ()
     secret: object | None = field(default=None, repr=False)
     learning: object | None = None
+    asked: tuple[bytes, ...] = field(default=(), repr=False)
     received: Delivery | None = None
 
     def selected(self) -> Rows:
@@ -208,6 +211,10 @@ class PartySession:
             return Refused("policy", f"{reason}.")
         self.state = replace(state, step=handler.then)
         return reply
+
+    def start_run(self) -> None:
+        """Let another run begin in this session, as a process does that is server and parties at once."""
+        self.state = replace(self.state, asked=())
 
     def greeted(self) -> "PartySession":
         """Open another session on the same data, as after a hello: each run between machines has its own."""

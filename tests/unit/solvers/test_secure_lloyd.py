@@ -19,7 +19,9 @@ from colonnade.protocol.refusal import Refused
 from colonnade.sampling.shared import UseRows
 from colonnade.solvers.gram_by_shares import AskSealedSeeds, SealedSeeds
 from colonnade.solvers.lloyd_rounds import (
+    MAX_ROUNDS,
     WIDTH,
+    AskLloydCenters,
     LloydCenters,
     LloydOpened,
     MaskedDistances,
@@ -124,20 +126,82 @@ def test_centres_that_are_rows_are_told_as_features() -> None:
 
 def test_weights_that_make_a_mean_a_row_do_not_hide_that_it_is_one() -> None:
     """A server that weighs one row of each cluster and hardly the others would read rows as parts of a model."""
-    weights = sendable_floats(np.where(np.arange(30) % 10 == 0, 1.0, 1e-12))
-
-    def meddle(_: str, __: str, data: bytes) -> bytes:
-        message = codec().decode(data)
-        if isinstance(message, OpenLloyd):
-            message = msgspec.structs.replace(message, weights=weights)
-        if isinstance(message, MoveCenters):
-            message = msgspec.structs.replace(message, labels=sendable_rows(np.arange(30) // 10))
-        return codec().encode(message)
-
     owners = made_parties(label=False)
     owners[0].policy = cn.Policy(never=["features"])
-    with pytest.raises(cn.PolicyRefusedError, match="never reveals features, which a LloydCenters would"):
-        cn.Federation(owners, transport=Wire(meddle)).fit(TASK, coreset=CORESET, solver=LLOYD, seed=1)
+    sessions = cn.Federation(owners)._stage._sessions
+    opened(sessions, weights=sendable_floats(np.where(np.arange(30) % 10 == 0, 1.0, 1e-12)))
+    for request in (*TRIES, MoveCenters(LABELS, STARTS)):
+        assert isinstance(sessions["party1"].answer(request), MaskedDistances)
+    refused = sessions["party1"].answer(AskLloydCenters())
+    assert isinstance(refused, Refused)
+    assert refused.cause == "policy"
+    assert "never reveals features, which a LloydCenters would" in refused.reason
+
+
+# What a server asks that chooses for itself: three clusters of ten rows each.
+STARTS, LABELS = sendable_rows([0, 10, 20]), sendable_rows(np.arange(30) // 10)
+TRIES = [TryCenters(STARTS, 30)] * 3
+
+
+def opened(sessions: Any, weights: Any = None) -> list[Any]:
+    """Open a clustering of the first 30 rows at all parties, from the row ids on."""
+    for message in (UseRows(sendable_rows(np.arange(30))), AskPairKey()):
+        keys = {name: sessions[name].answer(message) for name in NAMES}
+    return [sessions[name].answer(OpenLloyd(weights, 3, 3, signed(keys))) for name in NAMES]
+
+
+def test_a_party_counts_the_rounds_itself() -> None:
+    """Whatever the server does: labels of its choice would show it distances to ever new means."""
+    sessions = federation()._stage._sessions
+    opened(sessions)
+    session, rng = sessions["party2"], np.random.default_rng(0)
+    for request in (*TRIES, MoveCenters(LABELS, STARTS)):
+        assert isinstance(session.answer(request), MaskedDistances)
+    for _ in range(MAX_ROUNDS - 1):
+        assert isinstance(session.answer(MoveCenters(sendable_rows(rng.integers(3, size=30)), None)), MaskedDistances)
+    refused = session.answer(MoveCenters(LABELS, None))
+    assert isinstance(refused, Refused)
+    assert "a move of centres after 200, which are the most" in refused.reason
+    assert isinstance(session.answer(AskLloydCenters()), LloydCenters)
+
+
+@pytest.mark.parametrize(
+    ("requests", "why"),
+    [
+        ([*TRIES, TRIES[0]], "rows to try for more than 3 centres"),
+        ([TRIES[0], TryCenters(STARTS, 31)], "the magnitude 31"),
+        ([*TRIES[:2], MoveCenters(LABELS, STARTS)], "a start after rows were tried for 2 centres only"),
+        ([*TRIES, MoveCenters(LABELS, sendable_rows([0, 10, 21]))], "places to start from that were not tried"),
+        ([*TRIES, MoveCenters(sendable_rows([0] * 30), STARTS)], "do not have their own centre's label"),
+    ],
+)
+def test_a_party_takes_only_what_an_honest_start_is_made_of(requests: list[Any], why: str) -> None:
+    sessions = federation()._stage._sessions
+    opened(sessions)
+    *before, last = [sessions["party3"].answer(request) for request in requests]
+    assert all(isinstance(reply, MaskedDistances) for reply in before)
+    assert isinstance(last, Refused)
+    assert why in last.reason
+
+
+def test_a_run_that_begins_again_asks_the_same_again() -> None:
+    """Else rounds would be counted from 0 as often as the server says that a key was lost."""
+    sessions = federation()._stage._sessions
+    session = sessions["party1"]
+    asked = [*TRIES, MoveCenters(LABELS, STARTS), AskLloydCenters()]
+    for _ in range(2):
+        assert all(isinstance(reply, LloydOpened) for reply in opened(sessions))
+        assert not any(isinstance(session.answer(request), Refused) for request in asked)
+    others = [TryCenters(sendable_rows([1, 10, 20]), 30), MoveCenters(LABELS[::-1].copy(), None)]
+    for place, other in ((0, others[0]), (4, others[1])):
+        opened(sessions)
+        *before, last = [session.answer(request) for request in [*asked[:place], other]]
+        assert not any(isinstance(reply, Refused) for reply in before)
+        assert isinstance(last, Refused)
+        assert "differs from what it asked before in this run" in last.reason
+    assert isinstance(opened(sessions, sendable_floats(np.arange(30) + 1.0))[0], Refused)
+    session.start_run()
+    assert isinstance(opened(sessions, sendable_floats(np.arange(30) + 1.0))[0], LloydOpened)
 
 
 def test_as_many_clusters_as_columns_are_refused_before_anything_is_sent() -> None:
@@ -262,7 +326,7 @@ def meddled(kind: type[Any], change: Any) -> Any:
         (TryCenters, {"magnitude": -3}, "the magnitude -3"),
         (MoveCenters, {"labels": sendable_rows([3] * 30)}, "labels outside 0..2"),
         (MoveCenters, {"starts": None}, "no places to start from"),
-        (MoveCenters, {"starts": sendable_rows([1, 2, 99])}, "places outside"),
+        (MoveCenters, {"starts": sendable_rows([1, 2, 99])}, "places to start from that were not tried"),
     ],
 )
 def test_a_party_checks_what_it_is_asked(kind: Any, changes: Any, what: str) -> None:
