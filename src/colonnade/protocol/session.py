@@ -40,6 +40,9 @@ class Delivery:
     rows: Rows
     predictions: Floats | Rows
 
+    def __repr__(self) -> str:
+        return f"Delivery({len(self.rows)} rows, not shown)"
+
 
 @dataclass(frozen=True)
 class PartyState:
@@ -58,7 +61,7 @@ class PartyState:
     exchanged : tuple of Message
         What was asked and answered since rows were scored: a secure sum is bound to it.
     secret : object or None
-        What a secure sum keeps at the party between two of its rounds; it alone reads it, and nothing prints it.
+        What a secure sum keeps at the party between two of its rounds; it alone reads it.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     asked : tuple of bytes
@@ -72,10 +75,13 @@ class PartyState:
     rule: ScoreRule | None = None
     rows: Rows | None = None
     exchanged: tuple[Message, ...] = ()
-    secret: object | None = field(default=None, repr=False)
+    secret: object | None = None
     learning: object | None = None
-    asked: tuple[bytes, ...] = field(default=(), repr=False)
+    asked: tuple[bytes, ...] = ()
     received: Delivery | None = None
+
+    def __repr__(self) -> str:
+        return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
 
     def selected(self) -> Rows:
         """Give the coreset's rows; the order of steps sees to it that there are some."""

@@ -72,6 +72,9 @@ class LloydLearning:
         """How many requests came, the opening among them."""
         return 1 + len(self.tried) + self.n_moves
 
+    def __repr__(self) -> str:
+        return "LloydLearning(not shown)"
+
 
 def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tuple[PartyState, Message]:
     kept, rows = with_keys(state, request.keys, data), state.selected()
