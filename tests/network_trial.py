@@ -113,6 +113,7 @@ class PartyThread:
             folder=self.folder,
             log=log,
             max_runs=rules.open_runs,
+            show=self.said.append,
         )
         self.line = GrpcParty(self.file, self.desk, log, self.said.append)
         self._thread = threading.Thread(target=self._serve, daemon=True)

@@ -189,7 +189,7 @@ class Federation(Assessment):
         door.check_job(task, self.roster, sampler=settled, coreset=coreset, split=split)
         door.check_solver(solver, task, self.roster, self.ledger.run_by)
         apart = self._stage.between_machines
-        door.warn_of_disclosure(settled, solver, task, self.roster, between_machines=apart)
+        door.warn_of_disclosure(settled, solver, between_machines=apart)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": settled, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         run = self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)

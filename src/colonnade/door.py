@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import ClusteringTask, PartyCard, Roster, Script, Task
+from colonnade.contracts import PartyCard, Roster, Script, Task
 from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import Certified
@@ -62,6 +62,8 @@ def check_solver(solver: AnySolver, task: Task[object], roster: Roster, run_by: 
     solver.check(task)
     if isinstance(solver, SecureGram | SecureLloyd):
         solver.check_roster(roster)
+    if isinstance(solver, SecureLloyd):
+        solver.check_clusters(task, roster)
     if isinstance(solver, SecureGram) and solver.products == "shares" and run_by is not None:
         raise InputError(
             f"The server is run by {run_by!r}, a party: it would hold both shares of the others' rows, and so these. "
@@ -69,23 +71,11 @@ def check_solver(solver: AnySolver, task: Task[object], roster: Roster, run_by: 
         )
 
 
-def warn_of_disclosure(
-    sampler: object, solver: AnySolver, task: Task[object], roster: Roster, *, between_machines: bool
-) -> None:
+def warn_of_disclosure(sampler: object, solver: AnySolver, *, between_machines: bool) -> None:
     """Warn where the solver shows raw rows or labels, to another machine or although scores were to be secret.
 
     In one process nothing is disclosed: a warning in each fit would be read once and never again.
     """
-    n_columns = sum(card.n_features for card in roster.cards)
-    n_centers = task.n_clusters if isinstance(task, ClusteringTask) else 0
-    if isinstance(solver, SecureLloyd) and between_machines and n_centers > n_columns:
-        warnings.warn(
-            f"{n_centers} clusters of {n_columns} columns: SecureLloyd tells the server the centres and how far each "
-            "drawn row is from each, and from more centres than columns the rows can be worked out. Ask for fewer "
-            "clusters if rows are a secret.",
-            DisclosureWarning,
-            stacklevel=3,
-        )
     in_secret = isinstance(sampler, ImportanceSampling) and sampler.scores == "secure"
     if solver.shows and (between_machines or in_secret):
         although = "Scores are summed in secret, but " if in_secret else ""

@@ -128,6 +128,8 @@ class Stage:
     def play(self, script: Script[T], verb: str, **what: object) -> T:
         """Play a script that does this with these options: together they are the same only for the same requests."""
         self._start_afresh()
+        for session in self._sessions.values():
+            session.start_run()
         with self._as_run(verb, what):
             result = self._conductor.play(script)
         self._settled = len(self.ledger)

@@ -10,18 +10,16 @@ from colonnade.cli.console import JsonFlag, SeedOption, round_progress, show
 from colonnade.cli.job import (
     AuditOption,
     FractionOption,
-    Job,
     JobFile,
     OutOption,
     SplitOption,
     check_audit,
     read_job,
+    read_plan,
     with_split,
 )
 from colonnade.cli.show import Comparison, show_run
-from colonnade.errors import InputError
 from colonnade.planning.outcome import compared
-from colonnade.planning.records import Plan
 from colonnade.run import Run, check_destination
 from colonnade.sampling import AllRows
 
@@ -54,7 +52,7 @@ def command(
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
     if out is not None:
         check_destination(out)  # before the work, not after it
-    planned = None if plan is None else _read_plan(plan, job)
+    planned = None if plan is None else read_plan(plan, job.split)
     check_audit(job.sampler if planned is None else planned.sampler, audit)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
@@ -68,15 +66,6 @@ def command(
     show_run(run, out, comparison, json=json)
     if planned is not None and not json:
         show(f"\n{compared(planned, run, None if comparison is None else comparison.excess)}")
-
-
-def _read_plan(path: Path, job: Job) -> Plan:
-    plan = Plan.load(path)
-    if job.split not in (None, plan.split):
-        raise InputError(
-            f"The job holds out {job.split}, the plan {plan.split or 'nothing'}. Plan with the same split."
-        )
-    return plan
 
 
 def _compare(federation: Federation, run: Run[Any], *, excess: bool) -> Comparison:

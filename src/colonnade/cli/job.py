@@ -9,6 +9,7 @@ import typer
 from colonnade.api import Federation
 from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
+from colonnade.planning.records import Plan
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
@@ -145,13 +146,21 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
-def check_audit(sampler: AnySampler, audit: int | None) -> None:
+def check_audit(sampler: AnySampler | None, audit: int | None) -> None:
     """Require draws that can be audited, before the work is done."""
     if audit is not None and getattr(sampler, "draws", None) != "committed":
         raise UnsupportedError(
             f"An audit compares draws with what was committed to, and {sampler} commits to nothing. "
             'Draw with kind = "importance" and draws = "committed", or leave the audit out.'
         )
+
+
+def read_plan(path: Path, split: AnySplit | None) -> Plan:
+    """Read a saved plan, for a job that holds out these rows, or leaves that to the plan."""
+    plan = Plan.load(path)
+    if split not in (None, plan.split):
+        raise InputError(f"The job holds out {split}, the plan {plan.split or 'nothing'}. Plan with the same split.")
+    return plan
 
 
 def read_model(folder: Path) -> tuple[AnyModel, AnySplit | None]:

@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from colonnade.api import Federation
-from colonnade.cli.job import check_audit, read_model, read_run
+from colonnade.cli.job import check_audit, read_model, read_plan, read_run
 from colonnade.errors import InputError
+from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination
 from colonnade.sampling import AnySampler
@@ -30,6 +31,10 @@ class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", for
     seed: int = 0
     audit: int | None = None
 
+    def check(self, _folder: Path) -> None:
+        """Require draws that can be audited."""
+        check_audit(self.sampler, self.audit)
+
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
         run = federation.coreset(self.task, self.sampler, split=self.split, seed=self.seed)
@@ -39,22 +44,44 @@ class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", for
 
 
 class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unknown_fields=True):
-    """Learn a model; `out` is the folder the run is saved to."""
+    """Learn a model, by a sampler and a solver or by a saved plan; `out` is the folder the run is saved to."""
 
     task: AnyTask
-    sampler: AnySampler
     out: str
-    solver: AnySolver = Central()
+    sampler: AnySampler | None = None
+    solver: AnySolver | None = None
+    plan: str | None = None
     split: AnySplit | None = None
     seed: int = 0
     audit: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.plan is not None and (self.sampler is not None or self.solver is not None):
+            raise InputError("A plan decides sampler and solver: give `plan` alone, or leave it out")
+        if self.plan is None and self.sampler is None:
+            raise InputError("A fit job draws its rows by a `sampler`, or as a `plan` says: give one of them")
+
+    def check(self, folder: Path) -> None:
+        """Require a plan that can be read, and draws that can be audited."""
+        planned = self._planned(folder)
+        check_audit(self.sampler if planned is None else planned.sampler, self.audit)
+
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
-        run: Any = federation.fit(self.task, sampler=self.sampler, solver=self.solver, split=self.split, seed=self.seed)
+        planned = self._planned(folder)
+        run: Any
+        if planned is None:
+            solver = self.solver or Central()
+            run = federation.fit(self.task, sampler=self.sampler, solver=solver, split=self.split, seed=self.seed)
+        else:
+            run = federation.fit(self.task, plan=planned, seed=self.seed)
         run = run if self.audit is None else federation.audit(run, rows=self.audit)
         saved = run.save(folder / self.out)
-        return {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
+        told = {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
+        return told if planned is None else {**told, "planned_bytes": planned.bytes}
+
+    def _planned(self, folder: Path) -> Plan | None:
+        return None if self.plan is None else read_plan(folder / self.plan, self.split)
 
 
 class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", forbid_unknown_fields=True):
@@ -147,7 +174,7 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
     for job in jobs:
         if isinstance(job, CoresetJob | FitJob):
             check_destination(path.parent / job.out)
-            check_audit(job.sampler, job.audit)
+            job.check(path.parent)
     return jobs
 
 

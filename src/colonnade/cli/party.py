@@ -95,6 +95,7 @@ def desk_of(file: PartyFile, folder: StateFolder, log: EventLog) -> PartyDesk:
         server=file.server_name,
         max_runs=rules.open_runs,
         deliver=lambda delivery: _write_predictions(file, delivery),
+        show=say,
     )
 
 

@@ -1,7 +1,7 @@
 """A party's table as a job looks at it: some rows count otherwise, columns are in other units."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,9 +24,9 @@ class FramedTable:
     """
 
     base: Table
-    row_weights: Floats | None
-    shift: Floats | None
-    scale: Floats | None
+    row_weights: Floats | None = field(repr=False)
+    shift: Floats | None = field(repr=False)
+    scale: Floats | None = field(repr=False)
 
     @property
     def n_rows(self) -> int:

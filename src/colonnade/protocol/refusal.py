@@ -14,7 +14,7 @@ from colonnade.messages import Message, Reveals
 
 # A reason is a sentence; a party that sends a book is cut short.
 MAX_REASON = 500
-Cause = Literal["input", "policy", "order", "version", "request"]
+Cause = Literal["input", "policy", "order", "version", "request", "failure"]
 
 
 class Refused(Message, frozen=True):
@@ -47,6 +47,26 @@ def refused(error: ColonnadeError) -> Refused:
     return Refused(causes.get(type(error), "input"), str(error))
 
 
+def failed(error: Exception) -> Refused:
+    """Say that something broke at the party that nobody foresaw: the kind of error, but not its words.
+
+    Parameters
+    ----------
+    error : Exception
+        Any; its text can quote the party's table.
+
+    Returns
+    -------
+    Refused
+        Without that text.
+    """
+    reason = (
+        f"it failed inside ({type(error).__name__}) and goes on. The error's words can quote data and were not sent. "
+        "Ask its owner to look at its terminal, then run again."
+    )
+    return Refused("failure", reason)
+
+
 def raise_refusal(party: str, asked: Message, refusal: Refused) -> NoReturn:
     """Raise at the server what a party's refusal means there.
 
@@ -66,4 +86,6 @@ def raise_refusal(party: str, asked: Message, refusal: Refused) -> NoReturn:
         raise WireVersionError(text)
     if refusal.cause == "input":
         raise InputError(text)
+    if refusal.cause == "failure":
+        raise RemoteProtocolError(text, party=party, kind=asked.kind)
     raise LocalProtocolError(text)

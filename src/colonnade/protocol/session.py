@@ -40,6 +40,9 @@ class Delivery:
     rows: Rows
     predictions: Floats | Rows
 
+    def __repr__(self) -> str:
+        return f"Delivery({len(self.rows)} rows, not shown)"
+
 
 @dataclass(frozen=True)
 class PartyState:
@@ -58,9 +61,11 @@ class PartyState:
     exchanged : tuple of Message
         What was asked and answered since rows were scored: a secure sum is bound to it.
     secret : object or None
-        What a secure sum keeps at the party between two of its rounds; it alone reads it, and nothing prints it.
+        What a secure sum keeps at the party between two of its rounds; it alone reads it.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
+    asked : tuple of bytes
+        Digests of what a secure solver asked in this run: it may ask that again, and nothing else.
     received : Delivery or None
         The predictions that were delivered last.
     """
@@ -70,9 +75,13 @@ class PartyState:
     rule: ScoreRule | None = None
     rows: Rows | None = None
     exchanged: tuple[Message, ...] = ()
-    secret: object | None = field(default=None, repr=False)
+    secret: object | None = None
     learning: object | None = None
+    asked: tuple[bytes, ...] = ()
     received: Delivery | None = None
+
+    def __repr__(self) -> str:
+        return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
 
     def selected(self) -> Rows:
         """Give the coreset's rows; the order of steps sees to it that there are some."""
@@ -208,6 +217,10 @@ class PartySession:
             return Refused("policy", f"{reason}.")
         self.state = replace(state, step=handler.then)
         return reply
+
+    def start_run(self) -> None:
+        """Let another run begin in this session, as a process does that is server and parties at once."""
+        self.state = replace(self.state, asked=())
 
     def greeted(self) -> "PartySession":
         """Open another session on the same data, as after a hello: each run between machines has its own."""

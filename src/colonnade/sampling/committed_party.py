@@ -4,7 +4,7 @@ Salts are derived from the party's identity and the request that opened the draw
 run, and after a restart. A contribution is drawn anew each time: whoever could repeat a request would else know it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hmac import compare_digest
 
 import numpy as np
@@ -43,7 +43,7 @@ MAX_NODES = 1 << 23
 class SealedDraw:
     """What a party keeps between its commitment and the draw: its contribution, and the digest of its commitment."""
 
-    contribution: bytes
+    contribution: bytes = field(repr=False)  # a secret until all have committed
     commitment: bytes
 
 

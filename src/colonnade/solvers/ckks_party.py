@@ -22,6 +22,7 @@ from colonnade.privacy.ckks import (
     new_context,
     rows_a_ciphertext,
 )
+from colonnade.privacy.one_solving import asked_once, seen_rows
 from colonnade.privacy.pair_keys import (
     MULTIPLIED,
     OPENED,
@@ -71,6 +72,7 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
     check_ckks_available()
     asked = AskedGram(state.selected(), request.weights, None, request.n_columns)
     check_asked(asked, request, data)
+    state = asked_once(state, request, digest(seen_rows(state, data), asked.fingerprint()))
     transcript = asked.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
     _check_sizes(asked)
     if kept.secret is None:

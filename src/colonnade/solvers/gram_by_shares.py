@@ -115,10 +115,13 @@ class AskedGram:
 
     def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes, purpose: str) -> bytes:
         """Hash what parties and server must agree on."""
+        return transcript_of(purpose, parties, signed, frame, self.fingerprint(), RING)
+
+    def fingerprint(self) -> bytes:
+        """Hash weights, folds and numbers of columns."""
         weights = b"" if self.weights is None else np.ascontiguousarray(self.weights, "<f8").tobytes()
         folds = b"" if self.folds is None else np.ascontiguousarray(self.folds, "<i8").tobytes()
-        asked = digest(weights, folds, repr(self.n_columns).encode())
-        return transcript_of(purpose, parties, signed, frame, asked, RING)
+        return digest(weights, folds, repr(self.n_columns).encode())
 
     def row_weights(self) -> Floats:
         """Give each row's weight."""

@@ -11,8 +11,10 @@ from colonnade.kernels.masks import Words
 from colonnade.kernels.shares import LIMBS, MAX_ROWS, limb_products, pack_words, to_limbs
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
+from colonnade.privacy.one_solving import asked_once, seen_rows
 from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
 from colonnade.privacy.pairwise import Secret, seal_statement, share_words
+from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.solvers.gram_by_shares import (
@@ -49,6 +51,7 @@ def _of_seeds(state: PartyState, kept: Paired, data: PartyData) -> bytes:
 def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), paired(state)
     asked = _asked(state, request, data)
+    state = asked_once(state, request, digest(seen_rows(state, data), asked.fingerprint()))
     transcript = asked.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
     after = replace(state, secret=Paired(None, kept.signed, transcript))
     if kept.secret is None:

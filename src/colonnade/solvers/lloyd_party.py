@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from colonnade.errors import InputError, LocalProtocolError
@@ -10,6 +11,7 @@ from colonnade.kernels.lloyd import largest_distance, means_by_label, single_clu
 from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack, ring_of_magnitude
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
+from colonnade.privacy.one_solving import asked_once, seen_rows
 from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
 from colonnade.privacy.pairwise import seal_statement
 from colonnade.privacy.primitives import digest
@@ -17,6 +19,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.solvers.lloyd_rounds import (
+    MAX_ROUNDS,
     WIDTH,
     AskLloydCenters,
     LloydCenters,
@@ -45,6 +48,10 @@ class LloydLearning:
         The party's part of the centres, once they have moved.
     labels : ndarray of int64, shape (m,), or None
         By which they moved last.
+    tried : tuple of ndarray of int64, shape (n_tries,)
+        The places of the rows that were tried for each centre.
+    n_moves : int
+        How often centres have moved.
     transcript, sent : bytes
         Digests of all that was asked, and of all that was answered.
     """
@@ -56,13 +63,25 @@ class LloydLearning:
     transcript: bytes
     centers: Floats | None = None
     labels: Rows | None = None
+    tried: tuple[Rows, ...] = ()
+    n_moves: int = 0
     sent: bytes = b""
+
+    @property
+    def n_asked(self) -> int:
+        """How many requests came, the opening among them."""
+        return 1 + len(self.tried) + self.n_moves
+
+    def __repr__(self) -> str:
+        return "LloydLearning(not shown)"
 
 
 def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tuple[PartyState, Message]:
     kept, rows = with_keys(state, request.keys, data), state.selected()
     _check_opening(request, len(rows), len(data.table.feature_names))
     weights = np.ones(len(rows)) if request.weights is None else request.weights
+    asked = wire_bytes(msgspec.structs.replace(request, keys=()))
+    state = asked_once(state, request, digest(seen_rows(state, data), asked))
     transcript = opening_transcript(identity_of(data).parties, frame_of(state, data), request)
     magnitude = magnitude_of(np.array([largest_distance(_features(state, data))]))
     learning = LloydLearning(weights, request.n_tries, request.n_clusters, magnitude, transcript)
@@ -87,9 +106,13 @@ def _answer_try(state: PartyState, request: TryCenters, data: PartyData) -> tupl
     learning = _learning(state)
     checks.shape(SERVER, request, request.places, (learning.n_tries,))
     _check_places(request, request.places, learning)
-    if learning.centers is not None or not learning.magnitude <= request.magnitude <= MAX_EXPONENT:
-        raise checks.wrong(SERVER, request, f"rows to try after centres moved, or the magnitude {request.magnitude}")
-    learning = replace(learning, magnitude=request.magnitude)
+    if len(learning.tried) == learning.n_clusters:
+        raise checks.wrong(SERVER, request, f"rows to try for more than {learning.n_clusters} centres")
+    is_settled = len(learning.tried) > 0
+    if not learning.magnitude <= request.magnitude <= (learning.magnitude if is_settled else MAX_EXPONENT):
+        raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}")
+    state = asked_once(state, request, wire_bytes(request), learning.n_asked)
+    learning = replace(learning, magnitude=request.magnitude, tried=(*learning.tried, request.places))
     features = _features(state, data)
     return _masked(state, request, learning, squared_distances(features, features[request.places]), data)
 
@@ -104,13 +127,17 @@ def _answer_move(state: PartyState, request: MoveCenters, data: PartyData) -> tu
     checks.shape(SERVER, request, request.labels, learning.weights.shape)
     if request.labels.min() < 0 or request.labels.max() >= learning.n_clusters:
         raise checks.wrong(SERVER, request, f"labels outside 0..{learning.n_clusters - 1}")
+    # A server that went on with labels of its choice would learn distances to ever new means of rows.
+    if learning.n_moves == MAX_ROUNDS:
+        raise checks.wrong(SERVER, request, f"a move of centres after {MAX_ROUNDS}, which are the most")
     features = _features(state, data)
     if (old := learning.centers) is None:
         old = features[_starts(request, learning)]
     elif request.starts is not None:
         raise checks.wrong(SERVER, request, "places to start from, where centres have moved already")
     centers = means_by_label(features, learning.weights, request.labels, old)
-    learning = replace(learning, centers=centers, labels=request.labels)
+    state = asked_once(state, request, wire_bytes(request), learning.n_asked)
+    learning = replace(learning, centers=centers, labels=request.labels, n_moves=learning.n_moves + 1)
     return _masked(state, request, learning, squared_distances(features, centers), data)
 
 
@@ -118,7 +145,12 @@ def _starts(request: MoveCenters, learning: LloydLearning) -> Rows:
     if request.starts is None:
         raise checks.wrong(SERVER, request, "no places to start from")
     checks.shape(SERVER, request, request.starts, (learning.n_clusters,))
-    _check_places(request, request.starts, learning)
+    if len(learning.tried) != learning.n_clusters:
+        raise checks.wrong(SERVER, request, f"a start after rows were tried for {len(learning.tried)} centres only")
+    if not all(start in tried for start, tried in zip(request.starts, learning.tried, strict=True)):
+        raise checks.wrong(SERVER, request, "places to start from that were not tried")
+    if (request.labels[request.starts] != np.arange(learning.n_clusters)).any():
+        raise checks.wrong(SERVER, request, "rows to start from that do not have their own centre's label")
     return request.starts
 
 
@@ -140,6 +172,7 @@ def _answer_centers(state: PartyState, request: AskLloydCenters, data: PartyData
     learning, identity = _learning(state), identity_of(data)
     if learning.centers is None or learning.labels is None:
         raise checks.wrong(SERVER, request, "a question for centres that have not moved yet: they are rows")
+    state = asked_once(state, request, wire_bytes(request), learning.n_asked)
     transcript = digest(learning.transcript, wire_bytes(request))
     kept = paired(state)
     state = replace(state, learning=None, secret=Paired(None, kept.signed, transcript))

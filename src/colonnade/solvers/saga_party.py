@@ -72,6 +72,9 @@ class SagaLearning:
     step_size: float | None = None
     pending: int | None = None
 
+    def __repr__(self) -> str:
+        return "SagaLearning(not shown)"
+
     def block_rows(self, block: int | None) -> Rows:
         """Give the row ids of a block, none of none."""
         return self.rows[:0] if block is None else self.rows[self.places(block)]

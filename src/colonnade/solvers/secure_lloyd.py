@@ -25,10 +25,10 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
     """Cluster by Lloyd's rounds on summed distances: no party's own distances and no columns reach the server.
 
     For k-means. The server sees how far each row of the coreset is from each centre, in all columns together, round by
-    round, and in the end the centres: with more clusters than columns in all it can work the rows out. The parties see
-    labels and weights. There is one start, by greedy k-means++: the task's `n_starts` says how
-    many rows are tried for each centre. Costs can be some per cent above those of `Central`, which keeps the best of
-    several starts; another seed is another start, and ``run.facts["cost"]`` tells. Needs the extra
+    round, and in the end the centres. From as many centres as there are columns in all it could work the rows out, so
+    clusters must be fewer. The parties see labels and weights. There is one start, by greedy k-means++: the task's
+    `n_starts` says how many rows are tried for each centre. Costs can be some per cent above those of `Central`, which
+    keeps the best of several starts; another seed is another start, and ``run.facts["cost"]`` tells. Needs the extra
     ``colonnade[secure]`` and three parties or more.
 
     Parameters
@@ -40,11 +40,11 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
     Examples
     --------
     >>> import numpy as np, colonnade as cn
-    >>> X = np.repeat([[1.0, 1.0, 5.0], [9.0, 1.0, 5.0], [1.0, 9.0, 5.0]], 50, axis=0)
+    >>> X = np.repeat([[1.0, 1.0, 5.0], [9.0, 4.0, 2.0]], 50, axis=0)
     >>> federation = cn.Federation(cn.split_columns(X, None, [1, 1, 1]))
-    >>> run = federation.fit(cn.KMeans(n_clusters=3), sampler=cn.ImportanceSampling(size=90), solver=cn.SecureLloyd())
+    >>> run = federation.fit(cn.KMeans(n_clusters=2), sampler=cn.ImportanceSampling(size=90), solver=cn.SecureLloyd())
     >>> sorted(run.model.cluster_centers_.round(9).tolist())
-    [[1.0, 1.0, 5.0], [1.0, 9.0, 5.0], [9.0, 1.0, 5.0]]
+    [[1.0, 1.0, 5.0], [9.0, 4.0, 2.0]]
     """
 
     allow_two_parties: bool = False
@@ -62,10 +62,24 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
         """Require enough parties for the distances of one to be hidden among those of others."""
         check_enough_parties(roster, "SecureLloyd", allow_two_parties=self.allow_two_parties)
 
+    def check_clusters(self, task: Task[object], roster: Roster) -> None:
+        """Require fewer clusters than columns: differences of squared distances to two centres are linear in the row.
+
+        To d + 1 centres they are d equations for its d columns; to d centres they leave two places for it.
+        """
+        n_clusters, n_columns = _clustering(task).n_clusters, sum(card.n_features for card in roster.cards)
+        if n_clusters >= n_columns:
+            raise InputError(
+                f"{n_clusters} clusters of {n_columns} columns in all: SecureLloyd tells the server the centres and "
+                "how far each drawn row is from each, and from as many centres as columns it could work the rows out. "
+                "Ask for fewer clusters than columns, or use DistDim(), or Central() if rows may be shown."
+            )
+
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Play the rounds, again from the first where a party lost its key."""
         clustering = _clustering(task)
         self.check_roster(roster)
+        self.check_clusters(task, roster)
         size = len(coreset) * max(clustering.n_clusters, clustering.n_starts)
         if size > MAX_NUMBERS:
             raise InputError(f"Distances of {len(coreset):,} rows do not fit one message. Use a smaller size.")

@@ -4,10 +4,10 @@ Every run has a session of its own. A request of this phase that comes again is 
 after a restart a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import msgspec
+from pathlib import Path
 
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
@@ -15,7 +15,7 @@ from colonnade.messages import Message
 from colonnade.protocol.asked import Asked
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.policy import Policy, rows_told
-from colonnade.protocol.refusal import Cause, Refused, refused
+from colonnade.protocol.refusal import Cause, Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.envelopes import LARGE, Answer, Ask, Ended
@@ -75,6 +75,8 @@ class PartyDesk:
         More unfinished runs are not taken on.
     deliver : callable
         Is given predictions that were delivered to this party.
+    show : callable
+        Is given the traceback of what failed inside. It can quote data, and is for the owner's eyes only.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class PartyDesk:
         server: str = SERVER,
         max_runs: int = 4,
         deliver: Callable[[Delivery], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._session = session
         self._codec = codec
@@ -99,6 +102,7 @@ class PartyDesk:
         self._server = server
         self._max_runs = max_runs
         self._deliver = deliver
+        self._show = show
         self._lost: dict[str, str] = {}
         self._runs: dict[str, _OpenRun] = {}
         self._untidy: _OpenRun | None = None
@@ -172,21 +176,16 @@ class PartyDesk:
     def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused:
         session = self._session.greeted() if run is None else run.session
         before = session.state
-        reply = session.answer(request)
-        if isinstance(reply, Refused):
-            return reply
-        if objection := self._allowance.objection_to_rows(rows_told(reply)):
-            session.state = before
-            return _said("policy", f"{objection}.")
-        received = session.state.received
-        if received is not None and received is not before.received:
-            try:
-                self._deliver(received)
-            except ColonnadeError as error:
+        try:
+            reply = self._told(session, request)
+            if isinstance(reply, Refused):
                 session.state = before
-                return refused(error)
-        encoded = self._codec.encode(reply)
-        self._record(ask, run, session, request, encoded)
+                return reply
+            encoded = self._codec.encode(reply)
+            self._record(ask, run, session, request, encoded)
+        except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
+            session.state = before
+            return self._broken(ask.run, error)
         self._log.write(
             "answered",
             run=ask.run,
@@ -200,6 +199,17 @@ class PartyDesk:
             bytes=len(encoded),
         )
         return encoded
+
+    def _told(self, session: PartySession, request: Message) -> Message:
+        """Let the session answer, within the owner's amounts, and hand on what was delivered."""
+        before = session.state.received
+        reply = session.answer(request)
+        if objection := self._allowance.objection_to_rows(rows_told(reply)):
+            return _said("policy", f"{objection}.")
+        received = session.state.received
+        if received is not None and received is not before:
+            self._deliver(received)
+        return reply
 
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
         if run is None:
@@ -225,13 +235,24 @@ class PartyDesk:
         )
         return Answer(ask.run, ask.number, self._codec.encode(why))
 
+    def _broken(self, run: str, error: Exception) -> Refused:
+        """Put an error into words for the server; those of one that nobody foresaw are for the owner only."""
+        if isinstance(error, ColonnadeError):
+            return refused(error)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        self._log.write("failed", run=run, error=type(error).__name__, where=where)
+        self._show("".join(traceback.format_exception(error)))
+        return failed(error)
+
     def _rebuild(self, name: str) -> None:
         try:
             run = self._replayed(Journal(self._folder.journal(name)))
-        except (ColonnadeError, msgspec.MsgspecError) as error:
-            self._lost[name] = str(error).removesuffix(".")
+        except Exception as error:
+            reason = self._broken(name, error).reason
+            self._lost[name] = reason.removesuffix(".")
             self._folder.journal(name).unlink(missing_ok=True)
-            self._log.write("run lost", run=name, reason=str(error))
+            self._log.write("run lost", run=name, reason=reason)
             return
         if run is not None:
             self._runs[name] = run

@@ -118,7 +118,7 @@ MESSAGES: dict[type[Message], st.SearchStrategy[Message]] = {
         st.booleans(),
         st.booleans(),
     ),
-    Refused: st.builds(Refused, st.sampled_from(["input", "policy", "order", "version", "request"]), names),
+    Refused: st.builds(Refused, st.sampled_from(["input", "policy", "order", "version", "request", "failure"]), names),
     AskTotal: st.builds(AskTotal, rules),
     Total: st.builds(Total, st.floats()),
     DrawRows: st.builds(DrawRows, counts, seeds, bools),

@@ -85,6 +85,7 @@ def test_a_reply_of_the_wrong_kind() -> None:
         ("input", InputError),
         ("order", LocalProtocolError),
         ("request", LocalProtocolError),
+        ("failure", RemoteProtocolError),
     ],
 )
 def test_a_refusal_becomes_an_error_with_the_partys_reason(cause: str, error: type[Exception]) -> None:

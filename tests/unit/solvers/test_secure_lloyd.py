@@ -8,7 +8,6 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
-from colonnade.door import warn_of_disclosure
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import ring_of_magnitude, to_numbers, to_words, unpack
 from colonnade.ledger import SERVER
@@ -20,7 +19,9 @@ from colonnade.protocol.refusal import Refused
 from colonnade.sampling.shared import UseRows
 from colonnade.solvers.gram_by_shares import AskSealedSeeds, SealedSeeds
 from colonnade.solvers.lloyd_rounds import (
+    MAX_ROUNDS,
     WIDTH,
+    AskLloydCenters,
     LloydCenters,
     LloydOpened,
     MaskedDistances,
@@ -63,8 +64,8 @@ def test_it_ends_where_lloyds_rounds_end() -> None:
 def test_costs_are_as_low_as_centrals() -> None:
     """Ten blobs that overlap, ten seeds: the best is that of ten full starts, the mean at most 8 % above it."""
     rng = np.random.default_rng(0)
-    X = (2 * rng.normal(size=(10, 9)))[rng.integers(10, size=3_000)] + rng.normal(size=(3_000, 9))
-    parties, task = cn.Federation(cn.split_columns(X, None, [3, 3, 3])), cn.KMeans(n_clusters=10)
+    X = (2 * rng.normal(size=(10, 12)))[rng.integers(10, size=3_000)] + rng.normal(size=(3_000, 12))
+    parties, task = cn.Federation(cn.split_columns(X, None, [4, 4, 4])), cn.KMeans(n_clusters=10)
     coreset = parties.coreset(task, cn.ImportanceSampling(500), seed=1).coreset
     ours, central = (
         [parties.fit(task, coreset=coreset, solver=solver, seed=seed).facts["cost"] for seed in range(10)]
@@ -125,46 +126,138 @@ def test_centres_that_are_rows_are_told_as_features() -> None:
 
 def test_weights_that_make_a_mean_a_row_do_not_hide_that_it_is_one() -> None:
     """A server that weighs one row of each cluster and hardly the others would read rows as parts of a model."""
-    weights = sendable_floats(np.where(np.arange(30) % 10 == 0, 1.0, 1e-12))
-
-    def meddle(_: str, __: str, data: bytes) -> bytes:
-        message = codec().decode(data)
-        if isinstance(message, OpenLloyd):
-            message = msgspec.structs.replace(message, weights=weights)
-        if isinstance(message, MoveCenters):
-            message = msgspec.structs.replace(message, labels=sendable_rows(np.arange(30) // 10))
-        return codec().encode(message)
-
     owners = made_parties(label=False)
     owners[0].policy = cn.Policy(never=["features"])
-    with pytest.raises(cn.PolicyRefusedError, match="never reveals features, which a LloydCenters would"):
-        cn.Federation(owners, transport=Wire(meddle)).fit(TASK, coreset=CORESET, solver=LLOYD, seed=1)
+    sessions = cn.Federation(owners)._stage._sessions
+    opened(sessions, weights=sendable_floats(np.where(np.arange(30) % 10 == 0, 1.0, 1e-12)))
+    for request in (*TRIES, MoveCenters(LABELS, STARTS)):
+        assert isinstance(sessions["party1"].answer(request), MaskedDistances)
+    refused = sessions["party1"].answer(AskLloydCenters())
+    assert isinstance(refused, Refused)
+    assert refused.cause == "policy"
+    assert "never reveals features, which a LloydCenters would" in refused.reason
 
 
-def test_a_server_with_more_centres_than_columns_can_work_the_rows_out() -> None:
-    """What docs/explanation/privacy.md says is not hidden: distances to points that are told determine a row."""
+# What a server asks that chooses for itself: three clusters of ten rows each.
+STARTS, LABELS = sendable_rows([0, 10, 20]), sendable_rows(np.arange(30) // 10)
+TRIES = [TryCenters(STARTS, 30)] * 3
+
+
+def opened(sessions: Any, weights: Any = None) -> list[Any]:
+    """Open a clustering of the first 30 rows at all parties, from the row ids on."""
+    for message in (UseRows(sendable_rows(np.arange(30))), AskPairKey()):
+        keys = {name: sessions[name].answer(message) for name in NAMES}
+    return [sessions[name].answer(OpenLloyd(weights, 3, 3, signed(keys))) for name in NAMES]
+
+
+def test_a_party_counts_the_rounds_itself() -> None:
+    """Whatever the server does: labels of its choice would show it distances to ever new means."""
+    sessions = federation()._stage._sessions
+    opened(sessions)
+    session, rng = sessions["party2"], np.random.default_rng(0)
+    for request in (*TRIES, MoveCenters(LABELS, STARTS)):
+        assert isinstance(session.answer(request), MaskedDistances)
+    for _ in range(MAX_ROUNDS - 1):
+        assert isinstance(session.answer(MoveCenters(sendable_rows(rng.integers(3, size=30)), None)), MaskedDistances)
+    refused = session.answer(MoveCenters(LABELS, None))
+    assert isinstance(refused, Refused)
+    assert "a move of centres after 200, which are the most" in refused.reason
+    assert isinstance(session.answer(AskLloydCenters()), LloydCenters)
+
+
+@pytest.mark.parametrize(
+    ("requests", "why"),
+    [
+        ([*TRIES, TRIES[0]], "rows to try for more than 3 centres"),
+        ([TRIES[0], TryCenters(STARTS, 31)], "the magnitude 31"),
+        ([*TRIES[:2], MoveCenters(LABELS, STARTS)], "a start after rows were tried for 2 centres only"),
+        ([*TRIES, MoveCenters(LABELS, sendable_rows([0, 10, 21]))], "places to start from that were not tried"),
+        ([*TRIES, MoveCenters(sendable_rows([0] * 30), STARTS)], "do not have their own centre's label"),
+    ],
+)
+def test_a_party_takes_only_what_an_honest_start_is_made_of(requests: list[Any], why: str) -> None:
+    sessions = federation()._stage._sessions
+    opened(sessions)
+    *before, last = [sessions["party3"].answer(request) for request in requests]
+    assert all(isinstance(reply, MaskedDistances) for reply in before)
+    assert isinstance(last, Refused)
+    assert why in last.reason
+
+
+def test_a_run_that_begins_again_asks_the_same_again() -> None:
+    """Else rounds would be counted from 0 as often as the server says that a key was lost."""
+    sessions = federation()._stage._sessions
+    session = sessions["party1"]
+    asked = [*TRIES, MoveCenters(LABELS, STARTS), AskLloydCenters()]
+    for _ in range(2):
+        assert all(isinstance(reply, LloydOpened) for reply in opened(sessions))
+        assert not any(isinstance(session.answer(request), Refused) for request in asked)
+    others = [TryCenters(sendable_rows([1, 10, 20]), 30), MoveCenters(LABELS[::-1].copy(), None)]
+    for place, other in ((0, others[0]), (4, others[1])):
+        opened(sessions)
+        *before, last = [session.answer(request) for request in [*asked[:place], other]]
+        assert not any(isinstance(reply, Refused) for reply in before)
+        assert isinstance(last, Refused)
+        assert "differs from what it asked before in this run" in last.reason
+    assert isinstance(opened(sessions, sendable_floats(np.arange(30) + 1.0))[0], Refused)
+    session.start_run()
+    assert isinstance(opened(sessions, sendable_floats(np.arange(30) + 1.0))[0], LloydOpened)
+
+
+def test_as_many_clusters_as_columns_are_refused_before_anything_is_sent() -> None:
     wire = Recording()
-    parties = cn.Federation(made_parties(label=False), transport=wire)
-    run = parties.fit(cn.KMeans(n_clusters=9, n_starts=2), coreset=CORESET, solver=LLOYD, seed=1)
-    centers = run.model.cluster_centers_
-    assert len(centers) > centers.shape[1]
-    X = np.hstack([party.table.take(CORESET.rows) for party in made_parties(label=False)])
-    told = [reply for reply in wire.replies() if isinstance(reply, MaskedDistances) and reply.n_centers == 9][-3:]
+    parties = federation(wire)
+    n_greetings = len(wire.sent)
+    for n_clusters in (6, 9):
+        with pytest.raises(
+            cn.InputError, match=rf"{n_clusters} clusters of 6 columns in all.*DistDim\(\), or Central\(\)"
+        ):
+            parties.fit(cn.KMeans(n_clusters=n_clusters), sampler=cn.UniformSampling(30), solver=LLOYD)
+        with pytest.raises(cn.InputError, match="6 columns in all"):
+            next(LLOYD.solve(cn.KMeans(n_clusters=n_clusters), parties.roster, CORESET, np.random.default_rng(0)))
+    assert len(wire.sent) == n_greetings
+    assert parties.fit(cn.KMeans(n_clusters=5), coreset=CORESET, solver=LLOYD).model.cluster_centers_.shape == (5, 6)
+
+
+def summed(wire: Recording, n_centers: int) -> list[Any]:
+    """What the server knows: the sums of the parties' masked distances, round by round."""
     magnitude = next(m.magnitude for m in map(codec().decode, wire.sent) if isinstance(m, TryCenters))
-    words = np.sum([unpack(reply.masked, WIDTH) for reply in told if reply.masked], axis=0)
-    distances = to_numbers(words, ring_of_magnitude(magnitude, 3, WIDTH)).reshape(30, 9)
+    ring = ring_of_magnitude(magnitude, 3, WIDTH)
+    told = [each for each in wire.replies() if isinstance(each, MaskedDistances) and each.n_centers == n_centers]
+    rounds = [told[start : start + 3] for start in range(0, len(told), 3)]
+    words = [np.sum([unpack(reply.masked, WIDTH) for reply in each if reply.masked], axis=0) for each in rounds]
+    return [to_numbers(each, ring).reshape(30, n_centers) for each in words]
+
+
+def all_columns() -> Any:
+    return np.hstack([party.table.take(CORESET.rows) for party in made_parties(label=False)])
+
+
+def test_a_server_that_breaks_this_rule_can_work_the_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why it is one: distances to points that are told determine a row."""
+    monkeypatch.setattr(cn.SecureLloyd, "check_clusters", lambda *_: None)
+    wire = Recording()
+    run = fit(wire, cn.KMeans(n_clusters=9, n_starts=2))
+    centers, distances = run.model.cluster_centers_, summed(wire, 9)[-1]
     squares = np.square(centers).sum(axis=1)
     known = (squares[1:] - squares[0]) + distances[:, :1] - distances[:, 1:]
     rows = np.linalg.lstsq(2 * (centers[1:] - centers[0]), known.T, rcond=None)[0].T
-    np.testing.assert_allclose(rows, X, atol=1e-6)
+    np.testing.assert_allclose(rows, all_columns(), atol=1e-6)
 
 
-def test_more_centres_than_columns_are_warned_of_between_machines() -> None:
-    roster = federation().roster
-    with pytest.warns(cn.DisclosureWarning, match="9 clusters of 6 columns"):
-        warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=True)
-    warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=6), roster, between_machines=True)
-    warn_of_disclosure(None, LLOYD, cn.KMeans(n_clusters=9), roster, between_machines=False)
+def test_with_fewer_clusters_the_server_knows_how_far_apart_all_drawn_rows_are() -> None:
+    """What docs/explanation/privacy.md says remains: the rows' geometry, from distances to the rows that were tried."""
+    wire = Recording()
+    fit(wire, cn.KMeans(n_clusters=3, n_starts=7))
+    tried = np.hstack([m.places for m in map(codec().decode, wire.sent[::3]) if isinstance(m, TryCenters)])
+    distances = np.hstack(summed(wire, 7))
+    # Of points around their mean, inner products follow from squared distances (classical scaling).
+    centring = np.eye(len(tried)) - 1 / len(tried)
+    values, vectors = np.linalg.eigh(-0.5 * centring @ distances[tried] @ centring)
+    found = vectors[:, -6:] * np.sqrt(values[-6:])
+    rows = -0.5 * (distances - distances[tried].mean(axis=0)) @ centring @ np.linalg.pinv(found).T
+    X = all_columns()
+    np.testing.assert_allclose(squared_distances(rows, rows), squared_distances(X, X), atol=1e-6)
 
 
 def test_what_an_earlier_clustering_left_behind_is_not_used() -> None:
@@ -194,8 +287,8 @@ def test_sizes_that_multiply_are_refused_before_anything_is_made() -> None:
 
 
 def test_too_few_distinct_rows_are_the_callers_error() -> None:
-    X = np.repeat([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 5, axis=0)
-    parties = cn.Federation(cn.split_columns(X, None, [1, 1, 1]))
+    X = np.repeat([[1.0, 2.0, 3.0, 0.0], [4.0, 5.0, 6.0, 0.0]], 5, axis=0)
+    parties = cn.Federation(cn.split_columns(X, None, [1, 1, 2]))
     with pytest.raises(cn.InputError, match="3 clusters need as many distinct rows, but only 2 distinct rows"):
         parties.fit(TASK, sampler=cn.AllRows(), solver=LLOYD)
 
@@ -233,7 +326,7 @@ def meddled(kind: type[Any], change: Any) -> Any:
         (TryCenters, {"magnitude": -3}, "the magnitude -3"),
         (MoveCenters, {"labels": sendable_rows([3] * 30)}, "labels outside 0..2"),
         (MoveCenters, {"starts": None}, "no places to start from"),
-        (MoveCenters, {"starts": sendable_rows([1, 2, 99])}, "places outside"),
+        (MoveCenters, {"starts": sendable_rows([1, 2, 99])}, "places to start from that were not tried"),
     ],
 )
 def test_a_party_checks_what_it_is_asked(kind: Any, changes: Any, what: str) -> None:

@@ -369,6 +369,33 @@ def test_predictions_are_handed_on_once_and_before_the_answer(office: Office) ->
     assert len(office.delivered) == 1, "rebuilding the state delivers nothing anew"
 
 
+def test_what_nobody_foresaw_leaves_the_run_as_it_was(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.ask(1, UseAllRows())
+    request = Deliver(sendable_floats(np.arange(40.0)), None)
+    shown: list[str] = []
+    monkeypatch.setattr(office.desk, "_show", shown.append)
+    monkeypatch.setattr(office.desk, "_deliver", lambda _: [][1])
+    reply = office.ask(2, request)
+    assert isinstance(reply, Refused)
+    assert (reply.cause, "(IndexError)" in reply.reason, "out of range" in reply.reason) == ("failure", True, False)
+    assert "IndexError: list index out of range" in shown[0]
+    monkeypatch.undo()
+    assert isinstance(office.ask(2, request), Received)
+
+
+def test_a_run_that_cannot_be_rebuilt_is_lost_and_the_party_is_not(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.ask(1, TOTAL)
+    monkeypatch.setattr(LeverageScores, "scores", lambda *_: np.linalg.inv(np.zeros((2, 2))))
+    office.die_and_return()
+    reply = office.ask(2, DRAW)
+    assert isinstance(reply, Refused)
+    assert "no longer in this run: it failed inside (LinAlgError)" in reply.reason
+    monkeypatch.undo()
+    assert isinstance(office.ask(1, TOTAL, run="fit-2"), Total)
+
+
 def test_the_log_holds_no_data_values(office: Office) -> None:
     office.ask(1, UseAllRows())
     office.ask(2, AskColumns(with_label=True))

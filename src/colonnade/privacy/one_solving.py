@@ -1,0 +1,50 @@
+"""One secure solving a run: after a lost key a server asks again what it asked, and nothing else.
+
+Two answers about rows, weights or labels that differ a little tell by their difference what neither of them tells.
+"""
+
+from dataclasses import replace
+
+from colonnade.errors import RemoteProtocolError
+from colonnade.ledger import SERVER
+from colonnade.messages import Message
+from colonnade.privacy.pair_keys import frame_of, rows_digest
+from colonnade.privacy.primitives import digest
+from colonnade.protocol.session import PartyData, PartyState
+
+
+def asked_once(state: PartyState, request: Message, what: bytes, place: int = 0) -> PartyState:
+    """Note what a run's secure solving asks; refuse something else than it asked at this place before.
+
+    Parameters
+    ----------
+    state : PartyState
+        Of the party that is asked.
+    request : Message
+        What the server sent.
+    what : bytes
+        All that decides the answer; keys do not.
+    place : int
+        How many such requests came before it since keys were made.
+
+    Returns
+    -------
+    PartyState
+        With the note.
+    """
+    asked = digest(request.kind.encode(), what)
+    if place == len(state.asked):
+        return replace(state, asked=(*state.asked, asked))
+    if state.asked[place] != asked:
+        raise RemoteProtocolError(
+            f"The server sent a {request.kind} that differs from what it asked before in this run: by the difference "
+            "of the answers it would learn of single rows. Start another run for other rows, weights or options.",
+            party=SERVER,
+            kind=request.kind,
+        )
+    return state
+
+
+def seen_rows(state: PartyState, data: PartyData) -> bytes:
+    """Hash the rows agreed on, what they count, and in which units columns enter."""
+    return digest(rows_digest(state.selected()), frame_of(state, data))
