@@ -318,9 +318,9 @@ class Federation(Assessment):
         bits : int, optional
             Let parts travel with so many bits, 4 to 32, instead of 64; the report's `rounded_by` bounds the error.
         by : str, optional
-            A party that evaluates in the server's place: the others' parts reach it in sum, under masks, and the server
-            learns sums over all rows only. It learns each row's residual, or distances. Needs the extra
-            ``colonnade[secure]``.
+            A party that evaluates in the server's place, ten rows or more: the others' parts reach it under masks that
+            cancel in their sum, and the server learns sums over all rows. The party learns residuals, or distances to
+            all centres, row by row. Needs the extra ``colonnade[secure]``.
         seed : int
             Draws these rows, and the dither that parts are rounded with.
 

@@ -19,6 +19,7 @@ from colonnade.evaluation.masked import (
     AskMaskedPredictions,
     Magnitude,
     MaskedPredictions,
+    SealedPart,
 )
 from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
 from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
@@ -235,8 +236,8 @@ EXAMPLES: dict[str, Message] = {
     "gram shares, key lost": GramShares(
         sendable_floats(np.empty((0, 0))), sendable_floats(np.empty((0, 0))), None, b"", bytes(32), b""
     ),
-    "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None, less_label=True),
-    "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0]), less_label=False),
+    "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None, evaluating=True),
+    "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0]), evaluating=False),
     "magnitude": Magnitude(-3),
     "ask masked predictions": AskMaskedPredictions(
         sendable_floats([0.5]), None, None, True, False, 7, "bank", (SignedKey(bytes(32), bytes(32), bytes(64)),)
@@ -244,10 +245,10 @@ EXAMPLES: dict[str, Message] = {
     "masked predictions": MaskedPredictions(bytes(range(14)), None, bytes(32), bytes(64)),
     "masked predictions, less labels": MaskedPredictions(bytes(range(14)), 2.5, bytes(32), bytes(64)),
     "masked predictions, key lost": MaskedPredictions(None, None, bytes(32), b""),
-    "deliver masked": DeliverMasked(bytes(range(14)), 2.5, 7, 0),
+    "deliver masked": DeliverMasked((SealedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "masked received": MaskedReceived(bytes(32)),
-    "ask losses": AskLosses(bytes(range(14)), 2.5, 7, 2),
-    "summed losses": SummedLosses(sendable_floats([4.0, 2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
+    "ask losses": AskLosses((SealedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
+    "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
     "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),
     "lloyd opened, key lost": LloydOpened(None),

@@ -4,21 +4,27 @@ Every party masks its part so that all masks cancel in the sum of all. The one t
 masked part; without it, what the server holds is uniform.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+import msgspec
 import numpy as np
 
 from colonnade.contracts import Roster, Script
+from colonnade.errors import InputError
 from colonnade.evaluation.linear import read_spread
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.masks import MAX_EXPONENT, Ring, pack, ring_of_magnitude, unpack
+from colonnade.kernels.masks import MAX_EXPONENT, Ring, ring_of_magnitude
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.privacy.pair_keys import Lost, exchange_keys
 from colonnade.privacy.pairwise import Seal, SignedKey, transcript_of
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
+
+# Coefficients, or centres and the units of distances.
+Part = tuple[Floats | None, Floats | None, Floats | None]
 
 # 56 bits: a float64 has 53.
 WIDTH = 7
@@ -33,7 +39,7 @@ class Magnitude(Message, frozen=True):
 
 
 class AskMagnitude(Message, frozen=True):
-    """The party's part of the model: coefficients, or centres and the units of distances; whether labels go off it."""
+    """The party's part of the model: coefficients, or centres and the units of distances; whether it is evaluated."""
 
     phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = Magnitude
@@ -41,7 +47,7 @@ class AskMagnitude(Message, frozen=True):
     coef: Annotated[Floats | None, Reveals.MODEL]
     centers: Annotated[Floats | None, Reveals.MODEL]
     scale: Annotated[Floats | None, Reveals.MODEL]
-    less_label: Annotated[bool, Reveals.NOTHING]
+    evaluating: Annotated[bool, Reveals.NOTHING]
 
 
 class MaskedPredictions(Message, frozen=True):
@@ -61,8 +67,8 @@ class MaskedPredictions(Message, frozen=True):
     signature: Annotated[bytes, Reveals.NOTHING]
 
     def units(self) -> int:
-        """Count one for each number, although it tells the server nothing."""
-        return len(self.masked or b"") // WIDTH
+        """Count one for each number, although it tells the server nothing, and the spread."""
+        return self.coded_rows() + (self.label_spread is not None)
 
     def passes_on(self) -> tuple[Reveals, ...]:
         """Say what the one that learns them does."""
@@ -70,13 +76,13 @@ class MaskedPredictions(Message, frozen=True):
 
     def coded_rows(self) -> int:
         """Count the numbers; of a clustering each row counts once a centre."""
-        return self.units()
+        return len(self.masked or b"") // WIDTH
 
 
 class AskMaskedPredictions(Message, frozen=True):
     """The party's part of the model again, the common magnitude, who learns the predictions, and all parties' keys.
 
-    Whether labels go off them, and whether rows count by their weights in what is then summed up.
+    Whether that one evaluates the model, and whether rows then count by their weights.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -85,7 +91,7 @@ class AskMaskedPredictions(Message, frozen=True):
     coef: Annotated[Floats | None, Reveals.MODEL]
     centers: Annotated[Floats | None, Reveals.MODEL]
     scale: Annotated[Floats | None, Reveals.MODEL]
-    less_label: Annotated[bool, Reveals.NOTHING]
+    evaluating: Annotated[bool, Reveals.NOTHING]
     by_weight: Annotated[bool, Reveals.NOTHING]
     magnitude: Annotated[int, Reveals.TOTALS]
     to: Annotated[str, Reveals.NOTHING]
@@ -108,8 +114,8 @@ class Applied:
         Of the linear model.
     to : str
         The party that learns what it gives.
-    less_label, by_weight : bool
-        Whether labels go off predictions; whether rows count by their weights in what is then summed up.
+    evaluating, by_weight : bool
+        Whether that party evaluates the model; whether rows then count by their weights.
     """
 
     coef: Floats | None
@@ -117,7 +123,7 @@ class Applied:
     scale: Floats | None
     intercept: float
     to: str
-    less_label: bool = False
+    evaluating: bool = False
     by_weight: bool = False
 
     @property
@@ -125,7 +131,7 @@ class Applied:
         """How many centres, 0 of a linear model."""
         return 0 if self.centers is None else len(self.centers)
 
-    def part(self, columns: slice) -> tuple[Floats | None, Floats | None, Floats | None]:
+    def part(self, columns: slice) -> Part:
         """Give a party's part."""
         return (
             None if self.coef is None else sendable_floats(self.coef[columns]),
@@ -134,19 +140,40 @@ class Applied:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class MaskedSum:
-    """The sum of all masked parts but one, with which masks would cancel; and what all sides saw of it."""
+class SealedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A party's masked part, a digest of what else it sealed, and its signature on both."""
 
-    total: bytes
+    masked: bytes
+    other: bytes
+    signature: bytes
+
+    @property
+    def seal(self) -> Seal:
+        """What the party signed, and its signature."""
+        return Seal(sealed_digest(self.other, self.masked), self.signature)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedParts:
+    """All parties' sealed parts; with that of the one that learns their sum, which it keeps, masks cancel."""
+
+    sealed: dict[str, SealedPart]
     label_spread: float
     transcript: bytes
-    seals: dict[str, Seal]
+
+    def of_others(self, to: str) -> tuple[SealedPart, ...]:
+        """Give what the one that learns the sum lacks, in the order of the names."""
+        return tuple(part for party, part in sorted(self.sealed.items()) if party != to)
+
+    @property
+    def seals(self) -> dict[str, Seal]:
+        """What every party signed."""
+        return {party: part.seal for party, part in self.sealed.items()}
 
 
 def common_magnitude(roster: Roster, model: Applied) -> Script[int]:
     """Find the smallest e such that no number of any party's part exceeds 2^e."""
-    inbox = yield {party: AskMagnitude(*model.part(part), model.less_label) for party, part in roster.parts.items()}
+    inbox = yield {party: AskMagnitude(*model.part(part), model.evaluating) for party, part in roster.parts.items()}
     told = checks.replies(inbox, Magnitude)
     for party, reply in told.items():
         if abs(reply.exponent) > MAX_EXPONENT:
@@ -154,8 +181,8 @@ def common_magnitude(roster: Roster, model: Applied) -> Script[int]:
     return max(reply.exponent for reply in told.values())
 
 
-def masked_sum(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[MaskedSum | Lost]:
-    """Add up masked parts of the selected rows, but for that of the party that is to learn the sum.
+def masked_parts(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[MaskedParts | Lost]:
+    """Ask for masked parts of the selected rows; the party that is to learn their sum keeps its own.
 
     Parameters
     ----------
@@ -170,14 +197,13 @@ def masked_sum(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Sc
 
     Returns
     -------
-    MaskedSum or Lost
-        What the party is sent, or who lost its key.
+    MaskedParts or Lost
+        To be passed on, or who lost its key.
     """
     keys = yield from exchange_keys(roster, rows)
+    flags = (model.evaluating, model.by_weight)
     inbox = yield {
-        party: AskMaskedPredictions(
-            *model.part(part), model.less_label, model.by_weight, magnitude, model.to, keys.signed
-        )
+        party: AskMaskedPredictions(*model.part(part), *flags, magnitude, model.to, keys.signed)
         for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, MaskedPredictions)
@@ -185,41 +211,29 @@ def masked_sum(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Sc
         if reply.masked is None:
             return Lost(party)
     count = len(rows) * max(model.n_centers, 1)
-    asked = asked_digest(model.to, magnitude, count, less_label=model.less_label, by_weight=model.by_weight)
+    asked = asked_digest(model.to, magnitude, count, *flags)
     transcript = transcript_of_parts(keys.parties, keys.signed, keys.frame, magnitude, asked)
-    seals = {}
+    sealed = {}
     for party, part in roster.parts.items():
         due = 0 if party == model.to else count
-        seals[party] = _read_seal(party, replies[party], due, transcript, part_digest(*model.part(part)))
-    spread = read_spread(
-        replies,
-        {party: reply.label_spread for party, reply in replies.items()},
-        roster.label_party if model.less_label else None,
-    )
-    return MaskedSum(_added(replies, model.to, count), spread, transcript, seals)
+        sealed[party] = _read_part(party, replies[party], due, transcript, model.part(part))
+    spreads = {party: reply.label_spread for party, reply in replies.items()}
+    label_party = roster.label_party if model.evaluating and model.coef is not None else None
+    return MaskedParts(sealed, read_spread(replies, spreads, label_party), transcript)
 
 
-def _read_seal(party: str, reply: MaskedPredictions, count: int, transcript: bytes, part: bytes) -> Seal:
+def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: bytes, part: Part) -> SealedPart:
     masked = reply.masked or b""
     if len(masked) != count * WIDTH:
         raise checks.wrong(party, reply, f"{len(masked)} bytes where {count} x {WIDTH} are due")
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
-    return Seal(sealed_digest(part, masked, reply.label_spread), reply.signature)
+    return SealedPart(masked, other_digest(part, reply.label_spread), reply.signature)
 
 
-def _added(replies: Mapping[str, MaskedPredictions], to: str, count: int) -> bytes:
-    total = np.zeros(count, np.uint64)
-    for party, reply in replies.items():
-        if party != to:
-            total += unpack(reply.masked or b"", WIDTH)
-    return pack(total, WIDTH)
-
-
-def asked_digest(to: str, magnitude: int, count: int, *, less_label: bool, by_weight: bool) -> bytes:
+def asked_digest(to: str, magnitude: int, count: int, evaluating: bool, by_weight: bool) -> bytes:
     """Hash what is asked of every party alike."""
-    asked = (to, magnitude, count, less_label, by_weight)
-    return digest(*(str(each).encode() for each in asked))
+    return digest(*(str(each).encode() for each in (to, magnitude, count, evaluating, by_weight)))
 
 
 def transcript_of_parts(
@@ -229,17 +243,30 @@ def transcript_of_parts(
     return transcript_of("predictions", parties, signed, frame, asked, ring_of_parts(magnitude, len(parties)))
 
 
-def part_digest(*part: Floats | None) -> bytes:
-    """Hash a party's part of a model: what it signs says which one it applied."""
-    return digest(*(b"" if each is None else np.ascontiguousarray(each, "<f8").tobytes() for each in part))
-
-
-def sealed_digest(part: bytes, masked: bytes, label_spread: float | None) -> bytes:
-    """Hash what a party sends, with the part of the model it is made of."""
+def other_digest(part: Part, label_spread: float | None) -> bytes:
+    """Hash a party's part of a model, and its label's spread: what it signs says which model it applied."""
     spread = b"" if label_spread is None else np.array(label_spread, "<f8").tobytes()
-    return digest(part, masked, spread)
+    return digest(*(b"" if each is None else np.ascontiguousarray(each, "<f8").tobytes() for each in part), spread)
+
+
+def sealed_digest(other: bytes, masked: bytes) -> bytes:
+    """Hash what a party signs."""
+    return digest(other, masked)
 
 
 def ring_of_parts(magnitude: int, n_parties: int) -> Ring:
     """Give the ring in which parts of this magnitude are added."""
     return ring_of_magnitude(magnitude + 1, n_parties, WIDTH)  # twice as large once all are made positive
+
+
+def rounded_by(magnitude: int, n_parties: int) -> float:
+    """Bound how far a sum of parts is off: by half a step of the ring for each of them."""
+    return math.ldexp(n_parties / 2, -ring_of_parts(magnitude, n_parties).exponent)
+
+
+def too_few_digits(error: float) -> InputError:
+    """Build the error for sums of which too little is left."""
+    return InputError(
+        f"Parts under masks are off by up to {error:.2g} here, too much: a column is large against its own spread, or "
+        "one of its values stands far out. Subtract a constant from the column, or do without masks."
+    )

@@ -1,9 +1,11 @@
-"""Predictions that only one party learns: the others' parts reach it in sum, and the server sees them under masks."""
+"""Predictions that only one party learns: the others' masked parts are passed on to it, signed, and it adds them up."""
 
 from typing import Annotated, ClassVar
 
+import numpy as np
+
 from colonnade.contracts import Roster, Script
-from colonnade.evaluation.masked import WIDTH, Applied, common_magnitude, masked_sum
+from colonnade.evaluation.masked import WIDTH, Applied, SealedPart, common_magnitude, masked_parts
 from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import Lost, compare, until_kept
@@ -21,19 +23,17 @@ class MaskedReceived(Message, frozen=True):
 
 
 class DeliverMasked(Message, frozen=True):
-    """The sum of the others' masked parts, for the party that holds the last one; and the intercept."""
+    """The others' masked parts, in the order of their names, for the party that holds the last one; the intercept."""
 
     phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = MaskedReceived
 
-    total: Annotated[bytes, Reveals.PREDICTIONS]
+    parts: Annotated[tuple[SealedPart, ...], Reveals.PREDICTIONS]
     intercept: Annotated[float, Reveals.MODEL]
-    magnitude: Annotated[int, Reveals.NOTHING]
-    n_centers: Annotated[int, Reveals.NOTHING]
 
     def units(self) -> int:
         """Count one for each number, and the intercept."""
-        return len(self.total) // WIDTH + 1
+        return sum(len(part.masked) for part in self.parts) // WIDTH + 1
 
 
 def deliver_masked(roster: Roster, rows: Rows, model: Applied) -> Script[None]:
@@ -53,14 +53,20 @@ def deliver_masked(roster: Roster, rows: Rows, model: Applied) -> Script[None]:
 
 
 def _attempt(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[Lost | None]:
-    masked = yield from masked_sum(roster, rows, model, magnitude)
-    if isinstance(masked, Lost):
-        return masked
-    inbox = yield {model.to: DeliverMasked(masked.total, model.intercept, magnitude, model.n_centers)}
+    parts = yield from masked_parts(roster, rows, model, magnitude)
+    if isinstance(parts, Lost):
+        return parts
+    others = parts.of_others(model.to)
+    inbox = yield {model.to: DeliverMasked(others, model.intercept)}
     for party, received in checks.replies(inbox, MaskedReceived).items():
         if not received.digest:
             return Lost(party)
-        if received.digest != digest(masked.total):
-            raise checks.wrong(party, received, "a digest of another sum than it was sent")
-    yield from compare(roster, masked.transcript, masked.seals)
+        if received.digest != received_digest(others, model.intercept):
+            raise checks.wrong(party, received, "a digest of something else than it was sent")
+    yield from compare(roster, parts.transcript, parts.seals)
     return None
+
+
+def received_digest(parts: tuple[SealedPart, ...], intercept: float) -> bytes:
+    """Hash what the party that learns the sum is sent."""
+    return digest(np.array(intercept, "<f8").tobytes(), *(part.seal.digest for part in parts))

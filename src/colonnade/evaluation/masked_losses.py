@@ -1,12 +1,23 @@
 """An evaluation by one party: it learns the rows' residuals or distances and sums them up; the server learns the sums.
 
-The others' parts reach it in sum, under masks, as predictions do that only one party learns.
+The others' masked parts are passed on to it, signed, as they are for predictions that only one party learns.
 """
 
 from typing import Annotated, ClassVar
 
+import numpy as np
+
 from colonnade.contracts import Roster, Script
-from colonnade.evaluation.masked import WIDTH, Applied, common_magnitude, masked_sum
+from colonnade.evaluation.masked import (
+    WIDTH,
+    Applied,
+    SealedPart,
+    common_magnitude,
+    masked_parts,
+    rounded_by,
+    too_few_digits,
+)
+from colonnade.evaluation.masked_delivery import received_digest
 from colonnade.evaluation.reports import Losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
@@ -15,38 +26,39 @@ from colonnade.privacy.pairwise import Seal
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 
+# Residuals may be off by so much of the label's standard deviation.
+LARGEST_ERROR = 1e-3
+
 
 class SummedLosses(Message, frozen=True):
-    """The weight of all rows, their cost, the losses' deviation and the absolute residuals' sum; sizes of clusters.
+    """The cost, the absolute residuals' sum and, of drawn rows, the losses' deviation; sizes of clusters.
 
-    Nothing where the party lost its own part.
+    Nothing where the party lost its own part. The server chose the model: costs are second moments of its columns.
     """
 
     phase: ClassVar[str] = "predicting"
     fresh: ClassVar[bool] = True
 
-    sums: Annotated[Floats, Reveals.TOTALS]
+    sums: Annotated[Floats, Reveals.MOMENTS]
     sizes: Annotated[Rows, Reveals.TOTALS]
     signature: Annotated[bytes, Reveals.NOTHING]
 
 
 class AskLosses(Message, frozen=True):
-    """The sum of the others' masked parts, for the party that holds the last one; and the intercept."""
+    """The others' masked parts, in the order of their names, for the party that holds the last one; the intercept."""
 
     phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = SummedLosses
 
-    total: Annotated[bytes, Reveals.PREDICTIONS]
+    parts: Annotated[tuple[SealedPart, ...], Reveals.PREDICTIONS]
     intercept: Annotated[float, Reveals.MODEL]
-    magnitude: Annotated[int, Reveals.NOTHING]
-    n_centers: Annotated[int, Reveals.NOTHING]
 
     def units(self) -> int:
         """Count one for each number, and the intercept."""
-        return len(self.total) // WIDTH + 1
+        return sum(len(part.masked) for part in self.parts) // WIDTH + 1
 
 
-def masked_losses(roster: Roster, rows: Rows, model: Applied) -> Script[tuple[Losses, float]]:
+def masked_losses(roster: Roster, rows: Rows, weights: Floats, model: Applied) -> Script[tuple[Losses, float, float]]:
     """Let one party evaluate a model on the selected rows.
 
     Parameters
@@ -55,44 +67,59 @@ def masked_losses(roster: Roster, rows: Rows, model: Applied) -> Script[tuple[Lo
         The parties; each knows which rows are selected.
     rows : ndarray of int64, shape (m,)
         These.
+    weights : ndarray of float64, shape (m,)
+        What they count: as they do to the parties, or all the same.
     model : Applied
         What is evaluated, and by whom.
 
     Returns
     -------
     losses : Losses
-        As the party sums them up; rows weigh what they weigh to it.
+        As the party sums them up.
     label_spread : float
-        sum_i w_i (y_i - mean y)^2, 0 of centres.
+        sum_i w_i (y_i - mean y)^2, with w_i = 1 where all rows count the same; 0 of centres.
+    error : float
+        No residual, or squared distance, is off by more.
     """
     magnitude = yield from common_magnitude(roster, model)
-    return (yield from until_kept(lambda: _attempt(roster, rows, model, magnitude)))
+    error = rounded_by(magnitude, len(roster.cards))
+    losses, spread = yield from until_kept(lambda: _attempt(roster, rows, weights, model, magnitude))
+    deviation = np.sqrt(spread / (losses.weight if model.by_weight else losses.n_rows))
+    if 0 < LARGEST_ERROR * deviation < error:
+        raise too_few_digits(error)
+    return losses, spread, error
 
 
-def _attempt(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[tuple[Losses, float] | Lost]:
-    masked = yield from masked_sum(roster, rows, model, magnitude)
-    if isinstance(masked, Lost):
-        return masked
-    inbox = yield {model.to: AskLosses(masked.total, model.intercept, magnitude, model.n_centers)}
+def _attempt(
+    roster: Roster, rows: Rows, weights: Floats, model: Applied, magnitude: int
+) -> Script[tuple[Losses, float] | Lost]:
+    parts = yield from masked_parts(roster, rows, model, magnitude)
+    if isinstance(parts, Lost):
+        return parts
+    others = parts.of_others(model.to)
+    inbox = yield {model.to: AskLosses(others, model.intercept)}
     reply = checks.replies(inbox, SummedLosses)[model.to]
     if not len(reply.sums):
         return Lost(model.to)
-    losses = _read(model.to, reply, len(rows), model.n_centers)
-    sealed = losses_digest(masked.seals[model.to].digest, masked.total, reply.sums, reply.sizes)
-    yield from compare(roster, masked.transcript, {**masked.seals, model.to: Seal(sealed, reply.signature)})
-    return losses, masked.label_spread
+    losses = _read(model, reply, weights)
+    received = received_digest(others, model.intercept)
+    sealed = losses_digest(parts.sealed[model.to].other, received, reply.sums, reply.sizes)
+    yield from compare(roster, parts.transcript, {**parts.seals, model.to: Seal(sealed, reply.signature)})
+    return losses, parts.label_spread
 
 
-def _read(party: str, reply: SummedLosses, n_rows: int, n_centers: int) -> Losses:
-    checks.shape(party, reply, reply.sums, (4,))
+def _read(model: Applied, reply: SummedLosses, weights: Floats) -> Losses:
+    party, m, weight = model.to, len(weights), float(weights.sum())
+    checks.shape(party, reply, reply.sums, (3,))
     checks.non_negative(party, reply, reply.sums)
-    checks.shape(party, reply, reply.sizes, (n_centers,))
-    if n_centers and (reply.sizes.min() < 0 or reply.sizes.sum() != n_rows):
-        raise checks.wrong(party, reply, f"sizes of clusters that do not add up to {n_rows} rows")
-    weight, cost, deviation, absolute = reply.sums.tolist()
-    return Losses(n_rows, weight, cost, deviation, absolute, tuple(reply.sizes.tolist()))
+    checks.shape(party, reply, reply.sizes, (model.n_centers,))
+    if model.n_centers and (reply.sizes.min() < 0 or reply.sizes.sum() != m):
+        raise checks.wrong(party, reply, f"sizes of clusters that do not add up to {m} rows")
+    cost, absolute, deviation = reply.sums.tolist()
+    factor = 1.0 if model.by_weight else weight / m
+    return Losses(m, weight, factor * cost, deviation, factor * absolute, tuple(reply.sizes.tolist()))
 
 
-def losses_digest(sealed: bytes, total: bytes, sums: Floats, sizes: Rows) -> bytes:
-    """Hash what the party sent before, what it was sent, and what it made of it."""
-    return digest(sealed, total, sums.astype("<f8").tobytes(), sizes.astype("<i8").tobytes())
+def losses_digest(other: bytes, received: bytes, sums: Floats, sizes: Rows) -> bytes:
+    """Hash which model the party applied, what it was sent, and what it made of it."""
+    return digest(other, received, sums.astype("<f8").tobytes(), sizes.astype("<i8").tobytes())

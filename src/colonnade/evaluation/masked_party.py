@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from colonnade.contracts import Table
-from colonnade.errors import InputError
+from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.evaluation.clustering import check_centers
 from colonnade.evaluation.linear import label_spread, weights_of
 from colonnade.evaluation.masked import (
@@ -15,14 +15,18 @@ from colonnade.evaluation.masked import (
     AskMaskedPredictions,
     Magnitude,
     MaskedPredictions,
+    Part,
+    SealedPart,
     asked_digest,
-    part_digest,
+    other_digest,
     ring_of_parts,
+    rounded_by,
     sealed_digest,
+    too_few_digits,
     transcript_of_parts,
 )
-from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
-from colonnade.evaluation.masked_losses import AskLosses, SummedLosses, losses_digest
+from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived, received_digest
+from colonnade.evaluation.masked_losses import LARGEST_ERROR, AskLosses, SummedLosses, losses_digest
 from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
@@ -30,20 +34,25 @@ from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
-from colonnade.privacy.pairwise import seal_statement
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.pairwise import check_seals, seal_statement
 from colonnade.protocol import checks
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+
+# An evaluation of fewer rows, or of rows of which fewer make up nearly all the weight, would tell single ones.
+FEWEST_ROWS = 10
+# Of a model of zeros, whose numbers are zeros.
+NO_ERROR = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What the party that learns the sum keeps back: its masked part, what that is a part of, and what it signed."""
+    """What the party that learns the sum keeps back: its masked part, what it was asked, and what it signed."""
 
     words: Words
     request: AskMaskedPredictions
     transcript: bytes
-    sealed: bytes
+    sealed: SealedPart
 
     @property
     def n_centers(self) -> int:
@@ -60,7 +69,7 @@ def _answer_magnitude(state: PartyState, request: AskMagnitude, data: PartyData)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[PartyState, Message]:
-    identity, kept = identity_of(data), with_keys(state, request.keys, data)
+    identity, kept = _identity(data), with_keys(state, request.keys, data)
     _check_part(state, request, data)
     numbers, spread = _numbers(state, request, data)
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
@@ -73,76 +82,116 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     shifted = numbers + np.ldexp(1.0, request.magnitude)
     words = kept.secret.masked(shifted, ring_of_parts(request.magnitude, len(kept.keys)), kept.keys, transcript)
     is_ours = request.to == identity.name
-    sent = b"" if is_ours else pack(words, WIDTH)
-    sealed = sealed_digest(part_digest(request.coef, request.centers, request.scale), sent, spread)
-    signature = identity.sign(seal_statement(identity.name, transcript, sealed))
+    sent, other = b"" if is_ours else pack(words, WIDTH), other_digest(_part(request), spread)
+    # Whoever evaluates signs once, in the end: what it makes of the sum.
+    signs_later = is_ours and request.evaluating
+    statement = seal_statement(identity.name, transcript, sealed_digest(other, sent))
+    sealed = SealedPart(sent, other, b"" if signs_later else identity.sign(statement))
     held = Held(words, request, transcript, sealed) if is_ours else None
-    return replace(state, secret=replace(after, kept=held)), MaskedPredictions(sent, spread, transcript, signature)
+    reply = MaskedPredictions(sent, spread, transcript, sealed.signature)
+    return replace(state, secret=replace(after, kept=held)), reply
 
 
 def _transcript(state: PartyState, request: AskMaskedPredictions, data: PartyData, count: int) -> bytes:
-    flags = {"less_label": request.less_label, "by_weight": request.by_weight}
-    asked = asked_digest(request.to, request.magnitude, count, **flags)
-    parties, frame = identity_of(data).parties, frame_of(state, data)
+    asked = asked_digest(request.to, request.magnitude, count, request.evaluating, request.by_weight)
+    parties, frame = _identity(data).parties, frame_of(state, data)
     return transcript_of_parts(parties, request.keys, frame, request.magnitude, asked)
 
 
 def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:
-    rows, held = state.selected(), paired(state).kept
-    if not isinstance(held, Held):
+    held, state = _let_go(state, request, evaluating=False)
+    if held is None:
         return state, MaskedReceived(b"")
-    if held.request.less_label:
-        raise checks.wrong(SERVER, request, "predictions where labels went off them")
-    numbers = _unmasked(held, request, data)
+    rows, numbers = state.selected(), _unmasked(held, request.parts, data)
+    _check_digits(numbers, held, data)
     predictions: Floats | Rows = numbers + request.intercept
     if held.n_centers:
         predictions = numbers.reshape(len(rows), held.n_centers).argmin(axis=1)
-    return replace(state, received=Delivery(rows, predictions)), MaskedReceived(digest(request.total))
+    received = received_digest(request.parts, request.intercept)
+    return replace(state, received=Delivery(rows, predictions)), MaskedReceived(received)
 
 
 def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
-    identity, held = identity_of(data), paired(state).kept
-    if not isinstance(held, Held):
+    held, state = _let_go(state, request, evaluating=True)
+    if held is None:
         return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
-    if not held.n_centers and not held.request.less_label:
-        raise checks.wrong(SERVER, request, "a question for residuals of what was not asked for less labels")
     weights = weights_of(state, data, by_weight=held.request.by_weight)
-    losses = _losses(_unmasked(held, request, data), request, weights)
-    sums = sendable_floats([losses.weight, losses.cost, losses.deviation, losses.absolute])
-    sizes = sendable_rows(losses.cluster_sizes)
-    sealed = losses_digest(held.sealed, request.total, sums, sizes)
-    signature = identity.sign(seal_statement(identity.name, held.transcript, sealed))
-    return state, SummedLosses(sums, sizes, signature)
+    _check_enough_rows(state.selected(), weights)
+    losses = _losses(_unmasked(held, request.parts, data), held, request.intercept, weights, data)
+    # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
+    deviation = 0.0 if held.request.by_weight else losses.deviation
+    sums, sizes = sendable_floats([losses.cost, losses.absolute, deviation]), sendable_rows(losses.cluster_sizes)
+    received = received_digest(request.parts, request.intercept)
+    identity, sealed = _identity(data), losses_digest(held.sealed.other, received, sums, sizes)
+    return state, SummedLosses(sums, sizes, identity.sign(seal_statement(identity.name, held.transcript, sealed)))
 
 
-def _losses(numbers: Floats, request: AskLosses, weights: Floats) -> Losses:
-    if not request.n_centers:
-        return residual_losses(numbers + request.intercept, weights)
-    distances = numbers.reshape(len(weights), request.n_centers)
+def _let_go(
+    state: PartyState, request: DeliverMasked | AskLosses, *, evaluating: bool
+) -> tuple[Held | None, PartyState]:
+    """Take out what the party keeps: it tells what comes of it once, and for what it was masked."""
+    keeps = paired(state)
+    held = keeps.kept if isinstance(keeps.kept, Held) else None
+    if held is not None and held.request.evaluating != evaluating:
+        raise checks.wrong(SERVER, request, "a question for something else than parts were masked for")
+    return held, replace(state, secret=replace(keeps, kept=None))
+
+
+def _unmasked(held: Held, parts: tuple[SealedPart, ...], data: PartyData) -> Floats:
+    """Add our part to the others', if they are as those signed them: masks cancel, and shifts that made them positive.
+
+    A server that could change the sum by a little would learn rows from what that does to the losses.
+    """
+    identity, count = _identity(data), len(held.words)
+    if any(len(part.masked) != count * WIDTH for part in parts):
+        raise RemoteProtocolError(f"The server relayed parts of other lengths than {count} x {WIDTH}.", party=SERVER)
+    check_seals(identity, held.transcript, [part.seal for part in parts], but=identity.name)
+    n_parties, words = len(identity.parties), held.words.copy()
+    for part in parts:
+        words += unpack(part.masked, WIDTH)
+    total: Floats = to_numbers(words, ring_of_parts(held.request.magnitude, n_parties))
+    total -= n_parties * np.ldexp(1.0, held.request.magnitude)
+    return total
+
+
+def _losses(numbers: Floats, held: Held, intercept: float, weights: Floats, data: PartyData) -> Losses:
+    if not held.n_centers:
+        return residual_losses(numbers + intercept, weights)
+    _check_digits(numbers, held, data)
+    distances = numbers.reshape(len(weights), held.n_centers)
     # No distance is negative: what the masks' steps took below zero is zero.
     nearest = np.maximum(distances.min(axis=1), 0.0)
-    return distance_losses(distances.argmin(axis=1), nearest, weights, request.n_centers)
+    return distance_losses(distances.argmin(axis=1), nearest, weights, held.n_centers)
 
 
-def _unmasked(held: Held, request: DeliverMasked | AskLosses, data: PartyData) -> Floats:
-    """Add our part to the others': all masks cancel, and so do the shifts that made numbers positive."""
-    if (request.magnitude, request.n_centers) != (held.request.magnitude, held.n_centers):
-        raise checks.wrong(SERVER, request, f"a sum of 2^{request.magnitude} or {request.n_centers} centres, not asked")
-    if len(request.total) != len(held.words) * WIDTH:
-        raise checks.wrong(SERVER, request, f"{len(request.total)} bytes where {len(held.words)} x {WIDTH} are due")
-    n_parties = len(identity_of(data).parties)
-    ring = ring_of_parts(request.magnitude, n_parties)
-    total: Floats = to_numbers(held.words + unpack(request.total, WIDTH), ring)
-    total -= n_parties * np.ldexp(1.0, request.magnitude)
-    return total
+def _check_digits(numbers: Floats, held: Held, data: PartyData) -> None:
+    """Require that what masks' steps took off is little beside predictions, or distances to all centres."""
+    error = rounded_by(held.request.magnitude, len(_identity(data).parties))
+    if error > max(LARGEST_ERROR * float(np.abs(numbers).mean()), NO_ERROR):
+        raise too_few_digits(error)
+
+
+def _check_enough_rows(rows: Rows, weights: Floats) -> None:
+    total = np.bincount(np.unique(rows, return_inverse=True)[1], weights)  # a row may be drawn several times
+    effective = float(total.sum()) ** 2 / max(float(total @ total), np.finfo(np.float64).tiny)
+    if effective < FEWEST_ROWS:
+        raise InputError(
+            f"sums over rows that count as {effective:.3g} tell single ones. Evaluate {FEWEST_ROWS} rows or more."
+        )
+
+
+def _identity(data: PartyData) -> Identity:
+    return identity_of(data, "let the server predict and evaluate")
+
+
+def _part(request: AskMagnitude | AskMaskedPredictions) -> Part:
+    return request.coef, request.centers, request.scale
 
 
 def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> None:
     n_features, n_rows = len(data.table.feature_names), len(state.selected())
     if (request.coef is None) == (request.centers is None):
         raise checks.wrong(SERVER, request, "neither coefficients nor centres, or both")
-    if request.less_label and request.coef is None:
-        raise checks.wrong(SERVER, request, "distances less labels")
     if request.coef is not None:
         checks.shape(SERVER, request, request.coef, (n_features,))
         checks.in_range(SERVER, request, request.coef)
@@ -158,15 +207,15 @@ def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) 
     if request.centers is not None:
         return squared_distances(values[:, :n_features], request.centers, request.scale).reshape(-1), None
     products: Floats = values[:, :n_features] @ _coef(request)
-    if not _goes_off(request, data):
+    if not _takes_label_off(request, data):
         return products, None
     labels = values[:, n_features]
     return products - labels, label_spread(labels, weights_of(state, data, by_weight=request.by_weight))
 
 
-def _goes_off(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> bool:
-    """Tell whether the party takes its label off its part."""
-    return request.less_label and data.table.label_name is not None
+def _takes_label_off(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> bool:
+    """Tell whether the party's part is less its label."""
+    return request.evaluating and request.coef is not None and data.table.label_name is not None
 
 
 def _coef(request: AskMagnitude | AskMaskedPredictions) -> Floats:
@@ -183,7 +232,9 @@ def _bound(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> int
     n_features = len(data.table.feature_names)
     reach, labels = np.split(np.ldexp(1.0, data.once(_column_magnitudes)), [n_features])
     if request.centers is None:
-        largest = float(np.abs(_coef(request)) @ reach) + (float(labels.sum()) if _goes_off(request, data) else 0.0)
+        largest = float(np.abs(_coef(request)) @ reach) + (
+            float(labels.sum()) if _takes_label_off(request, data) else 0.0
+        )
     else:
         farthest = (reach + np.abs(request.centers)) / (1.0 if request.scale is None else request.scale)
         largest = float(np.square(farthest).sum(axis=1).max(initial=0.0))

@@ -1,7 +1,7 @@
 """What an evaluation says, from the losses of all rows or of a sample of them."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -97,11 +97,6 @@ class Losses:
     absolute: float = 0.0
     cluster_sizes: tuple[int, ...] = ()
 
-    def weighing(self, weight: float) -> "Losses":
-        """Give the same losses of rows that together weigh so much."""
-        factor = weight / self.weight if self.weight else 1.0
-        return replace(self, weight=weight, cost=self.cost * factor, absolute=self.absolute * factor)
-
 
 def residual_losses(residuals: Floats, weights: Floats, variance: float = 0.0) -> Losses:
     """Sum up residuals.
@@ -190,10 +185,10 @@ def _deviation(losses: Floats) -> float:
 
 def _interval(losses: Losses, *, sampled: bool) -> tuple[float, float] | None:
     """Student's interval for the sum over all rows, from a sample drawn evenly with replacement."""
-    from scipy.stats import t
-
     m = losses.n_rows
     if m < 2 or not sampled:
         return None
+    from scipy.stats import t
+
     half = losses.weight * float(t.ppf(0.975, m - 1)) * losses.deviation / math.sqrt(m)
     return max(losses.cost - half, 0.0), losses.cost + half

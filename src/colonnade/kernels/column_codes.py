@@ -91,7 +91,7 @@ def decode_columns(
     Returns
     -------
     ndarray of float64, shape (m, d)
-        Exact but for codes, which are unbiased and off by half a step at most.
+        Exact but for codes, which are unbiased and off by half a step, and a thousandth, at most.
     """
     n_rows, n_columns = shape
     if len(code) < n_columns:

@@ -112,10 +112,10 @@ def deliver_in_secret(model: AnyModel, rows: Rows | None, to: str, roster: Roste
     yield from deliver_masked(roster, selected, _applied(model, to))
 
 
-def _applied(model: AnyModel, to: str, *, less_label: bool = False, by_weight: bool = False) -> Applied:
+def _applied(model: AnyModel, to: str, *, evaluating: bool = False, by_weight: bool = False) -> Applied:
     if isinstance(model, LinearModel):
-        return Applied(model.coef_, None, None, model.intercept_, to, less_label, by_weight)
-    return Applied(None, model.cluster_centers_, model.scale_, 0.0, to, by_weight=by_weight)
+        return Applied(model.coef_, None, None, model.intercept_, to, evaluating, by_weight)
+    return Applied(None, model.cluster_centers_, model.scale_, 0.0, to, evaluating, by_weight)
 
 
 def _predictions(model: AnyModel, size: int, rounding: Rounding | None, roster: Roster) -> Script[Floats | Rows]:
@@ -151,12 +151,11 @@ def evaluate_in_secret(
     """As `evaluate`, but one party learns the rows' residuals or distances, and the server only their sums."""
     sampled = size is not None
     selected = yield from _rows_to_evaluate(size, split, roster, seed)
-    applied = _applied(model, by, less_label=isinstance(model, LinearModel), by_weight=not sampled)
-    losses, label_spread = yield from masked_losses(roster, selected.rows, applied)
-    losses = losses.weighing(float(selected.weights.sum()))
+    applied = _applied(model, by, evaluating=True, by_weight=not sampled)
+    losses, label_spread, error = yield from masked_losses(roster, selected.rows, selected.weights, applied)
     if isinstance(model, LinearModel):
-        return regression_report(losses, label_spread, sampled=sampled)
-    return clustering_report(losses, sampled=sampled)
+        return replace(regression_report(losses, label_spread, sampled=sampled), rounded_by=error)
+    return replace(clustering_report(losses, sampled=sampled), rounded_by=error)
 
 
 def _rows_to_evaluate(size: int | None, split: AnySplit | None, roster: Roster, seed: int) -> Script[Coreset]:

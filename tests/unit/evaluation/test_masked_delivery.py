@@ -1,5 +1,6 @@
 """Predictions that only one party learns: they are right, and nobody else can read them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -151,7 +152,7 @@ def test_magnitudes_tell_no_value_however_often_they_are_asked_for() -> None:
         for factor in np.linspace(1.0, 2.0, 200):
             coef = np.zeros(columns.shape[1])
             coef[0] = factor
-            reply = session.answer(AskMagnitude(sendable_floats(coef), None, None, less_label=False))
+            reply = session.answer(AskMagnitude(sendable_floats(coef), None, None, evaluating=False))
             assert isinstance(reply, Magnitude)
             assert abs(factor * columns[row, 0]) <= 2.0**reply.exponent
             told.append(reply.exponent)
@@ -159,17 +160,41 @@ def test_magnitudes_tell_no_value_however_often_they_are_asked_for() -> None:
     assert len(jumps) == 1
 
 
-def test_a_delivery_must_be_what_was_masked() -> None:
-    for change in ({"magnitude": 4000}, {"n_centers": -5}, {"n_centers": 2}):
-
-        def meddle(_: str, __: str, data: bytes, change: dict[str, int] = change) -> bytes:
+def test_a_delivery_must_be_what_was_signed() -> None:
+    def meddled(change: Callable[[DeliverMasked], DeliverMasked]) -> cn.Federation:
+        def meddle(_: str, __: str, data: bytes) -> bytes:
             message = codec().decode(data)
-            if isinstance(message, DeliverMasked):
-                return codec().encode(msgspec.structs.replace(message, **change))
-            return data
+            return codec().encode(change(message)) if isinstance(message, DeliverMasked) else data
 
-        with pytest.raises(cn.LocalProtocolError, match="centres, not asked"):
-            federation(Wire(meddle)).deliver(LINEAR, "party2", rows=ROWS)
+        return federation(Wire(meddle))
+
+    def one_more(message: DeliverMasked) -> DeliverMasked:
+        first = message.parts[0]
+        word = int.from_bytes(first.masked[:WIDTH], "little") + 1
+        masked = (word % 2 ** (8 * WIDTH)).to_bytes(WIDTH, "little") + first.masked[WIDTH:]
+        return DeliverMasked((msgspec.structs.replace(first, masked=masked), *message.parts[1:]), message.intercept)
+
+    def shorter(message: DeliverMasked) -> DeliverMasked:
+        parts = tuple(msgspec.structs.replace(part, masked=part.masked[:-WIDTH]) for part in message.parts)
+        return DeliverMasked(parts, message.intercept)
+
+    for change, why in (
+        (one_more, "a seal of 'party1' on something else"),
+        (shorter, "parts of other lengths"),
+        (lambda message: DeliverMasked(message.parts[::-1], message.intercept), "a seal of 'party1'"),
+        (lambda message: DeliverMasked(message.parts[:1], message.intercept), "1 seals for 2 parties"),
+        (lambda message: DeliverMasked(message.parts, message.intercept + 1), "a digest of something else"),
+    ):
+        with pytest.raises(cn.ColonnadeError, match=why):
+            meddled(change).deliver(LINEAR, "party2", rows=ROWS)
+
+
+def test_too_few_digits_are_an_error_and_no_other_clusters() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3)) + np.array([0.0, 0.0, 1.7e9])
+    parties = cn.Federation(cn.split_columns(X, None, [1, 1, 1]))
+    model = parties.fit(cn.KMeans(n_clusters=2, standardize=True), sampler=cn.AllRows()).model
+    with pytest.raises(cn.ColonnadeError, match="large against its own spread"):
+        parties.deliver(model, "party1")
 
 
 def test_numbers_that_leave_the_ring_are_refused() -> None:

@@ -17,6 +17,7 @@ from colonnade.evaluation.masked import (
     AskMaskedPredictions,
     Magnitude,
     MaskedPredictions,
+    SealedPart,
 )
 from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
 from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
@@ -222,6 +223,7 @@ MESSAGES |= {
 }
 magnitudes = st.integers(-500, 500)
 parts = (st.none() | floats, st.none() | matrices, st.none() | floats)
+sealed_parts = st.lists(st.builds(SealedPart, digests, digests, digests), max_size=3).map(tuple)
 MESSAGES |= {
     AskMagnitude: st.builds(AskMagnitude, *parts, st.booleans()),
     Magnitude: st.builds(Magnitude, magnitudes),
@@ -229,9 +231,9 @@ MESSAGES |= {
         AskMaskedPredictions, *parts, st.booleans(), st.booleans(), magnitudes, names, signed_keys
     ),
     MaskedPredictions: st.builds(MaskedPredictions, st.none() | digests, st.none() | st.floats(), digests, digests),
-    DeliverMasked: st.builds(DeliverMasked, digests, st.floats(), magnitudes, counts),
+    DeliverMasked: st.builds(DeliverMasked, sealed_parts, st.floats()),
     MaskedReceived: st.builds(MaskedReceived, digests),
-    AskLosses: st.builds(AskLosses, digests, st.floats(), magnitudes, counts),
+    AskLosses: st.builds(AskLosses, sealed_parts, st.floats()),
     SummedLosses: st.builds(SummedLosses, floats, rows, digests),
     OpenLloyd: st.builds(OpenLloyd, st.none() | floats, counts, counts, signed_keys),
     LloydOpened: st.builds(LloydOpened, st.none() | magnitudes),
