@@ -33,8 +33,10 @@ from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_numbers, unpack
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
+from colonnade.privacy.one_solving import asked_once, seen_rows
 from colonnade.privacy.pair_keys import PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
 from colonnade.privacy.pairwise import check_seals, seal_statement
+from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
@@ -74,7 +76,10 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     numbers, spread = _numbers(state, request, data)
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
-    transcript = _transcript(state, request, data, len(numbers))
+    asked = asked_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
+    other = other_digest(_part(request), spread)
+    state = asked_once(state, request, digest(seen_rows(state, data), asked, other))
+    transcript = transcript_of_parts(identity.parties, request.keys, frame_of(state, data), request.magnitude, asked)
     after = Paired(None, kept.signed, transcript)
     if kept.secret is None:
         return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")
@@ -82,7 +87,7 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     shifted = numbers + np.ldexp(1.0, request.magnitude)
     words = kept.secret.masked(shifted, ring_of_parts(request.magnitude, len(kept.keys)), kept.keys, transcript)
     is_ours = request.to == identity.name
-    sent, other = b"" if is_ours else pack(words, WIDTH), other_digest(_part(request), spread)
+    sent = b"" if is_ours else pack(words, WIDTH)
     # Whoever evaluates signs once, in the end: what it makes of the sum.
     signs_later = is_ours and request.evaluating
     statement = seal_statement(identity.name, transcript, sealed_digest(other, sent))
@@ -90,12 +95,6 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     held = Held(words, request, transcript, sealed) if is_ours else None
     reply = MaskedPredictions(sent, spread, transcript, sealed.signature)
     return replace(state, secret=replace(after, kept=held)), reply
-
-
-def _transcript(state: PartyState, request: AskMaskedPredictions, data: PartyData, count: int) -> bytes:
-    asked = asked_digest(request.to, request.magnitude, count, request.evaluating, request.by_weight)
-    parties, frame = _identity(data).parties, frame_of(state, data)
-    return transcript_of_parts(parties, request.keys, frame, request.magnitude, asked)
 
 
 def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:

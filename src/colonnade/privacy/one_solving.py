@@ -1,4 +1,4 @@
-"""One secure solving a run: after a lost key a server asks again what it asked, and nothing else.
+"""One secure solving, delivery or evaluation a run: after a lost key a server asks again what it asked, nothing else.
 
 Two answers about rows, weights or labels that differ a little tell by their difference what neither of them tells.
 """
@@ -14,7 +14,7 @@ from colonnade.protocol.session import PartyData, PartyState
 
 
 def asked_once(state: PartyState, request: Message, what: bytes, place: int = 0) -> PartyState:
-    """Note what a run's secure solving asks; refuse something else than it asked at this place before.
+    """Note what a run's secure phases ask; refuse something else than it asked at this place before.
 
     Parameters
     ----------

@@ -13,6 +13,9 @@ from colonnade.evaluation.masked_delivery import DeliverMasked
 from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.privacy.pair_keys import AskPairKey
+from colonnade.protocol.refusal import Refused
+from colonnade.sampling.shared import UseRows
 from colonnade.transports.loopback import Loopback
 from secure_trial import Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
@@ -196,6 +199,28 @@ def test_sums_over_few_rows_are_not_told(model: Any) -> None:
     parties = cn.Federation(cn.split_columns(X, X.sum(axis=1), [2, 3, 1], weight=heavy))
     with pytest.raises(cn.ColonnadeError, match="rows that count as 1 tell single ones"):
         parties.evaluate(model, by="party2")
+
+
+def test_within_a_run_a_party_applies_one_model_to_one_set_of_rows() -> None:
+    """A server whose two models differ in a coefficient, or rows in one, would learn by the difference of the costs."""
+    seen: list[AskMaskedPredictions] = []
+
+    def keep(_: str, receiver: str, data: bytes) -> bytes:
+        message = codec().decode(data)
+        if isinstance(message, AskMaskedPredictions) and receiver == "party1":
+            seen.append(message)
+        return data
+
+    parties = federation(Wire(keep))
+    parties.evaluate(LINEAR, by="party2")
+    session = parties._stage._sessions["party1"]
+    session.answer(AskPairKey())
+    other = msgspec.structs.replace(seen[0], coef=sendable_floats([1.0, 0.0]))
+    assert "differs from what it asked before in this run" in str(session.answer(other))
+    session.answer(UseRows(sendable_rows(np.arange(299))))
+    session.answer(AskPairKey())
+    assert isinstance(session.answer(seen[0]), Refused)
+    parties.evaluate(cn.LinearModel(np.ones(6), 0.0, LINEAR.feature_names_in_), by="party2")
 
 
 def test_too_few_digits_are_an_error_and_no_other_report() -> None:
