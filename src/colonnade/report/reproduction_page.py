@@ -68,7 +68,10 @@ def html(trials: Sequence[Trial], switches: Switches, remarks: Sequence[str], pi
     str
         The page, pictures within.
     """
-    sections = [layout.html() + _picture(layout.title, pictures[layout.title]) for layout in layouts(cells(trials))]
+    sections = [
+        layout.html() + (_picture(layout.title, pictures[layout.title]) if layout.title in pictures else "")
+        for layout in layouts(cells(trials))
+    ]
     head = "".join(f"<th>{escape(name)}</th>" for name in SWITCH_HEADER)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in switches)
     return (

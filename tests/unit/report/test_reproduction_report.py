@@ -102,3 +102,12 @@ def test_figures_are_made_of_stored_trials_alone(trials: list[Trial]) -> None:
     pictures = figures(read)
     assert list(pictures) == ["table1-regression, ridge, as-run; data: twin of YearPredictionMSD"]
     assert next(iter(pictures.values())).startswith(b"\x89PNG")
+
+
+def test_a_run_that_stopped_after_the_fit_of_all_rows_has_a_table_and_no_figure(trials: list[Trial]) -> None:
+    begun = [trial("Central", 463_715, 0, 90.0, "as-written"), *trials]
+    pictures = figures(begun)
+    assert len(pictures) == 1
+    page = html(begun, switches(), [], pictures)
+    assert page.count("<img") == 1
+    assert "table1-regression, ridge, as-written" in page
