@@ -23,7 +23,7 @@ RowsOption = Annotated[
 ]
 ByOption = Annotated[
     str | None,
-    typer.Option("--by", help="A party that evaluates: it learns residuals or distances row by row, the server sums."),
+    typer.Option("--by", help="A party that evaluates: it learns each row's residual, the server only sums."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Draws the rows of --rows.")]
 
