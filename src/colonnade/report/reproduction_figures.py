@@ -111,7 +111,8 @@ def _cost_by_bytes(axes: Any, table: list[Cell], costs: dict[Cell, list[float]])
     for method in dict.fromkeys(cell.method for cell in table if not cell.is_full):
         mine = sorted((cell for cell in table if cell.method == method), key=lambda cell: cell.bytes)
         means = np.array([cell.mean for cell in mine])
-        reach = [means - [min(costs[c]) for c in mine], [max(costs[c]) for c in mine] - means]
+        reach = np.array([means - [min(costs[c]) for c in mine], [max(costs[c]) for c in mine] - means])
+        reach[reach < 0] = 0.0  # equal costs have a mean that rounding moved past them
         look = {"color": _colour(mine[0], table), "elinewidth": 0.8, "markersize": 4, "label": method}
         axes.errorbar([cell.bytes for cell in mine], means, yerr=reach, fmt="o-", **look)
     for cell in (cell for cell in table if cell.is_full):

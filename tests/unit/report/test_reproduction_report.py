@@ -111,3 +111,10 @@ def test_a_run_that_stopped_after_the_fit_of_all_rows_has_a_table_and_no_figure(
     page = html(begun, switches(), [], pictures)
     assert page.count("<img") == 1
     assert "table1-regression, ridge, as-written" in page
+
+
+def test_equal_costs_have_a_figure() -> None:
+    """Their mean is not quite one of them."""
+    cost = next(x for x in (104.4683236204437, 0.1, 98.7, 101.83635969168236) if sum([x] * 20) / 20 != x)
+    equal = [trial("C-Central", size, repeat, cost) for size in (1000, 6000) for repeat in range(20)]
+    assert len(figures([trial("Central", 463_715, 0, 90.0), *equal])) == 1
