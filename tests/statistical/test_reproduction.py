@@ -79,5 +79,9 @@ def test_k_means_is_within_four_per_cent(variant: str, data_folder: Path, out: P
         if "Kmeans++" in method:
             assert cell["mean"] == pytest.approx(cell["printed"], rel=0.04), method
     for size in SIZES:
-        for solver in ("Kmeans++", "DistDim"):
-            assert found[f"C-{solver}", size]["mean"] < found[f"U-{solver}", size]["mean"]
+        assert found["C-Kmeans++", size]["mean"] < found["U-Kmeans++", size]["mean"]
+        # Five repeats do not tell DistDim's small differences apart (the tables of the docs, of 20, do): a coreset must
+        # not stand out as the worse one, with a false alarm below 1 % were both the same (Student's t, 8 degrees).
+        ours, even = found["C-DistDim", size], found["U-DistDim", size]
+        error = np.sqrt((ours["std"] ** 2 + even["std"] ** 2) / (ours["repeats"] - 1))
+        assert ours["mean"] < even["mean"] + 3 * error

@@ -1,3 +1,4 @@
+import gzip
 import json
 import re
 import subprocess
@@ -118,3 +119,18 @@ def test_equal_costs_have_a_figure() -> None:
     cost = next(x for x in (104.4683236204437, 0.1, 98.7, 101.83635969168236) if sum([x] * 20) / 20 != x)
     equal = [trial("C-Central", size, repeat, cost) for size in (1000, 6000) for repeat in range(20)]
     assert len(figures([trial("Central", 463_715, 0, 90.0), *equal])) == 1
+
+
+@pytest.mark.parametrize("variant", ["as-written", "as-run"])
+@pytest.mark.parametrize("solver", ["Central", "SAGA", "Kmeans++", "DistDim"])
+def test_in_the_kept_trials_a_coreset_beats_an_even_draw_at_every_size(solver: str, variant: str) -> None:
+    """As the docs say of Table 1: 20 repeats of each size, all of them there."""
+    kept = gzip.decompress((PROJECT / "benchmarks" / "reproduction.jsonl.gz").read_bytes()).splitlines()
+    found: dict[tuple[str, int], list[float]] = {}
+    for line in map(json.loads, kept):
+        if line["experiment"].startswith("table1") and line["variant"] == variant:
+            found.setdefault((line["method"], line["size"]), []).append(line["cost"])
+    for size in range(1000, 6001, 1000):
+        ours, even = found[f"C-{solver}", size], found[f"U-{solver}", size]
+        assert len(ours) == len(even) == 20
+        assert sum(ours) < sum(even)
