@@ -153,6 +153,23 @@ class SealedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
         return Seal(sealed_digest(self.other, self.masked), self.signature)
 
 
+class PassedOn(Message, frozen=True):
+    """The others' masked parts, in the order of their names, for the party that holds the last one; the intercept."""
+
+    phase: ClassVar[str] = "predicting"
+
+    parts: Annotated[tuple[SealedPart, ...], Reveals.PREDICTIONS]
+    intercept: Annotated[float, Reveals.MODEL]
+
+    def units(self) -> int:
+        """Count one for each number, and the intercept."""
+        return sum(len(part.masked) for part in self.parts) // WIDTH + 1
+
+    def fingerprint(self) -> bytes:
+        """Hash all of it: by that the party says what it received."""
+        return digest(np.array(self.intercept, "<f8").tobytes(), *(part.seal.digest for part in self.parts))
+
+
 @dataclass(frozen=True, eq=False)
 class MaskedParts:
     """All parties' sealed parts; with that of the one that learns their sum, which it keeps, masks cancel."""

@@ -2,14 +2,11 @@
 
 from typing import Annotated, ClassVar
 
-import numpy as np
-
 from colonnade.contracts import Roster, Script
-from colonnade.evaluation.masked import WIDTH, Applied, SealedPart, common_magnitude, masked_parts
+from colonnade.evaluation.masked import Applied, PassedOn, common_magnitude, masked_parts
 from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import Lost, compare, until_kept
-from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 
 
@@ -22,18 +19,10 @@ class MaskedReceived(Message, frozen=True):
     digest: Annotated[bytes, Reveals.NOTHING]
 
 
-class DeliverMasked(Message, frozen=True):
-    """The others' masked parts, in the order of their names, for the party that holds the last one; the intercept."""
+class DeliverMasked(PassedOn, frozen=True):
+    """Learn the sum: these are predictions."""
 
-    phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = MaskedReceived
-
-    parts: Annotated[tuple[SealedPart, ...], Reveals.PREDICTIONS]
-    intercept: Annotated[float, Reveals.MODEL]
-
-    def units(self) -> int:
-        """Count one for each number, and the intercept."""
-        return sum(len(part.masked) for part in self.parts) // WIDTH + 1
 
 
 def deliver_masked(roster: Roster, rows: Rows, model: Applied) -> Script[None]:
@@ -56,17 +45,12 @@ def _attempt(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Scri
     parts = yield from masked_parts(roster, rows, model, magnitude)
     if isinstance(parts, Lost):
         return parts
-    others = parts.of_others(model.to)
-    inbox = yield {model.to: DeliverMasked(others, model.intercept)}
+    delivery = DeliverMasked(parts.of_others(model.to), model.intercept)
+    inbox = yield {model.to: delivery}
     for party, received in checks.replies(inbox, MaskedReceived).items():
         if not received.digest:
             return Lost(party)
-        if received.digest != received_digest(others, model.intercept):
+        if received.digest != delivery.fingerprint():
             raise checks.wrong(party, received, "a digest of something else than it was sent")
     yield from compare(roster, parts.transcript, parts.seals)
     return None
-
-
-def received_digest(parts: tuple[SealedPart, ...], intercept: float) -> bytes:
-    """Hash what the party that learns the sum is sent."""
-    return digest(np.array(intercept, "<f8").tobytes(), *(part.seal.digest for part in parts))

@@ -9,15 +9,13 @@ import numpy as np
 
 from colonnade.contracts import Roster, Script
 from colonnade.evaluation.masked import (
-    WIDTH,
     Applied,
-    SealedPart,
+    PassedOn,
     common_magnitude,
     masked_parts,
     rounded_by,
     too_few_digits,
 )
-from colonnade.evaluation.masked_delivery import received_digest
 from colonnade.evaluation.reports import Losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
@@ -44,18 +42,10 @@ class SummedLosses(Message, frozen=True):
     signature: Annotated[bytes, Reveals.NOTHING]
 
 
-class AskLosses(Message, frozen=True):
-    """The others' masked parts, in the order of their names, for the party that holds the last one; the intercept."""
+class AskLosses(PassedOn, frozen=True):
+    """Learn the sum, of residuals or distances, and say what they add up to."""
 
-    phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = SummedLosses
-
-    parts: Annotated[tuple[SealedPart, ...], Reveals.PREDICTIONS]
-    intercept: Annotated[float, Reveals.MODEL]
-
-    def units(self) -> int:
-        """Count one for each number, and the intercept."""
-        return sum(len(part.masked) for part in self.parts) // WIDTH + 1
 
 
 def masked_losses(roster: Roster, rows: Rows, weights: Floats, model: Applied) -> Script[tuple[Losses, float, float]]:
@@ -96,14 +86,13 @@ def _attempt(
     parts = yield from masked_parts(roster, rows, model, magnitude)
     if isinstance(parts, Lost):
         return parts
-    others = parts.of_others(model.to)
-    inbox = yield {model.to: AskLosses(others, model.intercept)}
+    question = AskLosses(parts.of_others(model.to), model.intercept)
+    inbox = yield {model.to: question}
     reply = checks.replies(inbox, SummedLosses)[model.to]
     if not len(reply.sums):
         return Lost(model.to)
     losses = _read(model, reply, weights)
-    received = received_digest(others, model.intercept)
-    sealed = losses_digest(parts.sealed[model.to].other, received, reply.sums, reply.sizes)
+    sealed = losses_digest(parts.sealed[model.to].other, question, reply.sums, reply.sizes)
     yield from compare(roster, parts.transcript, {**parts.seals, model.to: Seal(sealed, reply.signature)})
     return losses, parts.label_spread
 
@@ -120,6 +109,6 @@ def _read(model: Applied, reply: SummedLosses, weights: Floats) -> Losses:
     return Losses(m, weight, factor * cost, deviation, factor * absolute, tuple(reply.sizes.tolist()))
 
 
-def losses_digest(other: bytes, received: bytes, sums: Floats, sizes: Rows) -> bytes:
+def losses_digest(other: bytes, question: AskLosses, sums: Floats, sizes: Rows) -> bytes:
     """Hash which model the party applied, what it was sent, and what it made of it."""
-    return digest(other, received, sums.astype("<f8").tobytes(), sizes.astype("<i8").tobytes())
+    return digest(other, question.fingerprint(), sums.astype("<f8").tobytes(), sizes.astype("<i8").tobytes())

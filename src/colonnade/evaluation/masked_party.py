@@ -16,6 +16,7 @@ from colonnade.evaluation.masked import (
     Magnitude,
     MaskedPredictions,
     Part,
+    PassedOn,
     SealedPart,
     asked_digest,
     other_digest,
@@ -25,7 +26,7 @@ from colonnade.evaluation.masked import (
     too_few_digits,
     transcript_of_parts,
 )
-from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived, received_digest
+from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
 from colonnade.evaluation.masked_losses import LARGEST_ERROR, AskLosses, SummedLosses, losses_digest
 from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
 from colonnade.kernels.arrays import Floats, Rows
@@ -106,8 +107,7 @@ def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData)
     predictions: Floats | Rows = numbers + request.intercept
     if held.n_centers:
         predictions = numbers.reshape(len(rows), held.n_centers).argmin(axis=1)
-    received = received_digest(request.parts, request.intercept)
-    return replace(state, received=Delivery(rows, predictions)), MaskedReceived(received)
+    return replace(state, received=Delivery(rows, predictions)), MaskedReceived(request.fingerprint())
 
 
 def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
@@ -120,14 +120,11 @@ def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tu
     # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
     deviation = 0.0 if held.request.by_weight else losses.deviation
     sums, sizes = sendable_floats([losses.cost, losses.absolute, deviation]), sendable_rows(losses.cluster_sizes)
-    received = received_digest(request.parts, request.intercept)
-    identity, sealed = _identity(data), losses_digest(held.sealed.other, received, sums, sizes)
+    identity, sealed = _identity(data), losses_digest(held.sealed.other, request, sums, sizes)
     return state, SummedLosses(sums, sizes, identity.sign(seal_statement(identity.name, held.transcript, sealed)))
 
 
-def _let_go(
-    state: PartyState, request: DeliverMasked | AskLosses, *, evaluating: bool
-) -> tuple[Held | None, PartyState]:
+def _let_go(state: PartyState, request: PassedOn, *, evaluating: bool) -> tuple[Held | None, PartyState]:
     """Take out what the party keeps: it tells what comes of it once, and for what it was masked."""
     keeps = paired(state)
     held = keeps.kept if isinstance(keeps.kept, Held) else None
