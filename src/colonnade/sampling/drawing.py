@@ -21,6 +21,7 @@ from colonnade.sampling.summing import DRAWN
 SCORED = "scored"
 # Totals are sums of n rounded numbers.
 ROUNDING = 1e-6
+SHARE_STEPS = 2.0**40
 
 
 class Total(Message, frozen=True):
@@ -119,7 +120,7 @@ def draw_by_totals(
 
     # The server draws the even rows itself: they need no party, and go out with the others in round 3.
     n_even = int(rng.binomial(size, even_share))
-    quotas = rng.multinomial(size - n_even, totals / totals.sum())
+    quotas = rng.multinomial(size - n_even, shares_of(totals))
     seeds = rng.integers(2**63, size=len(quotas))
     orders: Outbox = {
         party: OpenDraw(rule, int(quota), int(seed), stratified)
@@ -132,6 +133,16 @@ def draw_by_totals(
     even = draw_evenly(roster.n_rows, n_even, rng, row_weights)
     rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), even])))
     return Drawn(rows, by_party, exchanged(roster, asked, told, orders, answers)), totals
+
+
+def shares_of(totals: Floats) -> Floats:
+    """Give each party's part of the total, to 40 bits.
+
+    Totals are nearly whole numbers, and the binomial draws behind a multinomial one change sides at a half: the last
+    bit of a sum, which differs between machines, would decide all that follows.
+    """
+    steps = np.rint(totals / totals.sum() * SHARE_STEPS)
+    return np.asarray(steps / steps.sum(), dtype=np.float64)
 
 
 def exchanged(roster: Roster, *boxes: Outbox | Inbox) -> dict[str, list[Message]]:

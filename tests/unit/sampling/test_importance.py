@@ -20,7 +20,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total, shares_of
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.rounded import CoarseScores, RoundedScores
 from colonnade.sampling.summing import AskScores, Scores, others
@@ -266,3 +266,12 @@ def test_a_server_that_asks_for_an_absurd_rounding_is_refused(log_step: float) -
     reply = party.answer(AskTotal(CoarseScores(LeverageScores(fit_intercept=True), log_step)))
     assert isinstance(reply, Refused)
     assert "cannot be rounded" in reply.reason
+
+
+@pytest.mark.parametrize("totals", [[21.0, 21.0, 21.0], [1.0, 1.0], [3.0, 1.0, 2.0, 6.0], [1e-300, 1.0, 1e300]])
+def test_the_last_bit_of_a_total_decides_nothing(totals: list[float]) -> None:
+    """Sums differ in their last bits from machine to machine: three equal parties are drawn from by a half."""
+    exact = np.array(totals)
+    shares = [shares_of(at) for at in (exact, np.nextafter(exact, 0), np.nextafter(exact, np.inf))]
+    quotas = [np.random.default_rng(0).multinomial(1000, share).tolist() for share in shares]
+    assert quotas[0] == quotas[1] == quotas[2]
