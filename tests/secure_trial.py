@@ -36,7 +36,7 @@ class Wire:
         self._meddle = meddle
 
     def __call__(self, sessions: Mapping[str, PartySession]) -> "Wire":
-        self._sessions, self._codec = sessions, codec()
+        self.sessions, self._codec = sessions, codec()
         return self
 
     def exchange(self, outbox: Outbox) -> Inbox:
@@ -44,7 +44,7 @@ class Wire:
 
     def _ask(self, party: str, request: Message) -> Message:
         asked = self._codec.decode(self._meddle(SERVER, party, self._codec.encode(request)), party=SERVER)
-        reply = self._codec.encode(self._sessions[party].answer(asked))
+        reply = self._codec.encode(self.sessions[party].answer(asked))
         return self._codec.decode(self._meddle(party, SERVER, reply), party=party)
 
 
@@ -87,7 +87,7 @@ class Restarting:
         self._kind, self._party, self._times = kind, party, times
 
     def __call__(self, sessions: Mapping[str, PartySession]) -> "Restarting":
-        self._sessions = dict(sessions)
+        self.sessions = dict(sessions)
         self._heard: list[Message] = []
         self.restarts = 0
         return self
@@ -98,17 +98,14 @@ class Restarting:
             if request.kind == self._kind and self.restarts < self._times:
                 self._restart()
             self._heard.append(request)
-        return {party: self._sessions[party].answer(asked) for party, asked in outbox.items()}
+        return {party: self.sessions[party].answer(asked) for party, asked in outbox.items()}
 
     def _restart(self) -> None:
         self.restarts += 1
-        old = self._sessions[self._party]
-        self._sessions[self._party] = party_session(old._data.table, old._policy, old._data.identity)
+        old = self.sessions[self._party]
+        self.sessions[self._party] = party_session(old._data.table, old._policy, old._data.identity).greeted()
         for heard in self._heard:
-            self._sessions[self._party].answer(heard)
-
-    def session(self, party: str) -> PartySession:
-        return self._sessions[party]
+            self.sessions[self._party].answer(heard)
 
 
 class Entropy:

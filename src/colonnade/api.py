@@ -234,7 +234,7 @@ class Federation(Assessment):
         ascending = None if wanted is None else wanted[order]
         bits = checked_bits(bits)
         script = jobs.predict(model, ascending, to, bits, self.roster)
-        predictions = self._stage.play(script, "predict", model=model, rows=ascending, to=to, bits=bits)
+        predictions, _ = self._stage.play(script, "predict", model=model, rows=ascending, to=to, bits=bits)
         return predictions if order is None else predictions[np.argsort(order, kind="stable")]
 
     def deliver(self, model: AnyModel, to: str, *, rows: npt.ArrayLike | None = None) -> None:
@@ -349,7 +349,9 @@ class Federation(Assessment):
         else:
             door.check_evaluator(by, bits, self.roster)
             script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
-        return self._stage.play(script, "evaluate", model=model, rows=size, split=split, bits=bits, by=by, seed=seed)
+        what = {"model": model, "rows": size, "split": split, "bits": bits, "by": by, "seed": seed}
+        report, _ = self._stage.play(script, "evaluate", **what)
+        return report
 
     def __repr__(self) -> str:
         roster = self.roster

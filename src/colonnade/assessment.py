@@ -45,6 +45,11 @@ class Assessment:
         """Every message sent so far."""
         return self._stage.ledger
 
+    @property
+    def sent(self) -> Ledger:
+        """What the last call sent: its part of the ledger."""
+        return self._stage.sent
+
     def plan(
         self,
         task: AnyTask,
@@ -93,10 +98,10 @@ class Assessment:
         door.check_job(task, self.roster, split=split)
         limits, seed = Limits(budget_bytes, target_excess, max_rounds), door.seed_number(seed)
         size = pilot_size(task, self.roster, limits, pilot)
-        script, position, started = play_pilot(task, self.roster, split, size, seed), len(self.ledger), perf_counter()
-        rows = self._stage.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
+        script, started = play_pilot(task, self.roster, split, size, seed), perf_counter()
+        rows, sent = self._stage.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
         seconds = perf_counter() - started
-        return make_plan(task, self.roster, split, limits, seed, rows, list(self.ledger.since(position)), seconds)
+        return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds)
 
     def disclosure(
         self,
@@ -199,8 +204,7 @@ class Assessment:
         seed, source = door.seed_number(seed), coreset if sampler is None else sampler
         script = diagnose(task, self.roster, source, model, size, pairs, seed)
         what = {"task": task, "source": source, "model": model, "rows": size, "pairs": pairs, "seed": seed}
-        position = len(self.ledger)
-        found = with_cost(self._stage.play(script, "diagnose", **what), self.ledger.since(position))
+        found = with_cost(*self._stage.play(script, "diagnose", **what))
         for concern in found.concerns:
             warnings.warn(concern, AssumptionWarning, stacklevel=2)
         return found
@@ -235,9 +239,8 @@ class Assessment:
         """
         count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
         script, what = door.audit_of(run, self.roster, count, seed)
-        position = len(self.ledger)
-        evidence = self._stage.play(script, "audit", **what)
-        ledger = Ledger([*run.ledger, *self.ledger.since(position)], run_by=run.ledger.run_by)
+        evidence, sent = self._stage.play(script, "audit", **what)
+        ledger = Ledger([*run.ledger, *sent], run_by=run.ledger.run_by)
         audited = replace(run, coreset=replace(run.coreset, evidence=evidence), ledger=ledger)
         audited.audit()
         return audited
@@ -278,6 +281,5 @@ class Assessment:
         script = certifying.certify(certified, self.roster, size, seed, between_machines=apart)
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
         what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
-        position = len(self.ledger)
-        found = self._stage.play(script, "certify", **what)
-        return certifying.with_cost(found, self.ledger.since(position), run.ledger.bytes)
+        found, sent = self._stage.play(script, "certify", **what)
+        return certifying.with_cost(found, sent, run.ledger.bytes)

@@ -113,11 +113,10 @@ def rehearsed(
     script: Script[jobs.Learned[Any]] = jobs.draw(task, small, split, stage.roster, 0)
     if solver is not None:
         script = jobs.learn(task, small, _in_small(solver), split, stage.roster, 0)
-    position = len(stage.ledger)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what chance numbers are like
-        stage.play(script, "rehearse")
-    return stage.ledger.since(position)
+        _, sent = stage.play(script, "rehearse")
+    return sent
 
 
 def _stand_ins(roster: Roster, task: Task[object]) -> list[Party]:

@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Roster, Script, Transport
+from colonnade.contracts import Script, Transport
 from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, UnsupportedError
 from colonnade.ledger import Ledger
@@ -25,7 +25,7 @@ from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
 from colonnade.sampling import ImportanceSampling
-from colonnade.tasks.jobs import Learned, let_go
+from colonnade.tasks.jobs import Learned
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
 from colonnade.transports.network_server import MakeCarrier, NetworkServer
@@ -34,12 +34,9 @@ T = TypeVar("T")
 M = TypeVar("M")
 S = TypeVar("S")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
-AsRun = Callable[[str, Mapping[str, object]], AbstractContextManager[None]]
+# Gives a script a run of its own, and what carries its rounds.
+OpenRun = Callable[[str, Mapping[str, object]], AbstractContextManager[Transport]]
 Close = Callable[[BaseException | None], None]
-
-
-def _nothing_outlives(_verb: str, _what: Mapping[str, object]) -> AbstractContextManager[None]:
-    return nullcontext()
 
 
 class Stage:
@@ -49,14 +46,12 @@ class Stage:
     ----------
     names : tuple of str
         The parties, in the order of the model's columns.
-    transport : Transport
-        Carries the rounds.
+    open_run : callable
+        Makes the rounds of one script a run: in this process, or one that outlives it.
     on_round : callable
         Told the phase and the number of each round before it starts.
-    sessions : mapping of str to PartySession
-        Those that are in this process.
-    as_run : callable
-        Makes the rounds of one script a run that outlives this process.
+    here : PartiesHere or None
+        The parties, if they are in this process.
     run_by : str or None
         The party that is also the server.
     close : callable
@@ -66,21 +61,21 @@ class Stage:
     def __init__(
         self,
         names: tuple[str, ...],
-        transport: Transport,
+        open_run: OpenRun,
         on_round: RoundListener,
         *,
-        sessions: Mapping[str, PartySession],
-        as_run: AsRun = _nothing_outlives,
+        here: "PartiesHere | None" = None,
         run_by: str | None = None,
         close: Close = lambda _error: None,
     ) -> None:
-        self._sessions = sessions
-        self._as_run = as_run
+        self._open_run = open_run
+        self._on_round = on_round
+        self.parties = here
+        self._codec = codec()
         self.close = close
         self.ledger = Ledger(run_by=run_by)
-        self._settled = 0
-        self._conductor = Conductor(transport, codec(), self.ledger, on_round)
-        self.roster: Roster = self.play(hello(names), "hello", parties=names)
+        self.sent = self.ledger
+        self.roster, _ = self.play(hello(names), "hello", parties=names)
 
     @classmethod
     def here(
@@ -92,7 +87,8 @@ class Stage:
     ) -> "Stage":
         """Let parties of this process meet, each known to the others by its identity."""
         sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
-        return cls(tuple(sessions), transport(sessions), on_round, sessions=sessions)
+        here = PartiesHere(sessions, transport)
+        return cls(tuple(sessions), here.run, on_round, here=here)
 
     @classmethod
     def rehearsal(cls, parties: list[Party]) -> "Stage":
@@ -114,10 +110,8 @@ class Stage:
             server.wait_for_all()
             return cls(
                 tuple(server.file.parties),
-                server,
+                lambda verb, what: server.run(asked(verb, what)),
                 on_round,
-                sessions={},
-                as_run=lambda verb, what: server.run(asked(verb, what)),
                 run_by=server.file.run_by,
                 close=close,
             )
@@ -125,20 +119,23 @@ class Stage:
             close(error)
             raise
 
-    def play(self, script: Script[T], verb: str, **what: object) -> T:
-        """Play a script that does this with these options: together they are the same only for the same requests."""
-        self._start_afresh()
-        for session in self._sessions.values():
-            session.start_run()
-        with self._as_run(verb, what):
-            result = self._conductor.play(script)
-        self._settled = len(self.ledger)
-        return result
+    def play(self, script: Script[T], verb: str, **what: object) -> tuple[T, Ledger]:
+        """Play a script as one run, and give its result and its part of the ledger.
+
+        Verb and options say what it does: together they are the same only for the same requests.
+        """
+        position = len(self.ledger)
+        try:
+            with self._open_run(verb, what) as transport:
+                result = Conductor(transport, self._codec, self.ledger, self._on_round).play(script)
+        finally:
+            self.sent = self.ledger.since(position)
+        return result, self.sent
 
     @property
     def between_machines(self) -> bool:
         """Whether what is sent leaves this process."""
-        return not self._sessions
+        return self.parties is None
 
     def settled(self, sampler: S) -> S:
         """Decide what a sampler leaves open: between machines scores are kept from the server where that can be."""
@@ -146,20 +143,10 @@ class Stage:
             return sampler
         return cast(S, sampler.between_machines(len(self.roster.cards)))
 
-    def _start_afresh(self) -> None:
-        """Take parties out of a job that stopped half-way: there is more on the ledger than what jobs ended with.
-
-        Parties on other machines have a session for each run, and so nothing to be taken out of.
-        """
-        if self._sessions and len(self.ledger) > self._settled:
-            self._conductor.play(let_go(self.roster))
-            self._settled = len(self.ledger)
-
     def learn(self, verb: str, script: Script[Learned[M]], what: dict[str, Any]) -> Run[M]:
         """Play a script that learns, and make a run of what came of it."""
-        self._start_afresh()
-        position, started = len(self.ledger), perf_counter()
-        learned = self.play(script, verb, **what)
+        started = perf_counter()
+        learned, ledger = self.play(script, verb, **what)
         return Run(
             task=what["task"],
             sampler=what["sampler"],
@@ -170,7 +157,7 @@ class Stage:
             coreset=learned.coreset,
             model=learned.model,
             facts=dict(learned.facts),
-            ledger=self.ledger.since(position),
+            ledger=ledger,
             seconds=perf_counter() - started,
             versions=current_versions(),
             precision=learned.precision,
@@ -178,12 +165,43 @@ class Stage:
 
     def received(self, party: str) -> Delivery | None:
         """Show what was delivered to a party of this process."""
-        if party not in self._sessions:
+        if self.parties is None:
             raise UnsupportedError(
                 f"Party {party!r} is on its own machine, and so is what was delivered to it: in the file that "
                 "`predictions` in its party.toml names."
             )
-        return self._sessions[party].state.received
+        return self.parties.received.get(party)
+
+
+class PartiesHere:
+    """Parties of this process: each opens a session for each run, on data that stay.
+
+    Parameters
+    ----------
+    parties : mapping of str to PartySession
+        On the parties' data; each run gets sessions like these.
+    transport : callable
+        Makes the transport of a run from its sessions.
+    """
+
+    def __init__(self, parties: Mapping[str, PartySession], transport: MakeTransport) -> None:
+        self.transport = transport
+        self.received: dict[str, Delivery] = {}
+        self._parties = parties
+
+    def sessions(self) -> dict[str, PartySession]:
+        """Open a session at every party."""
+        return {name: party.greeted() for name, party in self._parties.items()}
+
+    @contextmanager
+    def run(self, _verb: str, _what: Mapping[str, object]) -> Iterator[Transport]:
+        """Open a session at every party, and keep what was delivered there."""
+        sessions = self.sessions()
+        try:
+            yield self.transport(sessions)
+        finally:
+            delivered = {name: session.state.received for name, session in sessions.items()}
+            self.received.update((name, each) for name, each in delivered.items() if each is not None)
 
 
 def asked(verb: str, what: Mapping[str, object]) -> Asked:

@@ -288,3 +288,22 @@ def test_bad_input_is_one_error_and_nothing_is_lost(ask: Any) -> None:
     )
     np.testing.assert_array_equal(after.model.coef_, fresh.model.coef_)
     assert after.ledger == fresh.ledger
+
+
+def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None:
+    """Each run has sessions of its own: nothing is sent to take parties out of one that stopped half-way."""
+    X = np.random.default_rng(0).normal(size=(300, 4))
+
+    def federation() -> cn.Federation:
+        parties = cn.split_columns(X, X @ np.ones(4), [2, 2])
+        parties[1].policy = cn.Policy(never=["features"])
+        return cn.Federation(parties)
+
+    refused = federation()
+    with pytest.raises(cn.PolicyRefusedError):
+        refused.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=20))
+    assert refused.sent.units > 0, "what a refused job sent before it stopped"
+    task = cn.KMeans(n_clusters=2)
+    found, first = refused.diagnose(task, pairs=50), federation().diagnose(task, pairs=50)
+    assert (found.units, found.bytes, found.reveals) == (first.units, first.bytes, first.reveals)
+    assert found.bytes == refused.sent.bytes

@@ -29,10 +29,9 @@ def command(
     job = read_job(job_file, None)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        position = len(federation.ledger)
         found = federation.certify(run, rows=rows, seed=seed)
     if json:
         show_json({**msgspec.to_builtins(found), "trusted": found.trusted})
         return
     show(f"{found}.")
-    show(f"\nWhat the audit sent:\n{federation.ledger.since(position)}")
+    show(f"\nWhat the audit sent:\n{federation.sent}")

@@ -50,9 +50,8 @@ def command(
     split = held_out if test_fraction is None and split_by is None and held_out is not None else job.split
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        position = len(federation.ledger)
         report = federation.evaluate(model, rows=rows, split=split, bits=bits, by=by, seed=seed)
-    ledger = federation.ledger.since(position)
+    ledger = federation.sent
     values = msgspec.to_builtins(report)
     if json:
         show_json({**values, "split": split, "units": ledger.units, "bytes": ledger.bytes})

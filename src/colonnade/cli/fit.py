@@ -19,6 +19,7 @@ from colonnade.cli.job import (
     with_split,
 )
 from colonnade.cli.show import Comparison, show_run
+from colonnade.ledger import Ledger
 from colonnade.planning.outcome import compared
 from colonnade.run import Run, check_destination
 from colonnade.sampling import AllRows
@@ -69,10 +70,10 @@ def command(
 
 
 def _compare(federation: Federation, run: Run[Any], *, excess: bool) -> Comparison:
-    position = len(federation.ledger)
     report = federation.evaluate(run.model, split=run.split)
-    best = None
-    if excess:
-        full = federation.fit(run.task, sampler=AllRows(), split=run.split, seed=run.seed)
-        best = federation.evaluate(full.model, split=run.split).cost
-    return Comparison(report, best, federation.ledger.since(position))
+    if not excess:
+        return Comparison(report, None, federation.sent)
+    sent = [*federation.sent]
+    full = federation.fit(run.task, sampler=AllRows(), split=run.split, seed=run.seed)
+    best = federation.evaluate(full.model, split=run.split).cost
+    return Comparison(report, best, Ledger([*sent, *full.ledger, *federation.sent]))

@@ -19,7 +19,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_flags, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.framed_table import FramedTable
-from colonnade.protocol.session import FRAMED, GREETED, Handler, PartyData, PartyState
+from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 
 
@@ -221,7 +221,7 @@ def _answer_frame(state: PartyState, request: UseFrame, data: PartyData) -> tupl
 
 
 HANDLERS = (
-    Handler(AskSplit, _answer_split, after=None, then=GREETED, keeps_view=frozenset()),
-    Handler(AskRowWeights, _answer_weights, after=None, then=GREETED, keeps_view=frozenset()),
-    Handler(UseFrame, _answer_frame, after=None, then=FRAMED, keeps_view=frozenset()),
+    Handler(AskSplit, _answer_split, after=None, then=GREETED),
+    Handler(AskRowWeights, _answer_weights, after=None, then=GREETED),
+    Handler(UseFrame, _answer_frame, after=None, then=GREETED),
 )

@@ -20,7 +20,7 @@ from colonnade.protocol.refusal import Refused, refused
 T = TypeVar("T")
 
 # The steps every phase shares; a phase names further ones of its own.
-NEW, GREETED, FRAMED, SELECTED = "new", "greeted", "framed", "selected"
+NEW, GREETED, SELECTED = "new", "greeted", "selected"
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
 
@@ -102,15 +102,18 @@ class PartyData:
     identity: Identity | None = None
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
+    _unseen: "PartyData | None" = field(default=None, repr=False)
     _kept: dict[Callable[[Table], Any], Any] = field(default_factory=dict, repr=False)
 
     def seen(self, view: View | None) -> "PartyData":
-        """Look at the table in another way."""
+        """Look at the party's own table in this way, however it is looked at now."""
+        if self._unseen is not None:
+            return self._unseen.seen(view)
         if view is None:
             return self
         # A solver of many rounds comes with the same view each time: no array is compared then.
         if not self._views or not (self._views[0][0] is view or self._views[0][0].equals(view)):
-            self._views[:] = [(view, PartyData(view.of(self.table), self.identity))]
+            self._views[:] = [(view, PartyData(view.of(self.table), self.identity, _unseen=self))]
         return self._views[0][1]
 
     def once(self, compute: Callable[[Table], T]) -> T:
@@ -145,9 +148,6 @@ class Handler:
         The steps at which the request is legal; None is any time after the hello.
     then : str
         The step it leads to.
-    keeps_view : frozenset of str, or None
-        The steps at which the view of the table still holds; None is always. What opens a job keeps a view only if it
-        was asked for just before.
     solver : str or None
         The solver it belongs to, if to one: an owner may answer some and not others.
     """
@@ -156,7 +156,6 @@ class Handler:
     answer: Callable[[PartyState, Any, PartyData], tuple[PartyState, Message]]
     after: frozenset[str] | None
     then: str
-    keeps_view: frozenset[str] | None = None
     solver: str | None = None
 
     def is_legal(self, step: str) -> bool:
@@ -208,8 +207,9 @@ class PartySession:
             return Refused("order", why)
         if objection := self._policy.objection(request, handler.solver):
             return Refused("policy", f"{objection}.")
+        # A request that may come at any time begins a phase: what an earlier one kept secret goes.
+        state = replace(self.state, secret=None) if handler.after is None else self.state
         try:
-            state = self._entered(handler)
             state, reply = handler.answer(state, request, self._data.seen(state.view))
         except ColonnadeError as error:
             return refused(error)
@@ -218,18 +218,8 @@ class PartySession:
         self.state = replace(state, step=handler.then)
         return reply
 
-    def start_run(self) -> None:
-        """Let another run begin in this session, as a process does that is server and parties at once."""
-        self.state = replace(self.state, asked=())
-
     def greeted(self) -> "PartySession":
-        """Open another session on the same data, as after a hello: each run between machines has its own."""
+        """Open another session on the same data, as after a hello: each run has its own."""
         other = copy(self)
         other.state = PartyState(step=GREETED)
         return other
-
-    def _entered(self, handler: Handler) -> PartyState:
-        """Forget a view, and secrets, that belong to an earlier job."""
-        state = self.state if handler.after is not None else replace(self.state, secret=None)
-        keeps = handler.keeps_view is None or self.state.step in handler.keeps_view
-        return state if keeps else replace(state, view=None)

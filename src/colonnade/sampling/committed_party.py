@@ -19,7 +19,7 @@ from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.session import FRAMED, GREETED, Handler, PartyData, PartyState
+from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.sampling.committed import (
     AskCommitment,
     AskContribution,
@@ -146,8 +146,8 @@ def _identity(data: PartyData) -> Identity:
 
 
 HANDLERS = (
-    Handler(AskCommitment, _answer_commitment, after=None, then=COMMITTED, keeps_view=frozenset({FRAMED})),
+    Handler(AskCommitment, _answer_commitment, after=None, then=COMMITTED),
     Handler(AskContribution, _answer_contribution, after=frozenset({COMMITTED}), then=CONTRIBUTED),
     Handler(DrawCommitted, _answer_draw, after=frozenset({CONTRIBUTED}), then=DRAWN),
-    Handler(AskOpenings, _answer_openings, after=None, then=GREETED, keeps_view=frozenset({FRAMED})),
+    Handler(AskOpenings, _answer_openings, after=None, then=GREETED),
 )

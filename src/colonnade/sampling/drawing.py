@@ -12,7 +12,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly, most_copies
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol import checks
-from colonnade.protocol.session import FRAMED, Handler, PartyData, PartyState
+from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.rules import AnyRule
 from colonnade.sampling.shared import MAX_SIZE
@@ -224,7 +224,7 @@ def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyDat
 
 
 HANDLERS = (
-    Handler(AskTotal, _answer_total, after=None, then=SCORED, keeps_view=frozenset({FRAMED})),
+    Handler(AskTotal, _answer_total, after=None, then=SCORED),
     Handler(DrawRows, _answer_draw, after=frozenset({SCORED}), then=DRAWN),
-    Handler(OpenDraw, _answer_draw, after=None, then=DRAWN, keeps_view=frozenset({FRAMED})),
+    Handler(OpenDraw, _answer_draw, after=None, then=DRAWN),
 )

@@ -19,7 +19,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.options import whole_number
 from colonnade.protocol import checks
-from colonnade.protocol.session import FRAMED, SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 # More rows than any coreset needs; a party draws no more, whoever asks.
 MAX_SIZE = 1 << 24
@@ -247,9 +247,8 @@ def _counted_rows(n_rows: int, row_weights: Floats | None) -> Rows:
     return np.arange(n_rows) if row_weights is None else np.flatnonzero(row_weights)
 
 
-IF_FRAMED = frozenset({FRAMED})
 HANDLERS = (
-    Handler(UseSharedDraw, _answer_shared_draw, after=None, then=SELECTED, keeps_view=IF_FRAMED),
-    Handler(UseAllRows, _answer_all_rows, after=None, then=SELECTED, keeps_view=IF_FRAMED),
-    Handler(UseRows, _answer_rows, after=None, then=SELECTED, keeps_view=IF_FRAMED),
+    Handler(UseSharedDraw, _answer_shared_draw, after=None, then=SELECTED),
+    Handler(UseAllRows, _answer_all_rows, after=None, then=SELECTED),
+    Handler(UseRows, _answer_rows, after=None, then=SELECTED),
 )

@@ -31,7 +31,7 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import open_rows
-from colonnade.sampling.shared import UseSharedDraw, use_all_rows, use_even_draw, use_rows
+from colonnade.sampling.shared import use_all_rows, use_even_draw, use_rows
 from colonnade.solvers import AnySolver
 from colonnade.tasks.models import AnyModel, LinearModel
 
@@ -46,11 +46,6 @@ class Learned(Generic[M]):
     model: M
     facts: Mapping[str, float]
     precision: Precision | None = None
-
-
-def let_go(roster: Roster) -> Script[None]:
-    """Take parties out of a job that stopped half-way: else a frame that was to open it would open the next."""
-    yield {party: UseSharedDraw(count=0, seed=0) for party in roster.names}
 
 
 def draw(

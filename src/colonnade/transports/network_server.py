@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from colonnade.catalogue import codec
-from colonnade.contracts import Inbox, Outbox
+from colonnade.contracts import Inbox, Outbox, Transport
 from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.protocol.asked import Asked
 from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
@@ -80,14 +80,14 @@ class NetworkServer:
         self._carrier.wait_for_all()
 
     @contextmanager
-    def run(self, asked: Asked) -> Iterator[None]:
+    def run(self, asked: Asked) -> Iterator[Transport]:
         """Give the rounds of a script a run: a new one, or an unfinished one that is for exactly this.
 
         An error of ours ends the run, for all sides, with its text. Whatever else stops it leaves it to be resumed.
         """
         run = self._run = self._book.open(asked)
         try:
-            yield
+            yield self
         except ColonnadeError as error:
             self._end(run, "failed", str(error)[:MAX_REASON])
             raise

@@ -23,6 +23,7 @@ from colonnade.privacy.identities import identities_here
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.shared import UseRows
 from colonnade.transports.loopback import Loopback
+from harness import sessions_of, watch
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
 ROWS = [200, 4, 17, 4]
@@ -46,13 +47,14 @@ CENTRES = federation().fit(cn.KMeans(n_clusters=3, standardize=True), sampler=cn
 @pytest.mark.parametrize("to", ["party1", "party3"])
 def test_the_receiver_has_the_predictions_and_nobody_else(to: str, rows: list[int] | None) -> None:
     parties = federation()
+    sessions = watch(parties)
     parties.deliver(LINEAR, to, rows=rows)
     received = parties.received(to)
     assert received is not None
     np.testing.assert_array_equal(received.rows, np.arange(300) if rows is None else sorted(ROWS))
     np.testing.assert_allclose(received.predictions, LINEAR.predict(features()[received.rows]), rtol=1e-12)
     assert [parties.received(name) for name in parties.roster.names if name != to] == [None, None]
-    assert all(session.state.secret is None for session in parties._stage._sessions.values())
+    assert all(session.state.secret is None for session in sessions.values())
 
 
 def test_clusters_too() -> None:
@@ -119,7 +121,7 @@ def test_a_party_that_restarts_changes_nothing(kind: str, party: str) -> None:
     parties.deliver(LINEAR, "party2", rows=ROWS)
     assert restarting.restarts == (party == "party2" or kind != "DeliverMasked")
     expected = LINEAR.predict(features()[sorted(ROWS)])
-    received = restarting.session("party2").state.received
+    received = restarting.sessions["party2"].state.received
     if (kind, party) != ("AskPairAgreement", "party2"):  # delivered before the restart, and written down by then
         assert received is not None
         np.testing.assert_allclose(received.predictions, expected, rtol=1e-12)
@@ -142,8 +144,7 @@ def test_large_and_small_predictions_keep_their_digits() -> None:
 
 def test_magnitudes_tell_no_value_however_often_they_are_asked_for() -> None:
     """A server that tries coefficients on one row would find its value where the magnitude jumps."""
-    parties = federation()
-    session = parties._stage._sessions["party1"]
+    session = sessions_of(federation())["party1"]
     table = session._data.table
     columns, jumps = table.take(np.arange(300))[:, : len(table.feature_names)], set()
     for row in range(20):

@@ -17,6 +17,7 @@ from colonnade.privacy.pair_keys import AskPairKey
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.shared import UseRows
 from colonnade.transports.loopback import Loopback
+from harness import watch
 from secure_trial import Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
 
@@ -46,8 +47,9 @@ def assert_same(ours: Any, plain: Any) -> None:
 )
 def test_the_report_is_that_of_a_plain_evaluation(model: Any, by: str, options: dict[str, Any]) -> None:
     parties = federation()
-    assert_same(parties.evaluate(model, by=by, **options), parties.evaluate(model, **options))
-    assert all(session.state.secret is None for session in parties._stage._sessions.values())
+    sessions = watch(parties)
+    assert_same(parties.evaluate(model, **options), parties.evaluate(model, by=by, **options))
+    assert all(session.state.secret is None for session in sessions.values())
 
 
 @MODELS
@@ -159,11 +161,11 @@ def test_the_same_parts_are_summed_up_once(model: Any) -> None:
     def ask_before(_: str, receiver: str, data: bytes) -> bytes:
         message = codec().decode(data)
         if isinstance(message, AskLosses) and not answered:
-            answered.extend(parties._stage._sessions[receiver].answer(message) for _ in range(2))
+            answered.extend(wire.sessions[receiver].answer(message) for _ in range(2))
         return data
 
-    parties = federation(Wire(ask_before))
-    assert_same(parties.evaluate(model, by="party2"), federation().evaluate(model))
+    wire = Wire(ask_before)
+    assert_same(federation(wire).evaluate(model, by="party2"), federation().evaluate(model))
     assert [len(reply.sums) for reply in answered if isinstance(reply, SummedLosses)] == [3, 0]
 
 
@@ -206,9 +208,10 @@ def test_within_a_run_a_party_applies_one_model_to_one_set_of_rows() -> None:
             seen.append(message)
         return data
 
-    parties = federation(Wire(keep))
+    wire = Wire(keep)
+    parties = federation(wire)
     parties.evaluate(LINEAR, by="party2")
-    session = parties._stage._sessions["party1"]
+    session = wire.sessions["party1"]
     session.answer(AskPairKey())
     other = msgspec.structs.replace(seen[0], coef=sendable_floats([1.0, 0.0]))
     assert "differs from what it asked before in this run" in str(session.answer(other))

@@ -1,13 +1,16 @@
 """Secrets of secure phases are nowhere to be read: not on the wire, in runs, states, errors or logs."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import colonnade as cn
 from colonnade.privacy import pairwise
 from colonnade.privacy.identities import identities_here
+from harness import watch
 from secure_trial import Entropy, Wire, forms_of, made_parties
 
 NAMES = ("party1", "party2", "party3")
@@ -32,19 +35,18 @@ def test_no_secret_of_gram_mode_clustering_delivery_or_evaluation_shows(
     derived: list[bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     entropy, texts, flips = Entropy(), [], [0]
-    sessions: list[Any] = []
 
     def watch(_sender: str, _receiver: str, data: bytes) -> bytes:
         texts.append(data)
-        for session in sessions:
+        for session in wire.sessions.values():
             texts.append(f"{session.state!r} {session!r} {session._data!r} {session._data.identity!r}".encode())
             texts.append(f"{session.state.secret!r} {vars(session.state)}".encode())
         if flips[0] and b"PairAgreement" in data:
             return data[:-1] + bytes([data[-1] ^ 1])
         return data
 
-    federation = cn.Federation(made_parties(identities=identities_here(NAMES, entropy)), transport=Wire(watch))
-    sessions += federation._stage._sessions.values()
+    wire = Wire(watch)
+    federation = cn.Federation(made_parties(identities=identities_here(NAMES, entropy)), transport=wire)
     gram, lloyd = cn.SecureGram(), cn.SecureLloyd()
     ridge = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(20), solver=gram)
     clusters = federation.fit(cn.KMeans(n_clusters=2, n_starts=1), sampler=cn.ImportanceSampling(20), solver=lloyd)
@@ -71,12 +73,17 @@ def test_no_secret_of_gram_mode_clustering_delivery_or_evaluation_shows(
 
 def test_secrets_end_with_their_phase() -> None:
     federation = cn.Federation(made_parties())
-    run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(20), solver=cn.SecureGram())
-    federation.deliver(run.model, "party2")
-    federation.evaluate(run.model, by="party1")
-    for session in federation._stage._sessions.values():
-        assert session.state.secret is None
-        assert session.state.learning is None
+    model, sessions = cn.LinearModel(np.ones(6), 1.0, federation.roster.feature_names), watch(federation)
+    jobs: list[Callable[[], object]] = [
+        lambda: federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(20), solver=cn.SecureGram()),
+        lambda: federation.deliver(model, "party2"),
+        lambda: federation.evaluate(model, by="party1"),
+    ]
+    for job in jobs:
+        job()
+        for session in sessions.values():
+            assert session.state.secret is None
+            assert session.state.learning is None
 
 
 def test_a_sealed_text_opens_for_its_receiver_and_transcript_alone() -> None:

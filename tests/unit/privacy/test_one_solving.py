@@ -10,6 +10,7 @@ import colonnade as cn
 from colonnade.sampling.shared import use_rows
 from colonnade.solvers.gram_by_ckks import gram_by_ckks
 from colonnade.solvers.gram_by_shares import GramShares, gram_by_shares
+from harness import play
 from secure_trial import Recording, made_parties
 
 WEIGHTS = np.linspace(1.0, 2.0, 40)
@@ -43,7 +44,7 @@ def in_one_run(federation: cn.Federation, *scripts: Any) -> list[Any]:
             found += [(yield from script(federation.roster))]
         return found
 
-    return federation._stage.play(cheating(), "fit")
+    return play(federation, cheating())
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.shared import UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
+from harness import watch
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -73,10 +74,10 @@ def test_every_party_holds_out_the_same_rows(fraction: float, seed: int) -> None
     """Columns that are the row numbers tell which rows each party sent."""
     numbers = np.arange(N, dtype=np.float64)[:, None]
     shared = cn.Federation([cn.Party("a", numbers, label=np.zeros(N)), cn.Party("b", numbers + 1e6)])
-    split = cn.HoldOut(fraction, seed=seed)
+    split, sessions = cn.HoldOut(fraction, seed=seed), watch(shared)
     kept = shared.coreset(cn.Regression(), cn.AllRows(), split=split).coreset.rows
     assert len(kept) == N - round(fraction * N)
-    states = [shared._stage._sessions[name].state.rows for name in ("a", "b")]
+    states = [sessions[name].state.rows for name in ("a", "b")]
     for rows in states:
         assert rows is not None
         np.testing.assert_array_equal(rows, kept)
@@ -256,9 +257,10 @@ def test_the_next_job_sees_the_tables_as_they_are(job: Any, sampler: Any, model:
 def test_so_it_does_after_a_job_that_stopped_half_way(job: Any, model: cn.LinearModel) -> None:
     """The frame was agreed on, and then the coreset turned out to hold rows that are held out."""
     used = federation()
+    sessions = watch(used)
     with pytest.raises(cn.InputError, match="held out"):
         used.fit(cn.Regression(standardize=True), coreset=used.coreset(TASK, SIZE).coreset, split=SPLIT)
-    assert used._stage._sessions["airline"].state.view is not None
+    assert sessions["airline"].state.view is not None
     np.testing.assert_array_equal(job(used, model), job(federation(), model))
 
 

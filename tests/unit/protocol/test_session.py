@@ -180,8 +180,7 @@ def test_a_server_that_asks_for_ever_new_scores_fills_no_memory() -> None:
 class LegalOrder(RuleBasedStateMachine):
     """Any sequence of requests: answered exactly when the design's order allows it, never a crash.
 
-    Rows that weigh nothing are never among those a job in a frame selects, and all are among those of any other job:
-    a frame holds for the job it was asked for just before.
+    A session is of one run: once a frame was agreed on, rows that weigh nothing are never selected; before that, all.
     """
 
     def __init__(self) -> None:
@@ -202,9 +201,6 @@ class LegalOrder(RuleBasedStateMachine):
     def hello(self) -> None:
         self.ask(Hello(WIRE_VERSION), legal=self.step in ("new", "greeted"), reply=Card, then="greeted")
 
-    def opened(self) -> None:
-        self.framed = self.step == "framed"
-
     @rule()
     def split(self) -> None:
         self.ask(AskSplit(), legal=self.step != "new", reply=Split, then="greeted")
@@ -216,14 +212,14 @@ class LegalOrder(RuleBasedStateMachine):
     @rule(scaling=st.sampled_from(["own", "scaled", "standard"]))
     def frame(self, scaling: Any) -> None:
         answer = self.ask(
-            UseFrame("train", scaling, None, None, None), legal=self.step != "new", reply=Moments, then="framed"
+            UseFrame("train", scaling, None, None, None), legal=self.step != "new", reply=Moments, then="greeted"
         )
         if isinstance(answer, Moments):
+            self.framed = True
             assert (answer.scale is not None) == (scaling != "own")
 
     @rule()
     def all_rows(self) -> None:
-        self.opened()
         legal = self.step != "new"
         self.ask(UseAllRows(), legal=legal, reply=Ready, then="selected")
         if legal:
@@ -238,7 +234,6 @@ class LegalOrder(RuleBasedStateMachine):
 
     @rule(intercept=st.booleans())
     def total(self, intercept: bool) -> None:
-        self.opened()
         self.ask(AskTotal(LeverageScores(intercept)), legal=self.step != "new", reply=Total, then="scored")
 
     @rule(count=st.integers(0, 5))
@@ -255,7 +250,6 @@ class LegalOrder(RuleBasedStateMachine):
 
     @rule(size=st.integers(0, 5))
     def share(self, size: int) -> None:
-        self.opened()
         legal = self.step != "new"
         self.ask(UseSharedDraw(size, seed=0), legal=legal, reply=Ready, then="selected")
         self.size = size if legal else self.size
@@ -273,9 +267,8 @@ class LegalOrder(RuleBasedStateMachine):
         assert isinstance(self.session.answer(Ready()), Refused)
 
     @invariant()
-    def no_frame_outlives_its_job(self) -> None:
-        if self.step not in ("new", "greeted", "framed"):
-            assert (self.session.state.view is not None) == self.framed
+    def a_frame_holds_for_the_whole_run(self) -> None:
+        assert (self.session.state.view is not None) == self.framed
 
     @invariant()
     def step_agrees(self) -> None:

@@ -39,10 +39,9 @@ def parts(state: Any) -> list[Any]:
 def test_no_number_of_a_partys_state_is_in_its_repr(job: str) -> None:
     texts: set[str] = set()
     numbers: set[str] = set()
-    sessions: list[Any] = []
 
     def watch(_sender: str, _receiver: str, data: bytes) -> bytes:
-        for session in sessions:
+        for session in wire.sessions.values():
             texts.update(
                 map(repr, [*parts(session.state), session, session._data, session._data.seen(session.state.view)])
             )
@@ -50,9 +49,8 @@ def test_no_number_of_a_partys_state_is_in_its_repr(job: str) -> None:
             numbers.update(f"{abs(each):.6f}" for array in found for each in array.reshape(-1) if each % 1)
         return data
 
-    federation = cn.Federation(made_parties(60), transport=Wire(watch))
-    sessions += federation._stage._sessions.values()
-    JOBS[job](federation)
+    wire = Wire(watch)
+    JOBS[job](cn.Federation(made_parties(60), transport=wire))
     assert len(numbers) > 300
     shown = " ".join(texts)
     assert "array(" not in shown
@@ -62,17 +60,15 @@ def test_no_number_of_a_partys_state_is_in_its_repr(job: str) -> None:
 def test_a_contribution_to_a_joint_seed_is_not_shown_either() -> None:
     texts: set[bytes] = set()
     secrets: set[bytes] = set()
-    sessions: list[Any] = []
 
     def watch(_sender: str, _receiver: str, data: bytes) -> bytes:
-        kept = [session.state.secret for session in sessions]
+        kept = [session.state.secret for session in wire.sessions.values()]
         texts.update(repr(each).encode() for each in kept)
         secrets.update(each.contribution for each in kept if isinstance(each, SealedDraw))
         return data
 
     parties = made_parties(60, identities=identities_here(["party1", "party2", "party3"], Entropy()))
-    federation = cn.Federation(parties, transport=Wire(watch))
-    sessions += federation._stage._sessions.values()
-    federation.coreset(cn.Regression(), cn.ImportanceSampling(40, draws="committed"))
+    wire = Wire(watch)
+    cn.Federation(parties, transport=wire).coreset(cn.Regression(), cn.ImportanceSampling(40, draws="committed"))
     assert len(secrets) == 3
     assert not [text for text in texts for secret in secrets for form in forms_of(secret) if form in text]

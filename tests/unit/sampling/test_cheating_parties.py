@@ -18,6 +18,7 @@ from colonnade.sampling.drawing import DrawnRows, DrawRows, OpenDraw, Total
 from colonnade.sampling.opening import Openings
 from colonnade.sampling.secure_summing import AskMaskedScores
 from colonnade.sampling.summing import Scores
+from harness import sessions_of
 
 N, WIDTHS, SIZE = 400, (2, 3, 1), 60
 COMMITTED = cn.ImportanceSampling(SIZE, draws="committed")
@@ -31,7 +32,7 @@ def make_federation(**cheats: Change) -> cn.Federation:
     rng = np.random.default_rng(0)
     X = rng.standard_t(3, size=(N, sum(WIDTHS)))
     federation = cn.Federation(cn.split_columns(X, X @ np.ones(sum(WIDTHS)) + rng.normal(size=N), WIDTHS))
-    handlers = federation._stage._sessions[CHEAT]._handlers
+    handlers = sessions_of(federation)[CHEAT]._handlers
     for request, handler in list(handlers.items()):
         if change := cheats.get(request.__name__):
 
@@ -39,9 +40,7 @@ def make_federation(**cheats: Change) -> cn.Federation:
                 state, reply = honest(state, asked, data)
                 return as_if_honest(state, reply, changed := change(reply, data)), changed
 
-            handlers[request] = type(handler)(
-                handler.request, answer, handler.after, handler.then, handler.keeps_view, handler.solver
-            )
+            handlers[request] = type(handler)(handler.request, answer, handler.after, handler.then, handler.solver)
     return federation
 
 
@@ -165,7 +164,7 @@ def test_scores_that_are_no_whole_steps_are_caught_at_once() -> None:
 def test_scores_changed_under_the_mask_are_noticed_though_not_whose() -> None:
     federation = make_federation()
     sampler = cn.ImportanceSampling(SIZE, draws="committed", scores="secure")
-    session = federation._stage._sessions[CHEAT]
+    session = sessions_of(federation)[CHEAT]
     honest = session._handlers[AskMaskedScores].answer
 
     def other_scores(state: Any, asked: Any, data: Any) -> Any:

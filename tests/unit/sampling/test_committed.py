@@ -32,6 +32,7 @@ from colonnade.sampling.leverage import LeverageScores
 from colonnade.sampling.opening import AskOpenings, Openings
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
+from harness import sessions_of, watch
 
 N, WIDTHS, SIZE = 300, (2, 3, 1), 40
 NAMES = ("party1", "party2", "party3")
@@ -72,7 +73,7 @@ def test_scores_are_filled_up_to_the_total_exactly(task: Any, totals: tuple[int,
     federation = make_federation(low_rank=True)
     plain, filled = task.score_rule(), FilledScores(task.score_rule())
     weights = np.random.default_rng(1).uniform(0, 3, size=N).round() if weighted else None
-    for session, total in zip(federation._stage._sessions.values(), totals, strict=True):
+    for session, total in zip(sessions_of(federation).values(), totals, strict=True):
         table = session._data.table
         if weights is not None:
             from colonnade.protocol.framed_table import FramedTable
@@ -161,7 +162,7 @@ def test_rows_follow_the_committed_scores() -> None:
     """Mean counts of 400 runs within 5 standard errors of m g / G for every row; false alarm below 2e-4."""
     federation, runs = make_federation(InProcess), 400
     rule = cn.Regression().score_rule()
-    scores = np.sum([session._data.scores(rule) for session in federation._stage._sessions.values()], axis=0)
+    scores = np.sum([session._data.scores(rule) for session in sessions_of(federation).values()], axis=0)
     counts = np.zeros((runs, N))
     for seed in range(runs):
         rows = federation.coreset(cn.Regression(), COMMITTED, seed=seed).coreset.rows
@@ -277,10 +278,13 @@ def test_salts_and_identities_are_nowhere_to_be_read(monkeypatch: pytest.MonkeyP
         Meddled(lambda _s, _r, data: texts.append(data) or data),  # type: ignore[func-returns-value]
         identities_here(NAMES, entropy),
     )
-    run = federation.audit(federation.coreset(cn.Regression(), COMMITTED), rows=3)
+    sessions = watch(federation)
+    run = federation.coreset(cn.Regression(), COMMITTED)
+    texts += [repr((s.state, s, s._data.identity)).encode() for s in sessions.values()]
+    run = federation.audit(run, rows=3)
     proofs = {reply.proof for data in texts if isinstance(reply := codec().decode(data), Contribution)}
     texts += [path.read_bytes() for path in run.save(tmp_path / "run").iterdir()]
-    texts += [repr((s.state, s, s._data.identity)).encode() for s in federation._stage._sessions.values()]
+    texts += [repr((s.state, s, s._data.identity)).encode() for s in sessions.values()]
     secrets = [*entropy.drawn, *(each for each in derived if each not in proofs)]
     assert len(secrets) == 3 + 3 + 3, "signing keys; salts of the commitment and of the openings"
     for secret in secrets:
@@ -340,12 +344,11 @@ def test_a_party_that_restarts_keeps_the_draw_honest(kind: str, scores: Any) -> 
     assert restarting.restarts == (kind != ("AskScores" if scores == "secure" else "AskMaskedScores"))
     asked = sum(entry.kind == "AskCommitment" for entry in run.ledger)
     assert asked == (6 if kind == "AskContribution" else 3)
-    federation._stage._sessions = restarting._sessions
     federation.audit(run, rows=None)
 
 
 def test_openings_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = make_federation()._stage._sessions["party1"]
+    session = sessions_of(make_federation())["party1"]
     rule = integer_rule(LeverageScores(fit_intercept=True), make_federation().roster)
     twice = session.answer(AskOpenings(rule, bytes(32), sendable_rows([4, 4])))
     assert isinstance(twice, Refused)
@@ -359,7 +362,7 @@ def test_openings_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPat
 
 def test_totals_that_would_wrap_round_are_refused() -> None:
     """Steps of 2^-61 are fine for a total of 2, and not for this party's 4."""
-    session = make_federation()._stage._sessions["party2"]
+    session = sessions_of(make_federation())["party2"]
     fine = AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 61), bytes(32))
     refused = session.answer(fine)
     assert isinstance(refused, Refused)

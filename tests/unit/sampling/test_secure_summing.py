@@ -19,6 +19,7 @@ from colonnade.privacy.primitives import public_key, signing_key
 from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.sampling.summing import Scores
 from colonnade.transports.loopback import Loopback
+from harness import sessions_of, watch
 from secure_trial import Entropy, Restarting, Wire, flip_message, forms_of
 
 N, WIDTHS, SIZE = 300, (2, 3, 1), 12
@@ -91,7 +92,7 @@ def test_no_plain_score_reaches_the_server(sampler: cn.ImportanceSampling, task:
     assert "Scores" not in {entry.kind for entry in run.ledger}
     replies = [codec().decode(data) for data in received]
     masked = [reply for reply in replies if isinstance(reply, MaskedScores)]
-    for session in federation._stage._sessions.values():
+    for session in wire.sessions.values():
         for rule in (task.score_rule(), run.rule):
             scores = session._data.scores(rule)[run.coreset.rows]
             for form in plain_forms(scores, exponent_of(federation, run.rule), masked[0].width):
@@ -274,8 +275,6 @@ def test_a_server_that_leaves_parties_out_or_invents_some_is_caught() -> None:
 
 def test_an_old_key_of_the_party_itself_only_starts_the_sum_again() -> None:
     """The server repeats a key that the party did sign, but holds no longer: it masks nothing with it."""
-    federation = make_federation()
-    session = federation._stage._sessions["party2"]
     asked: list[AskMaskedScores] = []
 
     def keep(sender: str, receiver: str, data: bytes) -> bytes:
@@ -283,12 +282,11 @@ def test_an_old_key_of_the_party_itself_only_starts_the_sum_again() -> None:
         if sender == SERVER and receiver == "party2" and isinstance(request, AskMaskedScores):
             asked.append(request)
             if len(asked) == 1:  # the keys of this attempt are relayed only after the party has made another
-                assert isinstance(session.answer(AskPublicKey()), PublicKey)
+                assert isinstance(wire.sessions["party2"].answer(AskPublicKey()), PublicKey)
         return data
 
-    wire = Wire(keep)(federation._stage._sessions)
-    federation._stage._conductor._transport = wire
-    run = federation.coreset(cn.Regression(), SECURE, seed=2)
+    wire = Wire(keep)
+    run = make_federation(wire).coreset(cn.Regression(), SECURE, seed=2)
     assert len(asked) == 2
     expected = make_federation().coreset(cn.Regression(), SECURE, seed=2)
     assert run.coreset.weights.tobytes() == expected.coreset.weights.tobytes()
@@ -330,7 +328,7 @@ def test_a_party_that_masks_something_else_is_noticed() -> None:
     federation = make_federation()
     scores = np.zeros(N)
     scores[:2] = 7.0, -5.0  # so that the total is in bounds
-    federation._stage._sessions["party2"]._data._scores[cn.Regression().score_rule()] = scores
+    sessions_of(federation)["party2"]._data._scores[cn.Regression().score_rule()] = scores
     with pytest.raises(cn.RemoteProtocolError, match="outside the range that scores have"):
         federation.coreset(cn.Regression(), SECURE)
 
@@ -402,21 +400,19 @@ def test_rows_of_very_unlike_weights_do_not_fit_a_ring() -> None:
 
 def test_a_ring_is_judged_without_looking_at_scores() -> None:
     """A refusal that depended on the party's scores would tell them, question by question."""
-    federation = make_federation()
-    session = federation._stage._sessions["party1"]
     seen: list[AskMaskedScores] = []
 
     def keep(_sender: str, receiver: str, data: bytes) -> bytes:
         if receiver == "party1" and isinstance(request := codec().decode(data), AskMaskedScores):
             seen.append(request)
             narrow = msgspec.structs.replace(request, exponent=request.exponent + 16)
-            refusal = session.answer(narrow)
+            refusal = wire.sessions["party1"].answer(narrow)
             assert refusal.kind == "Refused"
             assert "a ring of" in str(refusal)
         return data
 
-    federation._stage._conductor._transport = Wire(keep)(federation._stage._sessions)
-    federation.coreset(cn.Regression(), SECURE)
+    wire = Wire(keep)
+    make_federation(wire).coreset(cn.Regression(), SECURE)
     assert seen
 
 
@@ -428,14 +424,13 @@ def test_key_material_is_nowhere_to_be_read(tmp_path: Path, caplog: pytest.LogCa
 
     def meddle(sender: str, receiver: str, data: bytes) -> bytes:
         texts.append(data)
-        for session in federation._stage._sessions.values() if ready else ():
+        for session in wire.sessions.values():
             texts.append(f"{session.state!r} {session!r} {session._data!r} {session._data.identity!r}".encode())
             texts.append(str(vars(session.state)).encode())
         return bytes(swapped(sender, receiver, data)) if meddling else data
 
-    ready = False
-    federation = make_federation(Wire(meddle), identities_here(NAMES, entropy))
-    ready = True
+    wire = Wire(meddle)
+    federation = make_federation(wire, identities_here(NAMES, entropy))
     run = federation.coreset(cn.Regression(), SECURE)
     texts += [path.read_bytes() for path in Path(run.save(tmp_path / "run")).iterdir()]
     meddling = True
@@ -451,30 +446,31 @@ def test_key_material_is_nowhere_to_be_read(tmp_path: Path, caplog: pytest.LogCa
 
 def test_a_secret_does_not_outlive_its_job() -> None:
     federation = make_federation()
+    sessions = watch(federation)
     federation.coreset(cn.Regression(), SECURE)
-    assert all(session.state.secret is None for session in federation._stage._sessions.values())
+    assert all(session.state.secret is None for session in sessions.values())
     gone = Wire(lambda sender, _, data: data[:-1] if sender != SERVER and b"MaskedScores" in data else data)
     federation = make_federation(gone)
+    sessions = watch(federation)
     with pytest.raises(cn.RemoteProtocolError):
         federation.coreset(cn.Regression(), SECURE)
     federation.coreset(cn.Regression(), cn.ImportanceSampling(5))
-    assert all(session.state.secret is None for session in federation._stage._sessions.values())
+    assert all(session.state.secret is None for session in sessions.values())
 
 
 def test_a_key_is_made_after_rows_are_drawn_and_used_once() -> None:
-    federation, again = make_federation(), []
-    session = federation._stage._sessions["party1"]
-    assert session.answer(AskPublicKey()).kind == "Refused", "no rows were drawn"
+    again = []
+    assert sessions_of(make_federation())["party1"].answer(AskPublicKey()).kind == "Refused", "no rows were drawn"
 
     def repeat(_sender: str, receiver: str, data: bytes) -> bytes:
         request = codec().decode(data)
         if receiver == "party1" and request.kind == "AskAgreement":
-            again.append(session.answer(asked[0]))
+            again.append(wire.sessions["party1"].answer(asked[0]))
         if receiver == "party1" and isinstance(request, AskMaskedScores):
             asked.append(request)
         return data
 
     asked: list[AskMaskedScores] = []
-    federation._stage._conductor._transport = Wire(repeat)(federation._stage._sessions)
-    federation.coreset(cn.Regression(), SECURE)
+    wire = Wire(repeat)
+    make_federation(wire).coreset(cn.Regression(), SECURE)
     assert [reply.kind for reply in again] == ["Refused"]

@@ -76,7 +76,7 @@ def test_no_row_or_label_reaches_the_server() -> None:
     assert {line.what for line in run.disclosure.lines if line.who == SERVER} == {"moments"}
     told = np.concatenate([numbers_in(reply) for reply in wire.replies()])
     weights = run.coreset.weights / run.coreset.weights.max()
-    for session in parties._stage._sessions.values():
+    for session in wire.sessions.values():
         rows = session._data.table.take(run.coreset.rows)
         basis = local_basis(rows, weights)
         for values in (rows, rows - basis.mean, basis.directions):

@@ -151,7 +151,7 @@ def test_no_row_label_or_score_reaches_the_server() -> None:
     assert {entry.kind for entry in run.ledger if entry.sender != SERVER}.isdisjoint({"Columns", "Scores"})
     weights = run.coreset.weights / run.coreset.weights.max()
     told = np.concatenate([numbers_in(reply) for reply in wire.replies()])
-    for session in parties._stage._sessions.values():
+    for session in wire.sessions.values():
         rows = session._data.table.take(run.coreset.rows)
         basis = local_basis(rows, weights)
         scores = session._data.scores(RIDGE.score_rule())[run.coreset.rows]

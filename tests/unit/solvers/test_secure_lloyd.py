@@ -30,6 +30,7 @@ from colonnade.solvers.lloyd_rounds import (
     TryCenters,
 )
 from colonnade.transports.loopback import Loopback
+from harness import sessions_of
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
 LLOYD = cn.SecureLloyd()
@@ -88,7 +89,7 @@ def test_no_partys_own_distances_or_columns_reach_the_server() -> None:
     ring = ring_of_magnitude(magnitude, 3, WIDTH)
     centers = run.model.cluster_centers_
     for name, part in parties.roster.parts.items():
-        features = parties._stage._sessions[name]._data.table.take(CORESET.rows)
+        features = wire.sessions[name]._data.table.take(CORESET.rows)
         tried = [features[request.places] for request in requests if isinstance(request, TryCenters)]
         forms = float_forms(features)
         for points in (*tried, centers[:, part]):
@@ -128,7 +129,7 @@ def test_weights_that_make_a_mean_a_row_do_not_hide_that_it_is_one() -> None:
     """A server that weighs one row of each cluster and hardly the others would read rows as parts of a model."""
     owners = made_parties(label=False)
     owners[0].policy = cn.Policy(never=["features"])
-    sessions = cn.Federation(owners)._stage._sessions
+    sessions = sessions_of(cn.Federation(owners))
     opened(sessions, weights=sendable_floats(np.where(np.arange(30) % 10 == 0, 1.0, 1e-12)))
     for request in (*TRIES, MoveCenters(LABELS, STARTS)):
         assert isinstance(sessions["party1"].answer(request), MaskedDistances)
@@ -152,7 +153,7 @@ def opened(sessions: Any, weights: Any = None) -> list[Any]:
 
 def test_a_party_counts_the_rounds_itself() -> None:
     """Whatever the server does: labels of its choice would show it distances to ever new means."""
-    sessions = federation()._stage._sessions
+    sessions = sessions_of(federation())
     opened(sessions)
     session, rng = sessions["party2"], np.random.default_rng(0)
     for request in (*TRIES, MoveCenters(LABELS, STARTS)):
@@ -176,7 +177,7 @@ def test_a_party_counts_the_rounds_itself() -> None:
     ],
 )
 def test_a_party_takes_only_what_an_honest_start_is_made_of(requests: list[Any], why: str) -> None:
-    sessions = federation()._stage._sessions
+    sessions = sessions_of(federation())
     opened(sessions)
     *before, last = [sessions["party3"].answer(request) for request in requests]
     assert all(isinstance(reply, MaskedDistances) for reply in before)
@@ -186,7 +187,7 @@ def test_a_party_takes_only_what_an_honest_start_is_made_of(requests: list[Any],
 
 def test_a_run_that_begins_again_asks_the_same_again() -> None:
     """Else rounds would be counted from 0 as often as the server says that a key was lost."""
-    sessions = federation()._stage._sessions
+    sessions = sessions_of(federation())
     session = sessions["party1"]
     asked = [*TRIES, MoveCenters(LABELS, STARTS), AskLloydCenters()]
     for _ in range(2):
@@ -200,8 +201,8 @@ def test_a_run_that_begins_again_asks_the_same_again() -> None:
         assert isinstance(last, Refused)
         assert "differs from what it asked before in this run" in last.reason
     assert isinstance(opened(sessions, sendable_floats(np.arange(30) + 1.0))[0], Refused)
-    session.start_run()
-    assert isinstance(opened(sessions, sendable_floats(np.arange(30) + 1.0))[0], LloydOpened)
+    another_run = sessions_of(federation())
+    assert isinstance(opened(another_run, sendable_floats(np.arange(30) + 1.0))[0], LloydOpened)
 
 
 def test_as_many_clusters_as_columns_are_refused_before_anything_is_sent() -> None:
@@ -262,7 +263,7 @@ def test_with_fewer_clusters_the_server_knows_how_far_apart_all_drawn_rows_are()
 
 def test_what_an_earlier_clustering_left_behind_is_not_used() -> None:
     """Rows, weights and centres of another phase; a server that opened Gram mode in between could use them."""
-    sessions = federation()._stage._sessions
+    sessions = sessions_of(federation())
     for message in (UseRows(sendable_rows(np.arange(30))), AskPairKey()):
         keys = {name: sessions[name].answer(message) for name in NAMES}
     opened = OpenLloyd(None, 1, 2, signed(keys))

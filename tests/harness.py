@@ -1,0 +1,40 @@
+"""Where tests look behind a federation: at its parties' sessions, or with a script of their own."""
+
+from typing import TypeVar
+
+import colonnade as cn
+from colonnade.contracts import Script, Transport
+from colonnade.protocol.session import PartySession
+from colonnade.stage import PartiesHere
+
+T = TypeVar("T")
+Sessions = dict[str, PartySession]
+
+
+def parties_of(federation: cn.Federation) -> PartiesHere:
+    here = federation._stage.parties
+    assert here is not None, "its parties are on other machines"
+    return here
+
+
+def sessions_of(federation: cn.Federation) -> Sessions:
+    """Open a session at every party, as a run does; all sessions of a party share its data and handlers."""
+    return parties_of(federation).sessions()
+
+
+def watch(federation: cn.Federation) -> Sessions:
+    """Give a dict that holds the sessions of the latest run, from the next one on."""
+    here, seen = parties_of(federation), Sessions()
+    make = here.transport
+
+    def transport(sessions: Sessions) -> Transport:
+        seen.update(sessions)
+        return make(sessions)
+
+    here.transport = transport  # type: ignore[assignment]  # any mapping will do
+    return seen
+
+
+def play(federation: cn.Federation, script: Script[T], verb: str = "fit") -> T:
+    """Play a script of the test's own as one run."""
+    return federation._stage.play(script, verb)[0]
