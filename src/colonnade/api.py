@@ -131,7 +131,7 @@ class Federation(Assessment):
         """
         door.check_kind("sampler", sampler, AnySampler)
         sampler = self._stage.settled(sampler)
-        door.check_job(task, self.roster, sampler=sampler, split=split)
+        door.check_job(task, self.roster, sampler=sampler, split=split, run_by=self.ledger.run_by)
         seed = door.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
         return self._stage.learn("coreset", jobs.draw(task, sampler, split, self.roster, seed), what)
@@ -184,14 +184,14 @@ class Federation(Assessment):
         if plan is not None:
             door.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
             sampler, solver, split = plan.sampler, plan.solver, plan.split
-        settled = self._stage.settled(sampler)
-        source = door.either(settled, coreset)
-        door.check_job(task, self.roster, sampler=settled, coreset=coreset, split=split)
-        door.check_solver(solver, task, self.roster, self.ledger.run_by)
+        sampler = None if sampler is None else self._stage.settled(sampler)
+        solver = self._stage.settled(solver)
+        source, run_by = door.either(sampler, coreset), self.ledger.run_by
+        door.check_job(task, self.roster, sampler=sampler, solver=solver, coreset=coreset, split=split, run_by=run_by)
         apart = self._stage.between_machines
-        door.warn_of_disclosure(settled, solver, between_machines=apart)
+        door.warn_of_disclosure(sampler, solver, between_machines=apart)
         seed = door.seed_number(seed)
-        what = {"task": task, "sampler": settled, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
+        what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         run = self._stage.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
         return run if plan is None else with_plan(run, plan)
 

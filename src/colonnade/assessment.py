@@ -140,10 +140,7 @@ class Assessment:
         >>> federation.disclosure(cn.Regression(), sampler=sampler).headline
         'Nobody would be shown features or labels of any row.'
         """
-        door.check_job(task, self.roster, sampler=sampler, split=split)
-        door.check_kind("solver", solver, AnySolver | None)
-        if solver is not None:
-            solver.check(task)
+        door.check_job(task, self.roster, sampler=sampler, solver=solver, split=split)
         ledger = door.rehearsed(task, sampler, solver, split, self.roster)
         sheet = Disclosure.of(Ledger(ledger, run_by=self.ledger.run_by), planned=True)
         if sheet.raw:
@@ -194,8 +191,8 @@ class Assessment:
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
-        sampler = self._stage.settled(sampler)
-        door.check_job(task, self.roster, sampler=sampler, coreset=coreset)
+        sampler = None if sampler is None else self._stage.settled(sampler)
+        door.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
         door.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:
             door.check_model(model, self.roster)

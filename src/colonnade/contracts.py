@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -204,6 +204,15 @@ class SumMechanism(Protocol):
 class Sampler(Protocol):
     """Agrees with the parties on a coreset; afterwards every party knows its rows."""
 
+    def check(self, task: "Task[object]", roster: Roster, run_by: str | None) -> None:
+        """Raise `InputError` where it cannot draw for this task, from these parties, or with a server run by one."""
+
+    def between_machines(self, n_parties: int) -> Self:
+        """Decide what was left open, where what is sent leaves this process."""
+
+    def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
+        """Say what parties score their rows by, where the task's rule is this."""
+
     def sample(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
@@ -286,8 +295,11 @@ class Solver(Protocol):
     # What of single rows it shows to the server, or to other parties.
     shows: ClassVar[tuple[Reveals, ...]]
 
-    def check(self, task: Task[object]) -> None:
-        """Raise `UnsupportedError` where this solver cannot do the task."""
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
+        """Raise `UnsupportedError` where it cannot do the task, `InputError` where not with these parties or server."""
+
+    def between_machines(self, n_parties: int) -> Self:
+        """Decide what was left open, where what is sent leaves this process."""
 
     def solve(self, task: Task[T], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[T]]:
         """Find a model of the task."""

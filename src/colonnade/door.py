@@ -25,10 +25,10 @@ from colonnade.privacy.primitives import check_available
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
-from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling import AnySampler
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import rows_to_open
-from colonnade.solvers import AnySolver, Central, SecureGram, SecureLloyd
+from colonnade.solvers import AnySolver, Central
 from colonnade.stage import Stage
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
 
@@ -37,16 +37,24 @@ STAND_IN_ROWS, STAND_IN_SIZE, STAND_IN_STEPS = 200, 40, 2
 
 
 def check_job(
-    task: Task[object], roster: Roster, *, sampler: object = None, coreset: object = None, split: object = None
+    task: Task[object],
+    roster: Roster,
+    *,
+    sampler: object = None,
+    solver: object = None,
+    coreset: object = None,
+    split: object = None,
+    run_by: str | None = None,
 ) -> None:
-    """Require a task these parties can do, and rows of theirs."""
+    """Require a task, and ways to draw and to learn, that these parties can do with this server, and rows of theirs."""
     check_kind("task", task, AnyTask)
     check_kind("sampler", sampler, AnySampler | None)
+    check_kind("solver", solver, AnySolver | None)
     check_kind("coreset", coreset, Coreset | None)
     check_kind("split", split, AnySplit | None)
     task.check(roster)
-    if isinstance(sampler, ImportanceSampling):
-        sampler.check(roster)
+    if isinstance(sampler, AnySampler):
+        sampler.check(task, roster, run_by)
     if isinstance(coreset, Coreset) and coreset.n_rows != roster.n_rows:
         raise AlignmentError(
             f"The coreset was made of {coreset.n_rows} rows; these parties hold {roster.n_rows}. "
@@ -54,29 +62,16 @@ def check_job(
         )
     if isinstance(coreset, Coreset):
         _warn_of_other_task(task, coreset)
+    if isinstance(solver, AnySolver):
+        solver.check(task, roster, run_by)
 
 
-def check_solver(solver: AnySolver, task: Task[object], roster: Roster, run_by: str | None) -> None:
-    """Require a solver that can do the task with these parties, and a server that is no party where it must not be."""
-    check_kind("solver", solver, AnySolver)
-    solver.check(task)
-    if isinstance(solver, SecureGram | SecureLloyd):
-        solver.check_roster(roster)
-    if isinstance(solver, SecureLloyd):
-        solver.check_clusters(task, roster)
-    if isinstance(solver, SecureGram) and solver.products == "shares" and run_by is not None:
-        raise InputError(
-            f"The server is run by {run_by!r}, a party: it would hold both shares of the others' rows, and so these. "
-            'Use SecureGram(products="ckks"), or a server that is no party.'
-        )
-
-
-def warn_of_disclosure(sampler: object, solver: AnySolver, *, between_machines: bool) -> None:
+def warn_of_disclosure(sampler: AnySampler | None, solver: AnySolver, *, between_machines: bool) -> None:
     """Warn where the solver shows raw rows or labels, to another machine or although scores were to be secret.
 
     In one process nothing is disclosed: a warning in each fit would be read once and never again.
     """
-    in_secret = isinstance(sampler, ImportanceSampling) and sampler.scores == "secure"
+    in_secret = getattr(sampler, "scores", None) == "secure"
     if solver.shows and (between_machines or in_secret):
         although = "Scores are summed in secret, but " if in_secret else ""
         warnings.warn(
@@ -206,7 +201,7 @@ def certified(run: Run[Any], roster: Roster) -> Certified:
             f"The run was of {run.coreset.n_rows} rows; these parties hold {roster.n_rows}. "
             "Certify it with the parties it came from."
         )
-    return Certified(run.task, run.model, run.split, run.coreset, run.precision)  # type: ignore[arg-type]  # closed
+    return Certified(run.task, run.model, run.split, run.coreset, run.precision)
 
 
 def check_party(name: str, roster: Roster) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from colonnade import storage
-from colonnade.contracts import PartyCard, Roster, ScoreRule, Task
+from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.disclosure import Disclosure
 from colonnade.errors import UnsupportedError
@@ -78,7 +78,7 @@ class Run(Generic[M]):
     (True, True)
     """
 
-    task: Task[Any]
+    task: AnyTask
     sampler: AnySampler | None
     solver: AnySolver | None
     split: AnySplit | None
@@ -110,7 +110,7 @@ class Run(Generic[M]):
     def rule(self) -> ScoreRule:
         """What parties scored their rows by."""
         rule = self.task.score_rule()
-        return self.sampler.scored_by(rule, self.roster) if isinstance(self.sampler, ImportanceSampling) else rule
+        return rule if self.sampler is None else self.sampler.scored_by(rule, self.roster)
 
     @property
     def disclosure(self) -> Disclosure:
@@ -204,7 +204,7 @@ def _record(run: Run[Any]) -> _Record:
     coreset = run.coreset
     return _Record(
         RUN.newest,
-        run.task,  # type: ignore[arg-type]  # the door let in only tasks of the registry
+        run.task,
         run.sampler,
         run.solver,
         run.split,

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,7 +24,6 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
-from colonnade.sampling import ImportanceSampling
 from colonnade.tasks.jobs import Learned
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
@@ -32,11 +31,15 @@ from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
 T = TypeVar("T")
 M = TypeVar("M")
-S = TypeVar("S")
+S = TypeVar("S", bound="_LeftOpen")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 # Gives a script a run of its own, and what carries its rounds.
 OpenRun = Callable[[str, Mapping[str, object]], AbstractContextManager[Transport]]
 Close = Callable[[BaseException | None], None]
+
+
+class _LeftOpen(Protocol):
+    def between_machines(self, n_parties: int) -> Self: ...
 
 
 class Stage:
@@ -137,11 +140,11 @@ class Stage:
         """Whether what is sent leaves this process."""
         return self.parties is None
 
-    def settled(self, sampler: S) -> S:
-        """Decide what a sampler leaves open: between machines scores are kept from the server where that can be."""
-        if not self.between_machines or not isinstance(sampler, ImportanceSampling):
-            return sampler
-        return cast(S, sampler.between_machines(len(self.roster.cards)))
+    def settled(self, choice: S) -> S:
+        """Decide what a sampler or a solver leaves open."""
+        if not self.between_machines:
+            return choice
+        return choice.between_machines(len(self.roster.cards))
 
     def learn(self, verb: str, script: Script[Learned[M]], what: dict[str, Any]) -> Run[M]:
         """Play a script that learns, and make a run of what came of it."""

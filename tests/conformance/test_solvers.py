@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.contracts import PartyCard, Roster
 from colonnade.kernels.arrays import Floats
 from colonnade.solvers import AnySolver
 
@@ -30,9 +31,12 @@ TASKS: list[Any] = [
 STANDARD = [msgspec.structs.replace(task, standardize=True) for task in TASKS]
 
 
+ROSTER = Roster(tuple(PartyCard(name, N, (f"{name}_0", f"{name}_1"), None) for name in "abc"))
+
+
 def takes(solver: Any, task: Any) -> bool:
     try:
-        solver.check(task)
+        solver.check(task, ROSTER, None)
     except cn.UnsupportedError:
         return False
     return True

@@ -74,6 +74,6 @@ def _compare(federation: Federation, run: Run[Any], *, excess: bool) -> Comparis
     if not excess:
         return Comparison(report, None, federation.sent)
     sent = [*federation.sent]
-    full = federation.fit(run.task, sampler=AllRows(), split=run.split, seed=run.seed)
+    full: Run[Any] = federation.fit(run.task, sampler=AllRows(), split=run.split, seed=run.seed)
     best = federation.evaluate(full.model, split=run.split).cost
     return Comparison(report, best, Ledger([*sent, *full.ledger, *federation.sent]))

@@ -14,7 +14,7 @@ from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.rules import AnyRule
+from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.shared import MAX_SIZE
 from colonnade.sampling.summing import DRAWN
 
@@ -113,7 +113,7 @@ def draw_by_totals(
         G^(j), in the order of the parties.
     """
     known = isinstance(rule, FilledScores)
-    asked: Outbox = {} if known else {party: AskTotal(rule) for party in roster.names}  # type: ignore[arg-type]
+    asked: Outbox = {} if known else {party: AskTotal(travelling(rule)) for party in roster.names}
     told = {} if known else (yield asked)
     most = bounds_of_totals(roster, rule, row_weights)
     totals = np.array(list(most.values())) if known else _read_totals(checks.replies(told, Total), most)

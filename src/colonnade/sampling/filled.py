@@ -10,8 +10,7 @@ import numpy as np
 
 from colonnade.contracts import PartyCard, ScoreBounds, Table
 from colonnade.kernels.arrays import Floats
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.plain_rules import PlainRule
 
 
 class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
@@ -23,7 +22,7 @@ class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
         The other rule.
     """
 
-    rule: LeverageScores | ClusteringScores
+    rule: PlainRule
 
     def scores(self, table: Table) -> Floats:
         """Compute the other rule's scores and spread evenly what their sum lacks.

@@ -1,13 +1,13 @@
 """Algorithm 1: importance sampling in three rounds: who draws, who sums, and the weights."""
 
 import dataclasses
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -18,6 +18,7 @@ from colonnade.sampling.committed import draw_committed, told_in_the_clear
 from colonnade.sampling.drawing import check_copies, draw_by_totals
 from colonnade.sampling.filled import FilledScores
 from colonnade.sampling.integers import IntegerScores, integer_rule
+from colonnade.sampling.plain_rules import plain_rule
 from colonnade.sampling.rounded import CoarseScores, RoundedScores, SumRounded, rounded_rule
 from colonnade.sampling.secure_summing import SecureSum
 from colonnade.sampling.shared import sample_size, weight_of_all, weights_of
@@ -117,14 +118,17 @@ class ImportanceSampling(
                 "were set or committed to. Leave out one of the two."
             )
 
-    def between_machines(self, n_parties: int) -> "ImportanceSampling":
+    def between_machines(self, n_parties: int) -> Self:
         """Decide how scores are added where that was left open: in secret, where it hides something."""
         if self.scores is not None:
             return self
         return msgspec.structs.replace(self, scores="secure" if n_parties > 2 and not self.round_scores else "plain")
 
-    def check(self, roster: Roster) -> None:
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # of the contract
         """Require enough parties for the scores of one to be hidden among those of others."""
+        self._check_parties(roster)
+
+    def _check_parties(self, roster: Roster) -> None:
         if self.scores != "secure":
             return
         check_available()
@@ -142,7 +146,7 @@ class ImportanceSampling(
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
         """Play Algorithm 1 with rows drawn, and scores summed, as asked."""
-        self.check(roster)
+        self._check_parties(roster)
         scored = self.scored_by(rule, roster)
         if isinstance(scored, IntegerScores):
             coreset = yield from self._committed(roster, scored, rng, row_weights)
@@ -154,7 +158,7 @@ class ImportanceSampling(
     def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
         """Say what parties score their rows by, where the task's rule is this."""
         if self.totals == "set":
-            rule = FilledScores(rule)  # type: ignore[arg-type]  # rules are closed
+            rule = FilledScores(plain_rule(rule))
         if self.draws == "committed":
             return integer_rule(rule, roster)
         return rounded_rule(rule, self.round_scores) if self.round_scores else rule

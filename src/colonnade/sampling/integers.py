@@ -6,9 +6,8 @@ from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.integer_draws import TOTAL_BITS, on_grid
-from colonnade.sampling.clustering import ClusteringScores
 from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.plain_rules import PlainRule, plain_rule
 
 # Coarser steps than 2^-48 are not used.
 LEAST_EXPONENT = 48
@@ -29,7 +28,7 @@ class IntegerScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
         The step is 2^-exponent. Multiples of it that are scores are float64 exactly.
     """
 
-    rule: LeverageScores | ClusteringScores | FilledScores
+    rule: PlainRule | FilledScores
     exponent: int
 
     def scores(self, table: Table) -> Floats:
@@ -81,4 +80,4 @@ def integer_rule(rule: ScoreRule, roster: Roster) -> IntegerScores:
             f"Scores of a party can add up to {largest:,.0f}: in steps of 2^-{LEAST_EXPONENT} that does not fit in 64 "
             'bits. Split its columns over several parties, or pass draws="stratified".'
         )
-    return IntegerScores(rule, exponent)  # type: ignore[arg-type]  # rules are closed
+    return IntegerScores(rule if isinstance(rule, FilledScores) else plain_rule(rule), exponent)

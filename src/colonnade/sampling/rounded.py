@@ -19,8 +19,7 @@ from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP, decode_sco
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.plain_rules import PlainRule, plain_rule
 from colonnade.sampling.summing import DRAWN, add_scores, all_rows, others
 
 # A score is off by less than this, relative.
@@ -36,7 +35,7 @@ class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
         The other rule.
     """
 
-    rule: LeverageScores | ClusteringScores
+    rule: PlainRule
 
     def scores(self, table: Table) -> Floats:
         """Compute the other rule's scores and round each by less than a thousandth of itself."""
@@ -71,7 +70,7 @@ class CoarseScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
         Scores are rounded to powers of exp(log_step).
     """
 
-    rule: LeverageScores | ClusteringScores
+    rule: PlainRule
     log_step: float
 
     def scores(self, table: Table) -> Floats:
@@ -88,8 +87,8 @@ class CoarseScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
 def rounded_rule(rule: ScoreRule, round_scores: bool | float) -> RoundedScores | CoarseScores:
     """Round the scores of a rule, by less than a thousandth or as coarsely as asked."""
     if round_scores is True:
-        return RoundedScores(rule)  # type: ignore[arg-type]  # rules are closed
-    return CoarseScores(rule, float(round_scores))  # type: ignore[arg-type]  # likewise
+        return RoundedScores(plain_rule(rule))
+    return CoarseScores(plain_rule(rule), float(round_scores))
 
 
 def _log_step(rule: ScoreRule | None) -> float:

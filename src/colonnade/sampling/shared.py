@@ -4,13 +4,13 @@ These are the baselines and the reuse of a coreset, in the same pipeline as Algo
 """
 
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Roster, ScoreRule, Script
+from colonnade.contracts import Roster, ScoreRule, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
@@ -85,6 +85,17 @@ class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="unifor
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
 
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
+        """Draw from any parties, for any task."""
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
+
+    def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:  # noqa: ARG002  # rows are not scored
+        """Leave the task's rule as it is."""
+        return rule
+
     def sample(
         self,
         roster: Roster,
@@ -106,6 +117,17 @@ class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_u
     >>> len(federation.coreset(cn.KMeans(n_clusters=2), cn.AllRows()).coreset)
     8
     """
+
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
+        """Draw from any parties, for any task."""
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
+
+    def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:  # noqa: ARG002  # rows are not scored
+        """Leave the task's rule as it is."""
+        return rule
 
     def sample(
         self,

@@ -1,7 +1,7 @@
 """Central: the server fetches the coreset's rows and solves in one place. The plainest solver, the least private."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -51,8 +51,12 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 
     shows: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES, Reveals.LABELS)
 
-    def check(self, task: Task[object]) -> None:
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
         """Take any task: they all fit rows in one place."""
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, then let the task fit what came."""

@@ -6,7 +6,7 @@ clustering they travel as they are, each in the form that suits it. Precision is
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -62,10 +62,14 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     def __post_init__(self) -> None:
         force_setattr(self, "step", checked_step(self.step))
 
-    def check(self, task: Task[object]) -> None:
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any parties
         """Take linear tasks and clusterings: others may not bear rounded rows."""
         if not isinstance(task, LinearTask | ClusteringTask):
             raise UnsupportedError(f"CompactCentral cannot do {type(task).__name__}. Use Central().")
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, restore, and let the task fit what came."""

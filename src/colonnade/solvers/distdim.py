@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -71,9 +71,13 @@ class DistDim(msgspec.Struct, frozen=True, tag_field="kind", tag="distdim", forb
 
     shows: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
-    def check(self, task: Task[object]) -> None:
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any parties
         """Take tasks whose model is a set of centres."""
         _clustering(task)
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Ask every party for its clusters, then cluster the cells of their grid.

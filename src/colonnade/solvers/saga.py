@@ -6,7 +6,7 @@ and what travels coded in `saga_coded`.
 
 import warnings
 from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -86,9 +86,13 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         force_setattr(self, "scale", flag("scale", self.scale))
         force_setattr(self, "bits", checked_bits(self.bits))
 
-    def check(self, task: Task[object]) -> None:
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any parties
         """Take tasks whose model is linear, with penalties that are known."""
         linear_task(task)
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Open, step through epochs until little changes, collect the coefficients."""

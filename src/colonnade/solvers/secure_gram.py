@@ -6,7 +6,7 @@ parties, pairs of parties tell it under masks that cancel. If the server and a p
 shares together: that they do not is the assumption.
 """
 
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -68,33 +68,42 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
             raise InputError(f'products must be "shares" or "ckks", got {self.products!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
 
-    def check(self, task: Task[object]) -> None:
-        """Take linear tasks: a Gram matrix is all they need."""
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
+        """Take linear tasks, of enough parties for the rows of one to be hidden from a server that is no party."""
         linear = _linear(task)
         if self.products == "ckks":
-            try:
-                linear.penalties()
-            except UnsupportedError as error:
-                raise UnsupportedError(
-                    'SecureGram(products="ckks") cannot choose a penalty by "cv". Pass numbers, or products="shares".'
-                ) from error
-
-    def check_roster(self, roster: Roster) -> None:
-        """Require enough parties for the rows of one to be hidden from the server."""
-        if self.products == "ckks":
-            check_ckks_available()
+            _check_ckks(linear)
         check_enough_parties(roster, "SecureGram", allow_two_parties=self.allow_two_parties)
+        if self.products == "shares" and run_by is not None:
+            raise InputError(
+                f"The server is run by {run_by!r}, a party: it would hold both shares of the others' rows, and so "
+                'these. Use SecureGram(products="ckks"), or a server that is no party.'
+            )
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Gather the Gram matrix, of each fold if there are any, and solve from it."""
+        self.check(task, roster, None)
         linear = _linear(task)
-        self.check_roster(roster)
         if self.products == "ckks":
             parts = yield from gram_by_ckks(roster, coreset)
         else:
             parts = yield from gram_by_shares(roster, coreset, linear.folds(coreset.rows, coreset.weights, rng))
         model, cost = linear.fit_summaries(parts, coreset.total_weight, roster)
         return Solution(model, {"cost": cost})
+
+
+def _check_ckks(task: LinearTask[object]) -> None:
+    check_ckks_available()
+    try:
+        task.penalties()
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            'SecureGram(products="ckks") cannot choose a penalty by "cv". Pass numbers, or products="shares".'
+        ) from error
 
 
 def _linear(task: Task[M]) -> LinearTask[M]:

@@ -4,7 +4,7 @@ Squared distances add over parties. Each party keeps its columns, and its part o
 draws the starts (k-means++) and assigns rows by the sums, which reach it under masks that cancel.
 """
 
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -54,20 +54,14 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
     def __post_init__(self) -> None:
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
 
-    def check(self, task: Task[object]) -> None:
-        """Take tasks whose model is a set of centres."""
-        _clustering(task)
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any server
+        """Take clusterings of enough parties for the distances of one to be hidden, into fewer clusters than columns.
 
-    def check_roster(self, roster: Roster) -> None:
-        """Require enough parties for the distances of one to be hidden among those of others."""
-        check_enough_parties(roster, "SecureLloyd", allow_two_parties=self.allow_two_parties)
-
-    def check_clusters(self, task: Task[object], roster: Roster) -> None:
-        """Require fewer clusters than columns: differences of squared distances to two centres are linear in the row.
-
-        To d + 1 centres they are d equations for its d columns; to d centres they leave two places for it.
+        Differences of squared distances to two centres are linear in the row: to d + 1 centres they are d equations for
+        its d columns; to d centres they leave two places for it.
         """
         n_clusters, n_columns = _clustering(task).n_clusters, sum(card.n_features for card in roster.cards)
+        check_enough_parties(roster, "SecureLloyd", allow_two_parties=self.allow_two_parties)
         if n_clusters >= n_columns:
             raise InputError(
                 f"{n_clusters} clusters of {n_columns} columns in all: SecureLloyd tells the server the centres and "
@@ -75,11 +69,14 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
                 "Ask for fewer clusters than columns, or use DistDim(), or Central() if rows may be shown."
             )
 
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
+
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Play the rounds, again from the first where a party lost its key."""
+        self.check(task, roster, None)
         clustering = _clustering(task)
-        self.check_roster(roster)
-        self.check_clusters(task, roster)
         size = len(coreset) * max(clustering.n_clusters, clustering.n_starts)
         if size > MAX_NUMBERS:
             raise InputError(f"Distances of {len(coreset):,} rows do not fit one message. Use a smaller size.")

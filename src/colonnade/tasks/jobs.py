@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.contracts import Frame, Roster, Script, Task
+from colonnade.contracts import Frame, Roster, Sampler, Script, Solver, Task
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
@@ -28,11 +28,9 @@ from colonnade.evaluation.rounding import Rounding
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
-from colonnade.sampling import AnySampler
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import open_rows
 from colonnade.sampling.shared import use_all_rows, use_even_draw, use_rows
-from colonnade.solvers import AnySolver
 from colonnade.tasks.models import AnyModel, LinearModel
 
 M = TypeVar("M")
@@ -49,7 +47,7 @@ class Learned(Generic[M]):
 
 
 def draw(
-    task: Task[object], sampler: AnySampler, split: AnySplit | None, roster: Roster, seed: int
+    task: Task[object], sampler: Sampler, split: AnySplit | None, roster: Roster, seed: int
 ) -> Script[Learned[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     frame = yield from use_frame(roster, split, "train", task.scaling)
@@ -59,8 +57,8 @@ def draw(
 
 def learn(
     task: Task[M],
-    source: AnySampler | Coreset,
-    solver: AnySolver,
+    source: Sampler | Coreset,
+    solver: Solver,
     split: AnySplit | None,
     roster: Roster,
     seed: int,

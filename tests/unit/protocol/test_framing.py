@@ -10,7 +10,7 @@ from colonnade.catalogue import party_session
 from colonnade.contracts import Frame, PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.kernels.draws import hold_out
-from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
+from colonnade.messages import Message, sendable_flags, sendable_floats
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame, use_frame
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
@@ -280,11 +280,9 @@ def test_a_job_that_stopped_half_way_costs_the_next_run_nothing() -> None:
     with pytest.raises(cn.PolicyRefusedError):
         used.fit(cn.Regression(standardize=True), sampler=SIZE)
     before = len(used.ledger)
-    assert used.fit(TASK, sampler=SIZE).ledger == federation().fit(TASK, sampler=SIZE).ledger
-    extra = list(used.ledger)[before : before + 6]
-    assert [(entry.kind, entry.units, entry.reveals) for entry in extra] == [("UseSharedDraw", 0, ())] * 3 + [
-        ("Ready", 0, ())
-    ] * 3, "one round takes all parties out of the frame"
+    run = used.fit(TASK, sampler=SIZE)
+    assert run.ledger == federation().fit(TASK, sampler=SIZE).ledger
+    assert used.ledger.since(before) == run.ledger, "nothing else was sent"
 
 
 def test_frames_do_not_add_up() -> None:
@@ -494,14 +492,28 @@ def test_scaled_columns_are_what_the_party_sends() -> None:
     np.testing.assert_allclose(columns.features, ((values - mean) / deviation)[[0, 1, 3]])
 
 
-def test_only_what_opens_a_job_right_after_it_uses_the_frame() -> None:
+def test_a_frame_holds_until_the_run_agrees_on_another() -> None:
     asked = session()
     asked.answer(frame(weights=[0.0, 1.0, 1.0, 0.0]))
-    asked.answer(UseAllRows())
-    np.testing.assert_array_equal(asked.state.selected(), [1, 2])
-    asked.answer(UseAllRows())
-    np.testing.assert_array_equal(asked.state.selected(), range(4))
-    asked.answer(frame(weights=[0.0, 1.0, 1.0, 0.0]))
+    for _ in range(2):
+        asked.answer(UseAllRows())
+        np.testing.assert_array_equal(asked.state.selected(), [1, 2])
     assert isinstance(asked.answer(AskRowWeights()), Refused)
     asked.answer(UseAllRows())
-    assert sendable_rows(asked.state.selected()).tolist() == [1, 2], "a refused request leaves the state as it was"
+    assert asked.state.selected().tolist() == [1, 2], "a refused request leaves the state as it was"
+    asked.answer(frame(weights=[1.0, 1.0, 1.0, 0.0]))
+    asked.answer(UseAllRows())
+    assert asked.state.selected().tolist() == [0, 1, 2]
+
+
+def test_a_second_frame_of_a_run_is_one_of_the_table_as_it_is() -> None:
+    """Not of the table as the first frame shows it: standardised columns would be standardised again."""
+    asked = session()
+    first, second = (asked.answer(UseFrame("train", "standard", None, None, None)) for _ in range(2))
+    third = asked.answer(UseFrame("train", "scaled", None, None, None))
+    assert isinstance(first, Moments)
+    assert isinstance(second, Moments)
+    assert isinstance(third, Moments)
+    assert first.scale is not None
+    assert first.scale.tolist() == (second.scale if second.scale is not None else np.empty(0)).tolist()
+    assert first.scale.tolist() == (third.scale if third.scale is not None else np.empty(0)).tolist()

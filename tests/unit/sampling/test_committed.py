@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Inbox, Outbox, PartyCard, Roster
-from colonnade.ledger import SERVER
+from colonnade.catalogue import codec
+from colonnade.contracts import PartyCard, Roster
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.primitives import signing_key
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.session import PartySession
 from colonnade.sampling.committed import (
     AskCommitment,
     AskContribution,
@@ -33,6 +31,7 @@ from colonnade.sampling.opening import AskOpenings, Openings
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 from harness import sessions_of, watch
+from secure_trial import Restarting, Wire
 
 N, WIDTHS, SIZE = 300, (2, 3, 1), 40
 NAMES = ("party1", "party2", "party3")
@@ -121,7 +120,7 @@ def test_the_same_seed_gives_the_same_rows_in_one_process_and_other_bytes() -> N
     seen: list[list[bytes]] = [[], []]
     runs = []
     for bytes_seen in seen:
-        wire = Meddled(lambda _s, _r, data, b=bytes_seen: b.append(data) or data)  # type: ignore[misc]
+        wire = Wire(lambda _s, _r, data, b=bytes_seen: b.append(data) or data)  # type: ignore[misc]
         runs.append(make_federation(wire).coreset(cn.Regression(), COMMITTED, seed=5))
     np.testing.assert_array_equal(runs[0].coreset.rows, runs[1].coreset.rows)
     assert runs[0].coreset.weights.tobytes() == runs[1].coreset.weights.tobytes()
@@ -201,31 +200,12 @@ def test_a_party_without_an_identity_does_not_commit() -> None:
 # A server, or somebody on the line, that would bend the draw.
 
 
-class Meddled:
-    """A loop-back that shows every message to a function, which may put another in its place."""
-
-    def __init__(self, meddle: Callable[[str, str, bytes], bytes]) -> None:
-        self._meddle = meddle
-
-    def __call__(self, sessions: Any) -> "Meddled":
-        self._sessions, self._codec = sessions, codec()
-        return self
-
-    def exchange(self, outbox: Outbox) -> Inbox:
-        return {party: self._ask(party, request) for party, request in outbox.items()}
-
-    def _ask(self, party: str, request: Message) -> Message:
-        asked = self._codec.decode(self._meddle(SERVER, party, self._codec.encode(request)), party=SERVER)
-        reply = self._codec.encode(self._sessions[party].answer(asked))
-        return self._codec.decode(self._meddle(party, SERVER, reply), party=party)
-
-
-def asked_otherwise(kind: str, change: Callable[[Any], Message]) -> Meddled:
+def asked_otherwise(kind: str, change: Callable[[Any], Message]) -> Wire:
     def meddle(_sender: str, receiver: str, data: bytes) -> bytes:
         request = codec().decode(data)
         return codec().encode(change(request)) if receiver == "party2" and request.kind == kind else data
 
-    return Meddled(meddle)
+    return Wire(meddle)
 
 
 def other_contribution(index: int) -> Callable[[DrawCommitted], DrawCommitted]:
@@ -275,16 +255,16 @@ def test_salts_and_identities_are_nowhere_to_be_read(monkeypatch: pytest.MonkeyP
     texts: list[bytes] = []
     entropy = Recorded()
     federation = make_federation(
-        Meddled(lambda _s, _r, data: texts.append(data) or data),  # type: ignore[func-returns-value]
+        Wire(lambda _s, _r, data: texts.append(data) or data),  # type: ignore[func-returns-value]
         identities_here(NAMES, entropy),
     )
     sessions = watch(federation)
     run = federation.coreset(cn.Regression(), COMMITTED)
-    texts += [repr((s.state, s, s._data.identity)).encode() for s in sessions.values()]
+    states = [repr((s.state, s, s._data.identity)).encode() for s in sessions.values()]
     run = federation.audit(run, rows=3)
     proofs = {reply.proof for data in texts if isinstance(reply := codec().decode(data), Contribution)}
     texts += [path.read_bytes() for path in run.save(tmp_path / "run").iterdir()]
-    texts += [repr((s.state, s, s._data.identity)).encode() for s in sessions.values()]
+    texts += [*states, *(repr((s.state, s, s._data.identity)).encode() for s in sessions.values())]
     secrets = [*entropy.drawn, *(each for each in derived if each not in proofs)]
     assert len(secrets) == 3 + 3 + 3, "signing keys; salts of the commitment and of the openings"
     for secret in secrets:
@@ -307,30 +287,6 @@ def test_a_server_that_shows_another_commitment_gets_no_contribution() -> None:
     fake = asked_otherwise("AskContribution", lambda _: AskContribution((Committed(b"", b""),) * 3))
     with pytest.raises(cn.RemoteProtocolError, match="'party2' lost what it had sealed 5 times"):
         make_federation(fake).coreset(cn.Regression(), COMMITTED)
-
-
-class Restarting:
-    """Restarts a party just before some request: a new session hears all again that was asked, as from a journal."""
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-
-    def __call__(self, sessions: Any) -> "Restarting":
-        self._sessions = dict(sessions)
-        self._heard: list[Message] = []
-        self.restarts = 0
-        return self
-
-    def exchange(self, outbox: Outbox) -> Inbox:
-        request = outbox["party3"]
-        if request.kind == self._kind and not self.restarts:
-            self.restarts += 1
-            old: PartySession = self._sessions["party3"]
-            self._sessions["party3"] = party_session(old._data.table, old._policy, old._data.identity)
-            for heard in self._heard:
-                self._sessions["party3"].answer(heard)
-        self._heard.append(request)
-        return {party: self._sessions[party].answer(asked) for party, asked in outbox.items()}
 
 
 @pytest.mark.parametrize("scores", ["plain", "secure"])

@@ -236,7 +236,7 @@ def all_columns() -> Any:
 
 def test_a_server_that_breaks_this_rule_can_work_the_rows_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why it is one: distances to points that are told determine a row."""
-    monkeypatch.setattr(cn.SecureLloyd, "check_clusters", lambda *_: None)
+    monkeypatch.setattr(cn.SecureLloyd, "check", lambda *_: None)
     wire = Recording()
     run = fit(wire, cn.KMeans(n_clusters=9, n_starts=2))
     centers, distances = run.model.cluster_centers_, summed(wire, 9)[-1]
