@@ -21,7 +21,7 @@ from colonnade.paper.runner import Settings, plan, run
 from colonnade.paper.store import Store
 from colonnade.paper.tables import LEGEND, layouts
 from colonnade.paper.trials import Trial, cells, read_trials
-from colonnade.paper.variants import VARIANTS, switches
+from colonnade.paper.variants import VARIANTS
 
 ALL = "all"
 NAMES = [*EXPERIMENTS, ALL]
@@ -107,18 +107,8 @@ def _run(chosen: list[Experiment], settings: Settings, data: Path | None, store:
 
 
 def _write(out: Path, trials: list[Trial]) -> None:
-    remarks = _remarks(dict.fromkeys(trial.experiment for trial in trials))
     pictures = figures(trials)
-    (out / "report.md").write_text(page.markdown(trials, switches(), remarks))
-    (out / "report.html").write_text(page.html(trials, switches(), remarks, pictures))
+    (out / "report.md").write_text(page.markdown(trials))
+    (out / "report.html").write_text(page.html(trials, pictures))
     for title, picture in pictures.items():
         (out / f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.png").write_bytes(picture)
-
-
-def _remarks(names: Iterable[str]) -> list[str]:
-    """List what is to be remarked, each once, with the experiments it concerns."""
-    concerned: dict[str, list[str]] = {}
-    for name in names:
-        for remark in EXPERIMENTS[name].remarks:
-            concerned.setdefault(remark, []).append(name)
-    return [f"{', '.join(some)}: {remark}" for remark, some in concerned.items()]

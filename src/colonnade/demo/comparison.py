@@ -51,20 +51,7 @@ class Case:
 
 
 def cases(flights: FlightData, plan: DemoPlan) -> list[Case]:
-    """Set up the two tasks of the demo.
-
-    Parameters
-    ----------
-    flights : FlightData
-        The three tables.
-    plan : DemoPlan
-        How much to run.
-
-    Returns
-    -------
-    list of Case
-        Predict the arrival delay; cluster the flights.
-    """
+    """Set up the two tasks of the demo: predict the arrival delay; cluster the flights."""
     features = {"airline": flights.airline.drop(columns=flights.label), "weather": flights.weather}
     features["registry"] = flights.registry
     # Each organisation scales its own columns: clustering compares columns, and minutes are not miles.
@@ -88,22 +75,7 @@ def cases(flights: FlightData, plan: DemoPlan) -> list[Case]:
 
 
 def run_demo(case: Case, sizes: tuple[int, ...], first_seed: int) -> Iterator[tuple[Result, Run[Any]]]:
-    """Learn on all rows, then on coresets and uniform samples, each with many seeds.
-
-    Parameters
-    ----------
-    case : Case
-        What to learn.
-    sizes : tuple of int
-        How many rows a sample has.
-    first_seed : int
-        Seeds count up from here.
-
-    Yields
-    ------
-    Result, Run
-        As each model is learned.
-    """
+    """Learn on all rows, then on coresets and uniform samples of each size, with as many seeds as the case has."""
     federation = Federation(case.parties)
     best, run = _one(case, federation, ALL_ROWS, AllRows(), first_seed)
     yield best, run

@@ -16,20 +16,7 @@ WORDS = {
 
 
 def table(found: Sequence[Cell], task: str) -> Table:
-    """Lay out one task.
-
-    Parameters
-    ----------
-    found : sequence of Cell
-        Of any tasks.
-    task : str
-        Which to show.
-
-    Returns
-    -------
-    rich.table.Table
-        All rows first, then each size, uniform and coreset.
-    """
+    """Lay out one task: all rows first, then each size, uniform and coreset."""
     title, unit = WORDS[task]
     mine = [cell for cell in found if cell.task == task]
     everything = next(cell for cell in mine if cell.method == ALL_ROWS)
@@ -80,15 +67,7 @@ def conclusion(found: Sequence[Cell]) -> str:
 
 
 def figure(found: Sequence[Cell], path: Path) -> None:
-    """Draw excess cost against bytes: mean as a line, the worst seed above it.
-
-    Parameters
-    ----------
-    found : sequence of Cell
-        Of all tasks.
-    path : Path
-        A .png file.
-    """
+    """Draw excess cost against bytes into a .png file: mean as a line, the worst seed above it."""
     from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(11, 4.6), layout="constrained")

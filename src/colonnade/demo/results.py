@@ -49,18 +49,7 @@ def read_results(path: Path) -> list[Result]:
 
 
 def cells(results: Sequence[Result]) -> list[Cell]:
-    """Sum up the seeds of each task, method and size.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        One a model.
-
-    Returns
-    -------
-    list of Cell
-        In the order they were run.
-    """
+    """Sum up the seeds of each task, method and size, in the order they were run."""
     groups: dict[tuple[str, str, int], list[Result]] = {}
     for result in results:
         groups.setdefault((result.task, result.method, result.size), []).append(result)

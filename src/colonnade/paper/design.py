@@ -1,4 +1,4 @@
-"""What an experiment is: tables of methods and sizes, declared in one file each under `paper/`."""
+"""What an experiment is: tables of methods and sizes, declared in one file each under `experiments/`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,15 +15,7 @@ HOUSE_SIZES = (100, 200, 300, 400, 500, 600)
 
 @dataclass(frozen=True)
 class Draw:
-    """Where the rows come from: all of them, a coreset (C-) or a uniform sample (U-).
-
-    Parameters
-    ----------
-    prefix : str
-        As the paper writes it before the solver's name.
-    size : int
-        m, or the number of all rows.
-    """
+    """Where the rows come from: all of them, a coreset (C-) or a uniform sample (U-), as the paper writes it."""
 
     prefix: Literal["", "C-", "U-"]
     size: int
@@ -77,8 +69,6 @@ class Experiment:
     ----------
     name : str
         As the command calls it.
-    title : str
-        Where it stands in the paper.
     parts : tuple of Part
         Its tables.
     remarks : tuple of str
@@ -86,6 +76,5 @@ class Experiment:
     """
 
     name: str
-    title: str
     parts: tuple[Part, ...]
     remarks: tuple[str, ...] = ()

@@ -11,24 +11,7 @@ from colonnade.tasks import Regression
 
 
 def drawn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Coreset:
-    """Draw rows and weigh them.
-
-    Parameters
-    ----------
-    problem : Problem
-        Has the scores.
-    variant : Variant
-        The switches.
-    draw : Draw
-        A coreset or a uniform sample.
-    seed : int
-        Decides the draw.
-
-    Returns
-    -------
-    Coreset
-        Ascending, with the weights and the total weight that the variant's solver would see.
-    """
+    """Draw rows, ascending, with the weights and the total weight that the variant's solver would see."""
     n, m = problem.n_rows, draw.size
     scores = problem.scores(variant) if draw.prefix == "C-" else np.ones(n)
     rng = np.random.default_rng([seed, 0])

@@ -14,18 +14,7 @@ FILLS = (1.0, 0.45)  # the first solver of a table, and the second
 
 
 def figures(trials: Sequence[Trial]) -> dict[str, bytes]:
-    """Draw one figure a table, once it has more than fits of all rows.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Of any experiments.
-
-    Returns
-    -------
-    dict of str to bytes
-        PNG pictures by the title of their table.
-    """
+    """Draw one figure a table, once it has more than fits of all rows: PNG pictures by the title of their table."""
     begun = [table for table in tables(cells(trials)) if not all(cell.is_full for cell in table)]
     return {title(table[0]): _figure(table, trials) for table in begun}
 

@@ -4,8 +4,10 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from colonnade.paper.experiments import EXPERIMENTS
 from colonnade.paper.tables import LEGEND, layouts
 from colonnade.paper.trials import Trial, cells
+from colonnade.paper.variants import switches
 
 TITLE = "Coresets for vertical federated learning: the paper's experiments, run again"
 STYLE = """
@@ -19,67 +21,38 @@ th:first-child, td:first-child { text-align: left; }
 img { max-width: 100%; }
 h3 { margin-bottom: .2rem; }
 """
-Switches = Sequence[tuple[str, str, str, str]]
 SWITCH_HEADER = ("switch", "as-written", "as-run", "why")
 
 
-def markdown(trials: Sequence[Trial], switches: Switches, remarks: Sequence[str]) -> str:
-    """Write all tables in Markdown.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        What was stored.
-    switches : sequence of tuples
-        Name, as written, as run, why.
-    remarks : sequence of str
-        Where numbers must differ, and why.
-
-    Returns
-    -------
-    str
-        Without figures, which do not fit a text file.
-    """
-    lines = [SWITCH_HEADER, ("---",) * len(SWITCH_HEADER), *switches]
+def markdown(trials: Sequence[Trial]) -> str:
+    """Write all tables in Markdown, without figures, which do not fit a text file."""
+    lines = [SWITCH_HEADER, ("---",) * len(SWITCH_HEADER), *switches()]
     parts = [
         f"# {TITLE}",
         f"Data: {_data(trials)}.",
         *(layout.markdown() for layout in layouts(cells(trials))),
         LEGEND,
-        "\n".join(f"- {remark}" for remark in remarks),
+        "\n".join(f"- {remark}" for remark in _remarks(trials)),
         "## The variants",
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def html(trials: Sequence[Trial], switches: Switches, remarks: Sequence[str], pictures: Mapping[str, bytes]) -> str:
-    """Write all tables and figures as a page that needs nothing else.
-
-    Parameters
-    ----------
-    trials, switches, remarks
-        As for `markdown`.
-    pictures : mapping of str to bytes
-        What `figures` made of the same trials.
-
-    Returns
-    -------
-    str
-        The page, pictures within.
-    """
+def html(trials: Sequence[Trial], pictures: Mapping[str, bytes]) -> str:
+    """Write all tables, and the pictures that `figures` made of the same trials, as a page that needs nothing else."""
     sections = [
         layout.html() + (_picture(layout.title, pictures[layout.title]) if layout.title in pictures else "")
         for layout in layouts(cells(trials))
     ]
     head = "".join(f"<th>{escape(name)}</th>" for name in SWITCH_HEADER)
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in switches)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in switches())
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{escape(TITLE)}</title>'
         f"<style>{STYLE}</style></head><body><h1>{escape(TITLE)}</h1>"
         f"<p>Data: {escape(_data(trials))}.</p><p>{escape(LEGEND)}</p>"
-        f"<ul>{''.join(f'<li>{escape(remark)}</li>' for remark in remarks)}</ul>{''.join(sections)}"
+        f"<ul>{''.join(f'<li>{escape(remark)}</li>' for remark in _remarks(trials))}</ul>{''.join(sections)}"
         f'<h2>The variants</h2><table class="words"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
         "</body></html>\n"
     )
@@ -87,6 +60,15 @@ def html(trials: Sequence[Trial], switches: Switches, remarks: Sequence[str], pi
 
 def _data(trials: Sequence[Trial]) -> str:
     return "; ".join(dict.fromkeys(trial.data for trial in trials)) or "none yet"
+
+
+def _remarks(trials: Sequence[Trial]) -> list[str]:
+    """List what is to be remarked, each once, with the experiments it concerns."""
+    concerned: dict[str, list[str]] = {}
+    for name in dict.fromkeys(trial.experiment for trial in trials):
+        for remark in EXPERIMENTS[name].remarks:
+            concerned.setdefault(remark, []).append(name)
+    return [f"{', '.join(names)}: {remark}" for remark, names in concerned.items()]
 
 
 def _picture(title: str, png: bytes) -> str:

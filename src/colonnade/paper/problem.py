@@ -1,6 +1,6 @@
 """A table's problem: the parties and their federation, and a referee who, unlike anyone in it, sees everything."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any
 
@@ -24,15 +24,7 @@ from colonnade.tasks import KMeans, LinearModel, Regression
 
 
 class Problem:
-    """What all trials of a table share: parties are made once, so their scores are computed once.
-
-    Parameters
-    ----------
-    part : Part
-        The table.
-    data : DataSet
-        Its data set.
-    """
+    """What all trials of a table share: parties are made once, so their scores are computed once."""
 
     def __init__(self, part: Part, data: DataSet) -> None:
         self.part = part
@@ -65,13 +57,13 @@ class Problem:
     def _scores(self, variant: Variant) -> Floats:
         """Sum the parties' scores in one place, as the variant computes them."""
         if isinstance(self.part.learn, KMeans):
-            return sum_of(
-                three_terms(table, centers, variant.clustering_terms) for table, centers in self._local_centers
+            return _sum(
+                _three_terms(table, centers, variant.clustering_terms) for table, centers in self._local_centers
             )
         tables = self.tables.values()
         shares = len(tables) if variant.share_each else 1
         ones = variant.intercept_scored and self.part.learn.fit_intercept
-        own = sum_of(leverage(t.blocks, constant=ones and t.label_name is not None) for t in tables)
+        own = _sum(leverage(t.blocks, constant=ones and t.label_name is not None) for t in tables)
         return own + shares / self.n_rows
 
     @cached_property
@@ -84,29 +76,13 @@ class Problem:
         ]
 
 
-def sum_of(scores: Any) -> Floats:
-    """Add up arrays."""
+def _sum(scores: Iterable[Floats]) -> Floats:
     total: Floats = np.sum(list(scores), axis=0)
     return total
 
 
-def three_terms(table: Table, centers: Floats, factors: tuple[float, float, float]) -> Floats:
-    """Score rows by the three terms of Algorithm 3, line 10, with factors of one's own; the kernel's are (1, 1, 2).
-
-    Parameters
-    ----------
-    table : Table
-        A party's, without label.
-    centers : ndarray of float64, shape (k, d)
-        Its own.
-    factors : tuple of float
-        Of a row's distance, of its cluster's mean distance, and of one over the cluster's size.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_rows,)
-        Positive scores.
-    """
+def _three_terms(table: Table, centers: Floats, factors: tuple[float, float, float]) -> Floats:
+    """Score rows by the three terms of Algorithm 3, line 10, with factors of one's own; the kernel's are (1, 1, 2)."""
     own, of_cluster, of_size = factors
     assigned = [nearest_centers(block, centers) for block in table.blocks()]
     labels = np.concatenate([labels for labels, _ in assigned])

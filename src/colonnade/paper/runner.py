@@ -51,20 +51,7 @@ class Step:
 
 
 def plan(experiment: Experiment, settings: Settings) -> list[Step]:
-    """List an experiment's trials, table by table.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        Which.
-    settings : Settings
-        How.
-
-    Returns
-    -------
-    list of Step
-        In the order they are run.
-    """
+    """List an experiment's trials, table by table, in the order they are run."""
     return [
         Step(part, METHODS[name], draw, repeat)
         for part in experiment.parts
@@ -91,24 +78,7 @@ def _repeats(method: Method, draw: Draw, settings: Settings) -> int:
 def run(
     experiment: Experiment, settings: Settings, load: Callable[[Part, bool], DataSet], store: Store
 ) -> Iterator[Trial]:
-    """Give every trial of an experiment, from the store or freshly made and then stored.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        Which.
-    settings : Settings
-        How.
-    load : callable
-        Reads a part's data set.
-    store : Store
-        Of this and of earlier runs.
-
-    Yields
-    ------
-    Trial
-        In the order of the plan.
-    """
+    """Give every trial of an experiment as planned, from the store or freshly made and then stored."""
     steps = plan(experiment, settings)
     for part in experiment.parts:
         data = load(part, settings.quick)

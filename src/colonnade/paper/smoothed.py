@@ -59,20 +59,7 @@ class SmoothedPlan:
 
 
 def smoothed(plan: SmoothedPlan, seed: int) -> Iterator[SmoothedResult]:
-    """Perturb, measure, draw a coreset, measure that.
-
-    Parameters
-    ----------
-    plan : SmoothedPlan
-        How much.
-    seed : int
-        Each noise and repeat has a generator of its own, so that adding one changes no other.
-
-    Yields
-    ------
-    SmoothedResult
-        One a perturbation.
-    """
+    """Perturb, measure, draw a coreset, measure that; one noise or repeat more changes no other."""
     joined, centres = _overlapping(plan, seed), _two_faced(plan, seed)
     for noise in plan.noises:
         for repeat in range(plan.repeats):

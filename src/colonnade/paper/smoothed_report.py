@@ -55,15 +55,7 @@ def read_smoothed(path: Path) -> list[SmoothedResult]:
 def table(results: Sequence[SmoothedResult]) -> str:
     """Lay out the medians over repeats, one line a noise.
 
-    Parameters
-    ----------
-    results : sequence of SmoothedResult
-        Of any order.
-
-    Returns
-    -------
-    str
-        With the quotients that the theorems bound: gamma / r from below, tau / (1/r² + d / log² n) from above.
+    With the quotients that the theorems bound: gamma / r from below, tau / (1/r² + d / log² n) from above.
     """
     header = ("noise r", "gamma", "gamma / r", "zeta", "epsilon", "tau", "tau / rate", "epsilon")
     lines = [header, ("", "", "", "", "regression", "", "", "k-means")]
@@ -87,14 +79,9 @@ def table(results: Sequence[SmoothedResult]) -> str:
 
 
 def figure(results: Sequence[SmoothedResult], path: Path) -> None:
-    """Draw gamma and tau against the noise, with the coresets' epsilon beside them.
+    """Draw gamma and tau against the noise, with the coresets' epsilon beside them, into a .png file.
 
-    Parameters
-    ----------
-    results : sequence of SmoothedResult
-        With at least one noise above zero; zero itself has no place on a logarithm.
-    path : Path
-        A .png file.
+    At least one noise must be above zero; zero itself has no place on a logarithm.
     """
     from matplotlib.figure import Figure
 

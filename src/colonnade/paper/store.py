@@ -1,6 +1,5 @@
 """The results file: a line a trial, appended as it is finished, so that an interrupted run goes on where it stopped."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,13 +27,7 @@ def key(trial: Trial) -> Key:
 
 
 class Store:
-    """Trials on disk.
-
-    Parameters
-    ----------
-    path : Path
-        Of the results file; made with its folder where it is missing. A last line that was torn off is dropped.
-    """
+    """Trials on disk; the file is made with its folder where it is missing, and a last line torn off is dropped."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,10 +44,6 @@ class Store:
         with self._path.open("ab") as file:
             file.write(msgspec.json.encode(trial) + b"\n")
         self._trials[key(trial)] = trial
-
-    def trials(self) -> Sequence[Trial]:
-        """List all, in the order they were stored."""
-        return list(self._trials.values())
 
 
 def _drop_torn_line(path: Path) -> None:

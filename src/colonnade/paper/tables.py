@@ -31,15 +31,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Layout:
-    """One table.
-
-    Parameters
-    ----------
-    title : str
-        Experiment, task, variant and data.
-    lines : sequence of sequences of str
-        One a cell.
-    """
+    """One table: its title, and a line of words a cell."""
 
     title: str
     lines: Sequence[Sequence[str]]
@@ -62,18 +54,7 @@ class Layout:
 
 
 def layouts(found: Sequence[Cell]) -> list[Layout]:
-    """Lay out a table for each task, variant and data set.
-
-    Parameters
-    ----------
-    found : sequence of Cell
-        Of any experiments.
-
-    Returns
-    -------
-    list of Layout
-        In the order they were run.
-    """
+    """Lay out a table for each task, variant and data set, in the order they were run."""
     return [Layout(title(table[0]), [_line(cell, _all_rows(cell, table)) for cell in table]) for table in tables(found)]
 
 

@@ -115,18 +115,7 @@ def authors_cells() -> list[AuthorsCell]:
 
 
 def cells(trials: Sequence[Trial]) -> list[Cell]:
-    """Sum up repeats and put the authors' numbers beside them.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Of any experiments.
-
-    Returns
-    -------
-    list of Cell
-        In the order they were run.
-    """
+    """Sum up repeats and put the authors' numbers beside them, in the order they were run."""
     authors = {(cell.experiment, cell.task, cell.method, cell.size): cell for cell in authors_cells()}
     groups: dict[tuple[str, str, str, str, str, int], list[Trial]] = {}
     for t in trials:

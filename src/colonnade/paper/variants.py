@@ -30,29 +30,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One setting of all switches; `REASONS` explains each.
-
-    Parameters
-    ----------
-    name : str
-        As the command calls it.
-    with_replacement : bool
-        Whether a row can be drawn twice.
-    coreset_weight, uniform_weight : float or None
-        The mean weight that drawn rows are rescaled to; None leaves them unbiased.
-    clustering_terms : tuple of float
-        Factors of a k-means score.
-    share_each : bool
-        Whether the 1/n of a regression score is added by each party, or once.
-    intercept_scored : bool
-        Whether a column of ones is scored.
-    penalty_by_weight : bool
-        Whether an l1 penalty is relative to the sum of weights.
-    n_starts : int
-        Of the server's k-means.
-    saga_tolerances : tuple of float, or None
-        Of SAGA on raw columns, after coreset and uniform draws; None is the library's.
-    """
+    """One setting of all switches; `REASONS` explains each."""
 
     name: str
     with_replacement: bool = True

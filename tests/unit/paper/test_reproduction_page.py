@@ -3,10 +3,13 @@ import json
 import re
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from colonnade.paper.experiments import EXPERIMENTS
 from colonnade.paper.figures import figures
 from colonnade.paper.page import html, markdown
 from colonnade.paper.tables import HEADER, layouts
@@ -15,6 +18,7 @@ from colonnade.paper.variants import switches
 
 PROJECT = Path(__file__).parents[3]
 PAPER = PROJECT.parent / "shared" / "paper"
+REMARKS = EXPERIMENTS["table1-regression"].remarks
 
 
 def trial(method: str, size: int, repeat: int, cost: float, variant: str = "as-run") -> Trial:
@@ -78,23 +82,33 @@ def test_the_table_shows_ours_printed_and_stored(trials: list[Trial]) -> None:
 
 def test_the_page_needs_nothing_else(trials: list[Trial]) -> None:
     both = [*trials, *(trial("C-Central", 1000, repeat, 98.0 + repeat, "as-written") for repeat in range(2))]
-    page = html(both, switches(), ["A remark & more."], figures(both))
+    page = html(both, figures(both))
     sources = re.findall(r'(?:src|href)="([^"]{0,30})', page)
     assert len(sources) == 2
     assert all(source.startswith("data:image/png;base64,iVBOR") for source in sources)
     assert "http" not in re.sub(r"base64,[^\"]*", "", page)
-    assert "A remark &amp; more." in page
+    assert all(
+        f"<li>table1-regression: {escape(remark)}</li>" in page for remark in EXPERIMENTS["table1-regression"].remarks
+    )
     assert "Data: twin of YearPredictionMSD." in page
     assert all(name in page for name, *_ in switches())
 
 
 def test_the_markdown_has_every_cell_and_the_data(trials: list[Trial]) -> None:
-    text = markdown(trials, switches(), ["A remark."])
+    text = markdown(trials)
     assert text.count("| C-Central |") == 2
     assert "Data: twin of YearPredictionMSD." in text
-    assert "- A remark." in text
+    assert all(f"- table1-regression: {remark}" in text for remark in REMARKS)
     widths = {line.count("|") for line in text.splitlines() if line.startswith("| ") and "switch" not in line}
     assert len(HEADER) + 1 in widths
+
+
+def test_a_remark_stands_once_with_the_experiments_it_concerns(trials: list[Trial]) -> None:
+    others = [msgspec.structs.replace(each, experiment=name) for name in ("centres", "kc-house") for each in trials]
+    text, page = markdown([*trials, *others]), html([*trials, *others], {})
+    assert text.count("- table1-regression, centres: On the twin all costs") == 1
+    assert "the authors' solver was not rank-safe" in text
+    assert "the authors&#x27; solver was not rank-safe" in page
 
 
 def test_figures_are_made_of_stored_trials_alone(trials: list[Trial]) -> None:
@@ -109,7 +123,7 @@ def test_a_run_that_stopped_after_the_fit_of_all_rows_has_a_table_and_no_figure(
     begun = [trial("Central", 463_715, 0, 90.0, "as-written"), *trials]
     pictures = figures(begun)
     assert len(pictures) == 1
-    page = html(begun, switches(), [], pictures)
+    page = html(begun, pictures)
     assert page.count("<img") == 1
     assert "table1-regression, ridge, as-written" in page
 

@@ -17,7 +17,7 @@ from colonnade.paper.trials import Trial, read_trials
 from colonnade.paper.variants import AS_RUN, AS_WRITTEN
 
 PART = Part("plain", cn.Regression(), "made up", (2, 2), ("Central",), (30, 60, 90))
-SMALL = Experiment("small", "A small one", (PART,))
+SMALL = Experiment("small", (PART,))
 SETTINGS = Settings(AS_WRITTEN, repeats=3)
 
 

@@ -1,4 +1,4 @@
-"""Which file holds which data set, and what a quick run makes of it."""
+"""The data sets of the paper, one loader a file; here is which file holds which, and what a quick run makes of it."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,18 +14,7 @@ QUICK_STEP = 5
 
 
 def loader(given: Path | None) -> Callable[[Part, bool], DataSet]:
-    """Make a function that finds and reads data sets, each once.
-
-    Parameters
-    ----------
-    given : Path or None
-        A file or a folder; None is the folder that COLONNADE_DATA names.
-
-    Returns
-    -------
-    callable
-        ``(part, quick) -> DataSet``.
-    """
+    """Make a function of a part and ``quick`` that finds and reads data sets, each once, as `find_file` does."""
     years, houses = cache(lambda: _years(given)), cache(lambda: _houses(given))
 
     def load(part: Part, quick: bool) -> DataSet:

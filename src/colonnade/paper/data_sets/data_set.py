@@ -1,4 +1,4 @@
-"""What the paper's data sets have in common: one table of numbers, a split, and a name that says what it is."""
+"""What a data set is: one table of numbers, a split, and a name that says what it is; and how its file is read."""
 
 import os
 from dataclasses import dataclass
@@ -21,10 +21,8 @@ class DataSet:
     ----------
     name : str
         Stands on every output: which data it was, and whether it was a stand-in.
-    features : ndarray of float64, shape (n_rows, n_features)
-        Column-major.
-    labels : ndarray of float64, shape (n_rows,)
-        What regression predicts.
+    features, labels : ndarray of float64
+        Column-major; what regression predicts.
     n_train : int
         The first so many rows are for training, the others for testing.
     """
@@ -67,11 +65,6 @@ def find_file(given: Path | None, names: tuple[str, ...], what: str) -> Path:
         What the file may be called, the best first.
     what : str
         The data set, for the error message.
-
-    Returns
-    -------
-    Path
-        Of a file that is there.
     """
     place = given or Path(os.environ.get(FOLDER_VARIABLE) or ".")
     if place.is_file():
@@ -87,22 +80,7 @@ def find_file(given: Path | None, names: tuple[str, ...], what: str) -> Path:
 
 
 def read_columns(path: Path, what: str, *, header: bool = True) -> Any:
-    """Read a Parquet or CSV file.
-
-    Parameters
-    ----------
-    path : Path
-        A .parquet file; anything else is read as comma-separated text.
-    what : str
-        The data set, for the error message.
-    header : bool
-        Whether text begins with the columns' names.
-
-    Returns
-    -------
-    pyarrow.Table
-        As it is in the file.
-    """
+    """Read a .parquet file, or comma-separated text with or without a header, as a `pyarrow.Table`."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -116,22 +94,7 @@ def read_columns(path: Path, what: str, *, header: bool = True) -> Any:
 
 
 def matrix(table: Any, columns: list[str], what: str) -> Floats:
-    """Take columns of numbers without gaps.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        With these columns.
-    columns : list of str
-        In the order wanted.
-    what : str
-        The data set, for the error message.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_rows, n_columns)
-        Column-major.
-    """
+    """Take columns of numbers without gaps from a `pyarrow.Table`, column-major."""
     import pyarrow as pa
 
     values = np.empty((table.num_rows, len(columns)), order="F")

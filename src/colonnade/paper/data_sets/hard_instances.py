@@ -13,19 +13,7 @@ from colonnade.errors import InputError
 def equality_instance(n_rows: int, n_different: int, rng: np.random.Generator) -> list[Party]:
     """Make Alice's bits the feature and Bob's the label: the model theta = 1 costs one for each row where they differ.
 
-    Parameters
-    ----------
-    n_rows : int
-        n.
-    n_different : int
-        In how many rows the bits differ; 0 makes them EQUAL.
-    rng : numpy.random.Generator
-        Draws the bits and these rows.
-
-    Returns
-    -------
-    list of Party
-        Alice with one feature, Bob with the label alone. For regression without an intercept.
+    For regression without an intercept. No different rows make the bits EQUAL.
     """
     _check(n_rows, n_different)
     a = rng.integers(2, size=n_rows)
@@ -38,19 +26,7 @@ def equality_instance(n_rows: int, n_different: int, rng: np.random.Generator) -
 def disjointness_instance(n_rows: int, n_common: int, rng: np.random.Generator) -> list[Party]:
     """Make rows (a, b) of bits that are rarely both 1: the centres (0,0), (0,1), (1,0) cost one for each row (1,1).
 
-    Parameters
-    ----------
-    n_rows : int
-        n.
-    n_common : int
-        In how many rows both bits are 1; 0 makes the two sets DISJOINT.
-    rng : numpy.random.Generator
-        Draws the bits and these rows.
-
-    Returns
-    -------
-    list of Party
-        Alice and Bob with one feature each. For k-means with three clusters.
+    For k-means with three clusters. No common rows make the two sets DISJOINT.
     """
     _check(n_rows, n_common)
     bits = np.array([[0, 0], [0, 1], [1, 0]])[rng.integers(3, size=n_rows)]

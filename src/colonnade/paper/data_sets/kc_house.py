@@ -11,18 +11,7 @@ NOT_FEATURES = ("id", "date", "price")
 
 
 def kc_house(path: Path) -> DataSet:
-    """Read and check the original file, or the same in Parquet.
-
-    Parameters
-    ----------
-    path : Path
-        A .csv or .parquet file with the columns' names.
-
-    Returns
-    -------
-    DataSet
-        All rows for training: the paper reports training costs here.
-    """
+    """Read and check the original .csv file, or the same in Parquet; all rows train, as the paper's costs do."""
     table = read_columns(path, NAME)
     require(NAME, of="the number of rows", found=table.num_rows, wanted=N_ROWS)
     features = [name for name in table.column_names if name not in NOT_FEATURES]

@@ -17,18 +17,7 @@ FIRST_ROW = (2001.0, 49.94357, 21.47114, 73.0775)
 
 
 def year_prediction(path: Path) -> DataSet:
-    """Read and check the original text file.
-
-    Parameters
-    ----------
-    path : Path
-        515,345 lines of 91 numbers, comma-separated.
-
-    Returns
-    -------
-    DataSet
-        With the publisher's split.
-    """
+    """Read and check the original text file."""
     table = read_columns(path, NAME, header=False)
     require(NAME, of="the number of rows", found=table.num_rows, wanted=N_TRAIN + N_TEST)
     require(NAME, of="the number of columns", found=table.num_columns, wanted=1 + N_FEATURES)

@@ -24,18 +24,7 @@ BLOCK_ROWS = 16_384
 
 
 def year_twin(path: Path) -> DataSet:
-    """Make the twin at the original's full size, the same at every call.
-
-    Parameters
-    ----------
-    path : Path
-        Parquet file of the sample: the year, then 90 features.
-
-    Returns
-    -------
-    DataSet
-        Labelled as a twin.
-    """
+    """Make the twin at the original's full size from the sample's file; the same at every call, and named a twin."""
     table = read_columns(path, WHAT)
     require(WHAT, of="the number of rows", found=table.num_rows, wanted=N_SAMPLE)
     sample = matrix(table, table.column_names[: 1 + N_FEATURES], WHAT)
@@ -44,22 +33,7 @@ def year_twin(path: Path) -> DataSet:
 
 
 def smoothed_bootstrap(sample: Floats, n_rows: int, rng: np.random.Generator) -> Floats:
-    """Draw rows, blur them, keep mean and covariance.
-
-    Parameters
-    ----------
-    sample : ndarray of float64, shape (s, d)
-        True rows.
-    n_rows : int
-        How many to make.
-    rng : numpy.random.Generator
-        Draws rows and noise.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_rows, d)
-        Column-major.
-    """
+    """Draw rows, blur them, keep mean and covariance; column-major."""
     mean = sample.mean(axis=0)
     centred = sample - mean
     factor = np.linalg.cholesky(centred.T @ centred / len(sample))

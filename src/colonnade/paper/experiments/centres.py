@@ -5,7 +5,6 @@ from colonnade.tasks import KMeans
 
 EXPERIMENT = Experiment(
     "centres",
-    "Appendix A.3: 5-means, 3 parties",
     (Part("k-means", KMeans(n_clusters=5), YEAR, (30, 30, 30), ("Kmeans++", "DistDim")),),
     remarks=(TWIN_REMARK,),
 )

@@ -5,7 +5,6 @@ from colonnade.tasks import KMeans, Regression
 
 EXPERIMENT = Experiment(
     "kc-house",
-    "Appendix A.4: plain regression and 5-means on KC House, 2 parties",
     (
         Part("plain", Regression(), HOUSES, (9, 9), ("Central", "SAGA"), HOUSE_SIZES, saga_epochs=3000),
         Part("k-means", KMeans(n_clusters=5), HOUSES, (9, 9), ("Kmeans++", "DistDim"), HOUSE_SIZES),

@@ -7,7 +7,6 @@ WIDTHS = (18, 18, 18, 18, 18)
 
 EXPERIMENT = Experiment(
     "parties",
-    "Appendix A.1: ridge regression and 10-means, 5 parties",
     (
         Part("ridge", Regression(l2=0.1), YEAR, WIDTHS, ("Central", "SAGA"), cost="test"),
         Part("k-means", KMeans(n_clusters=10), YEAR, WIDTHS, ("Kmeans++", "DistDim")),

@@ -7,7 +7,6 @@ WIDTHS = (30, 30, 30)
 
 EXPERIMENT = Experiment(
     "regularisers",
-    "Appendix A.2: plain regression, lasso and elastic net, 3 parties",
     (
         Part("plain", Regression(), YEAR, WIDTHS, ("Central", "SAGA")),
         Part("lasso", Regression(l1=2.0), YEAR, WIDTHS, ("Central",)),

@@ -5,7 +5,6 @@ from colonnade.tasks import KMeans
 
 EXPERIMENT = Experiment(
     "table1-clustering",
-    "Table 1, right: 10-means, 3 parties",
     (Part("k-means", KMeans(n_clusters=10), YEAR, (30, 30, 30), ("Kmeans++", "DistDim")),),
     remarks=(TWIN_REMARK,),
 )

@@ -1,14 +1,6 @@
 """Kmeans++: the rows go to the server, which clusters them from several k-means++ starts."""
 
-from colonnade.paper.design import Draw
-from colonnade.paper.methods.method import Method, Outcome, through_federation
-from colonnade.paper.problem import Problem
-from colonnade.paper.variants import Variant
+from colonnade.paper.methods.method import Method, through_federation
 from colonnade.solvers import Central
 
-
-def _learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:
-    return through_federation(problem, variant, draw, seed, Central())
-
-
-METHOD = Method("Kmeans++", _learn, quick_repeats=5)
+METHOD = Method("Kmeans++", through_federation(Central()), quick_repeats=5)

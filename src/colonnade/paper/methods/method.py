@@ -1,4 +1,4 @@
-"""What a method gives, and the way that all but SAGA share: learn through the federation."""
+"""What a method is and gives, and the way that all but SAGA share: learn through the federation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,22 +13,15 @@ from colonnade.solvers import AnySolver
 
 @dataclass(frozen=True)
 class Outcome:
-    """A model and what was sent for it.
-
-    Parameters
-    ----------
-    model : LinearModel or KMeansModel
-        What was learned.
-    units, bytes : int
-        From drawing the rows to the model, counted from messages.
-    epochs : int or None
-        Of SAGA.
-    """
+    """A model and what was sent for it, from drawing the rows on; epochs are SAGA's."""
 
     model: Any
     units: int
     bytes: int
     epochs: int | None = None
+
+
+Learn = Callable[[Problem, Variant, Draw, int], Outcome]
 
 
 @dataclass(frozen=True)
@@ -52,23 +45,27 @@ class Method:
     """
 
     name: str
-    learn: Callable[[Problem, Variant, Draw, int], Outcome]
+    learn: Learn
     quick_repeats: int
     is_slow: bool = False
     fits_all_rows: Callable[[Variant], bool] = lambda _: True
     repeats_on_all_rows: bool = False
 
 
-def through_federation(problem: Problem, variant: Variant, draw: Draw, seed: int, solver: AnySolver) -> Outcome:
-    """Draw and learn.
+def through_federation(solver: AnySolver) -> Learn:
+    """Draw, and learn by a solver of the library.
 
     As written, the library does all of it. The authors drew in one process without any protocol: their draw is made
     offline, and charged with what the protocol sends that draws as many rows.
     """
-    task, federation = problem.task(variant), problem.federation
-    if variant.by_protocol or not draw.prefix:
-        run = federation.fit(task, sampler=draw.sampler(), solver=solver, seed=seed)
-        return Outcome(run.model, run.ledger.units, run.ledger.bytes)
-    run = federation.fit(task, coreset=drawn(problem, variant, draw, seed), solver=solver, seed=seed)
-    drawing, solving = problem.drawing_sent(draw), run.ledger.by_phase()["solving"]
-    return Outcome(run.model, drawing.units + solving.units, drawing.bytes + solving.bytes)
+
+    def learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:
+        task, federation = problem.task(variant), problem.federation
+        if variant.by_protocol or not draw.prefix:
+            run = federation.fit(task, sampler=draw.sampler(), solver=solver, seed=seed)
+            return Outcome(run.model, run.ledger.units, run.ledger.bytes)
+        run = federation.fit(task, coreset=drawn(problem, variant, draw, seed), solver=solver, seed=seed)
+        drawing, solving = problem.drawing_sent(draw), run.ledger.by_phase()["solving"]
+        return Outcome(run.model, drawing.units + solving.units, drawing.bytes + solving.bytes)
+
+    return learn
