@@ -87,9 +87,7 @@ def test_the_page_needs_nothing_else(trials: list[Trial]) -> None:
     assert len(sources) == 2
     assert all(source.startswith("data:image/png;base64,iVBOR") for source in sources)
     assert "http" not in re.sub(r"base64,[^\"]*", "", page)
-    assert all(
-        f"<li>table1-regression: {escape(remark)}</li>" in page for remark in EXPERIMENTS["table1-regression"].remarks
-    )
+    assert all(f"<li>table1-regression: {escape(remark)}</li>" in page for remark in REMARKS)
     assert "Data: twin of YearPredictionMSD." in page
     assert all(name in page for name, *_ in switches())
 
