@@ -139,6 +139,26 @@ def test_as_run_learns_and_is_charged_with_the_protocol(ridge: Problem, name: st
     assert 0.5 < ridge.cost(outcome.model) < 10
 
 
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_fused_form_gives_the_same_bits_and_counts_the_same_messages(batch: int, scale: bool) -> None:
+    task, solver = cn.Regression(l2=0.1, l1=0.4), cn.Saga(batch, tolerance=1e-3, scale=scale)
+    problem = Problem(replace(RIDGE, learn=task), data())
+    coreset = problem.federation.coreset(task, cn.ImportanceSampling(size=50)).coreset
+    run = problem.federation.fit(task, coreset=coreset, solver=solver, seed=4)
+    model, totals = _fused(problem, solver, coreset, 4)
+    assert isinstance(model, cn.LinearModel)
+    np.testing.assert_array_equal(model.coef_, run.model.coef_)
+    assert model.intercept_ == run.model.intercept_
+    assert totals == run.ledger.by_phase()["solving"]
+
+
+def test_the_fused_form_has_no_bits(ridge: Problem) -> None:
+    coreset = drawn(ridge, AS_RUN, Draw("C-", 40), seed=1)
+    with pytest.raises(cn.UnsupportedError, match="not with 16 bits"):
+        _fused(ridge, cn.Saga(bits=16), coreset, 0)
+
+
 def test_epochs_are_counted_from_messages(ridge: Problem) -> None:
     coreset = drawn(ridge, AS_RUN, Draw("C-", 40), seed=1)
     played = _fused(ridge, cn.Saga(batch=1, tolerance=0.0, max_epochs=5), coreset, 0)[1]

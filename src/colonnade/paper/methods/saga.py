@@ -13,11 +13,11 @@ from colonnade.messages import Message
 from colonnade.paper.design import Draw
 from colonnade.paper.drawing import drawn
 from colonnade.paper.methods.method import Method, Outcome
+from colonnade.paper.methods.saga_fused import saga_fused
 from colonnade.paper.problem import Problem
 from colonnade.paper.variants import Variant
 from colonnade.solvers import Saga
 from colonnade.solvers.saga import linear_task
-from colonnade.solvers.saga_fused import saga_fused
 
 
 def _learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""Saga without its messages, for experiments only: the kernel in a loop, with what would be sent counted.
+"""Saga without its messages: the kernel in a loop, with what would be sent counted.
 
 It needs all tables in one place, so it is no solver: it is not registered, and no party answers it.
 """
@@ -70,28 +70,7 @@ def saga_fused(
     rng: np.random.Generator,
     weigh: Callable[[Message], int],
 ) -> tuple[M, Totals]:
-    """Learn what `Saga.solve` learns, bit for bit, in a fraction of its time.
-
-    Parameters
-    ----------
-    solver : Saga
-        The options.
-    task : Task
-        A linear one.
-    tables : mapping of str to Table
-        Each party's.
-    roster, coreset, rng
-        As for `Saga.solve`.
-    weigh : callable
-        Gives a message's encoded bytes.
-
-    Returns
-    -------
-    model : object
-        The task's.
-    totals : Totals
-        Of the messages that the solving would send.
-    """
+    """Learn what `Saga.solve` learns, bit for bit, in a fraction of its time; count what it would send, as weighed."""
     linear = linear_task(task)
     if solver.bits is not None:
         raise UnsupportedError(f"Experiments send numbers as they are, not with {solver.bits} bits. Leave out bits.")
