@@ -28,10 +28,10 @@ from threadpoolctl import threadpool_limits
 
 import colonnade as cn
 from colonnade.contracts import Inbox, Outbox
-from colonnade.data.year_twin import year_twin
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.messages import sendable_rows
+from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.drawing import DrawnRows, DrawRows
 

@@ -32,11 +32,11 @@ from threadpoolctl import threadpool_limits
 from wire_speed import speed
 
 import colonnade as cn
-from colonnade.data.year_twin import year_twin
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.step_choice import CLUSTERING_NOISE_RATIO, REGRESSION_NOISE_RATIO, best_step
+from colonnade.paper.data_sets.year_twin import year_twin
 
 ROUND_SCORES, SCORE_BITS = 0.2, 5.0
 MARGIN = 0.985

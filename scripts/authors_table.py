@@ -1,6 +1,6 @@
-"""Make report/authors.json: what the paper's authors stored and printed, from their results and the paper's source.
+"""Make paper/authors.json: what the paper's authors stored and printed, from their results and the paper's source.
 
-    python scripts/authors_table.py authors_stored_results.csv paper.tex > src/colonnade/report/authors.json
+    python scripts/authors_table.py authors_stored_results.csv paper.tex > src/colonnade/paper/authors.json
 
 `size` is null for the fit of all rows. Where the authors reused a result for another number of parties (appendix A.1),
 so does this table.

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from colonnade.report.reproduction_tables import spread, tables
-from colonnade.report.trials import Cell, cells, read_trials
+from colonnade.paper.tables import spread, tables
+from colonnade.paper.trials import Cell, cells, read_trials
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "reproduction.md"
 WRITTEN, RUN = "as-written", "as-run"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.data.year_twin import year_twin
 from colonnade.kernels.arrays import Floats
+from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.solvers import compact
 
 PAPER: dict[str, Any] = {"draws": "independent"}  # Algorithm 1 to the letter

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.data.year_twin import year_twin
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
+from colonnade.paper.data_sets.year_twin import year_twin
 
 SEEDS = range(20)
 

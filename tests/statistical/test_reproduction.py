@@ -81,7 +81,7 @@ def test_k_means_is_within_four_per_cent(variant: str, data_folder: Path, out: P
     few, many = SIZES
     for solver, size in (("Kmeans++", few), ("Kmeans++", many), ("DistDim", few)):
         assert found[f"C-{solver}", size]["mean"] < found[f"U-{solver}", size]["mean"]
-    # At 6000 rows five repeats do not tell DistDim's draws apart; the 20 kept ones do (test_reproduction_report.py).
+    # At 6000 rows five repeats do not tell DistDim's draws apart; the 20 kept ones do (test_reproduction_page.py).
     # Here a coreset must not stand out as the worse: false alarm below 1 % were both the same (Student's t, 8 degrees).
     ours, even = found["C-DistDim", many], found["U-DistDim", many]
     error = np.sqrt((ours["std"] ** 2 + even["std"] ** 2) / (ours["repeats"] - 1))

@@ -11,11 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from threadpoolctl import threadpool_limits
 
 from colonnade.cli.console import JsonFlag, say, show, show_json, talk
-from colonnade.data.flights import FlightData, load_flights
+from colonnade.demo import report
+from colonnade.demo.comparison import DemoPlan, cases, run_demo
+from colonnade.demo.flights import FlightData, load_flights
+from colonnade.demo.results import CORESET, cells, read_results
 from colonnade.errors import InputError
-from colonnade.experiments.demo import DemoPlan, cases, run_demo
-from colonnade.report import demo_report
-from colonnade.report.results import CORESET, cells, read_results
 from colonnade.run import Run, check_destination
 
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where results, figure and one whole run are kept.")]
@@ -40,14 +40,14 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
         kept = _run(flights, plan, seed, stored)
     found = cells(read_results(stored))
     picture = out / "excess_by_bytes.png"
-    demo_report.figure(found, picture)
+    report.figure(found, picture)
     if json:
         show_json(found)
         return
     screen = Console(emoji=False)
     for task in ("regression", "clustering"):
-        screen.print(demo_report.table(found, task), "")
-    show(f"{demo_report.conclusion(found)}\n\nWhat one coreset run of {KEPT_SIZE:,} rows sent:\n{kept.ledger}")
+        screen.print(report.table(found, task), "")
+    show(f"{report.conclusion(found)}\n\nWhat one coreset run of {KEPT_SIZE:,} rows sent:\n{kept.ledger}")
     say(f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)")
 
 

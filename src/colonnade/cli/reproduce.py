@@ -12,16 +12,16 @@ from threadpoolctl import threadpool_limits
 
 from colonnade.cli.console import JsonFlag, say, show, show_json, talk
 from colonnade.errors import InputError
-from colonnade.experiments.data_sets import loader
-from colonnade.experiments.design import Experiment
-from colonnade.experiments.paper import EXPERIMENTS
-from colonnade.experiments.runner import Settings, plan, run
-from colonnade.experiments.store import Store
-from colonnade.experiments.variants import VARIANTS, switches
-from colonnade.report import reproduction_page
-from colonnade.report.reproduction_figures import figures
-from colonnade.report.reproduction_tables import LEGEND, layouts
-from colonnade.report.trials import Trial, cells, read_trials
+from colonnade.paper import page
+from colonnade.paper.data_sets import loader
+from colonnade.paper.design import Experiment
+from colonnade.paper.experiments import EXPERIMENTS
+from colonnade.paper.figures import figures
+from colonnade.paper.runner import Settings, plan, run
+from colonnade.paper.store import Store
+from colonnade.paper.tables import LEGEND, layouts
+from colonnade.paper.trials import Trial, cells, read_trials
+from colonnade.paper.variants import VARIANTS
 
 ALL = "all"
 NAMES = [*EXPERIMENTS, ALL]
@@ -107,18 +107,8 @@ def _run(chosen: list[Experiment], settings: Settings, data: Path | None, store:
 
 
 def _write(out: Path, trials: list[Trial]) -> None:
-    remarks = _remarks(dict.fromkeys(trial.experiment for trial in trials))
     pictures = figures(trials)
-    (out / "report.md").write_text(reproduction_page.markdown(trials, switches(), remarks))
-    (out / "report.html").write_text(reproduction_page.html(trials, switches(), remarks, pictures))
+    (out / "report.md").write_text(page.markdown(trials))
+    (out / "report.html").write_text(page.html(trials, pictures))
     for title, picture in pictures.items():
         (out / f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.png").write_bytes(picture)
-
-
-def _remarks(names: Iterable[str]) -> list[str]:
-    """List what is to be remarked, each once, with the experiments it concerns."""
-    concerned: dict[str, list[str]] = {}
-    for name in names:
-        for remark in EXPERIMENTS[name].remarks:
-            concerned.setdefault(remark, []).append(name)
-    return [f"{', '.join(some)}: {remark}" for remark, some in concerned.items()]

@@ -1,1 +1,1 @@
-"""Tables from arrays, frames and files, and the demo's data set."""
+"""Tables from arrays, frames and files."""

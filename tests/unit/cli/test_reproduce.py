@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from colonnade.report.trials import read_trials
+from colonnade.paper.trials import read_trials
 
 FIELDS = {
     "experiment",

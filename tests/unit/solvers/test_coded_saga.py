@@ -19,7 +19,6 @@ from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.shared import UseAllRows
 from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep
-from colonnade.solvers.saga_fused import saga_fused
 from colonnade.solvers.saga_messages import AskCoefficients, Coefficients, OpenSaga, SquaredNorms
 from colonnade.solvers.saga_party import SagaLearning
 from colonnade.transports.loopback import Loopback
@@ -78,12 +77,6 @@ def test_transports_agree_bit_for_bit() -> None:
 def test_bits_out_of_range(bits: Any) -> None:
     with pytest.raises(cn.InputError, match="bits must be a whole number from 4 to 32"):
         cn.Saga(bits=bits)
-
-
-def test_the_fused_form_has_no_bits() -> None:
-    solver, rng = cn.Saga(bits=16), np.random.default_rng(0)
-    with pytest.raises(cn.UnsupportedError, match="not with 16 bits"):
-        saga_fused(solver, cn.Regression(), {}, FEDERATION.roster, CORESET, rng, lambda _: 0)
 
 
 # The party's side, fed by hand

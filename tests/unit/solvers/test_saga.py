@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.catalogue import codec, party_session
+from colonnade.catalogue import party_session
 from colonnade.contracts import PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats
@@ -16,7 +16,6 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.shared import UseAllRows
-from colonnade.solvers.saga_fused import saga_fused
 from colonnade.solvers.saga_messages import (
     AskCoefficients,
     AskProgress,
@@ -360,22 +359,3 @@ def check_refused(party: PartySession, request: Message, cause: str) -> None:
     assert isinstance(reply, Refused)
     assert reply.cause == cause
     assert party.state is state, "a refused request leaves the state as it was"
-
-
-# The fused form, for experiments
-
-
-@pytest.mark.parametrize("batch", [1, 7])
-@pytest.mark.parametrize("scale", [True, False])
-def test_the_fused_form_gives_the_same_bits_and_counts_the_same_messages(batch: int, scale: bool) -> None:
-    shared, task, solver = federation(), TASKS[3], cn.Saga(batch, tolerance=1e-3, scale=scale)
-    coreset = shared.coreset(task, cn.ImportanceSampling(size=50)).coreset
-    run = shared.fit(task, coreset=coreset, solver=solver, seed=4)
-    tables = {party.name: party.table for party in cn.split_columns(X, Y, [2, 3, 1])}
-    model, totals = saga_fused(
-        solver, task, tables, shared.roster, coreset, np.random.default_rng([4, 1]), lambda m: len(codec().encode(m))
-    )
-    assert isinstance(model, cn.LinearModel)
-    np.testing.assert_array_equal(model.coef_, run.model.coef_)
-    assert model.intercept_ == run.model.intercept_
-    assert totals == run.ledger.by_phase()["solving"]

@@ -1,8 +1,0 @@
-"""The methods of the paper's tables, one file each; the registry is here."""
-
-from colonnade.experiments.methods import central, distdim, kmeans, saga
-from colonnade.experiments.methods.outcome import Method, Outcome
-
-METHODS = {module.METHOD.name: module.METHOD for module in (central, saga, kmeans, distdim)}
-
-__all__ = ["METHODS", "Method", "Outcome"]
