@@ -15,6 +15,7 @@ release = metadata.version("colonnade")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "README.md"]  # index.md shows it
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"{project} {release}"
 
 myst_heading_anchors = 3

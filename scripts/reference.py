@@ -1,6 +1,6 @@
 """Write the reference pages that are made of the code: docs/reference/messages.md and docs/reference/api.md.
 
-    python scripts/reference.py
+    python scripts/reference.py     (or: make reference)
 
 What they say of a message or of a public name is its docstring: edit that, and run this again. tests/docs fails where a
 page is not what this writes.
@@ -44,6 +44,8 @@ becomes bytes, in [Wire format](wire-format.md).
   totals, T counts, m drawn rows, mT rows told, mT scores.
 - *Bytes* are those of the message without its fields; [what a field takes](wire-format.md#sizes) is added.
 - *Fresh* replies are made of new secrets, and differ each time they are asked for.
+
+The requests of each phase; every reply stands below the first request that it answers:
 """
 
 PARTS = """\
