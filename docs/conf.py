@@ -7,7 +7,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).resolve().parent
 
 project = "Colonnade"
 author = "The Colonnade developers"
@@ -26,7 +26,7 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 
 
-def downloads(_: Sphinx, name: str, source: list[str]) -> None:
+def downloads(_app: Sphinx, name: str, source: list[str]) -> None:
     """Let links that lead out of this folder to Markdown, which is no page here, give the file."""
     here = (DOCS / name).parent
 
@@ -37,13 +37,13 @@ def downloads(_: Sphinx, name: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\((\.\./[^)#]*\.md)\)", link, source[0])
 
 
-def toctrees(_: Sphinx, name: str, source: list[str]) -> None:
+def toctrees(_app: Sphinx, name: str, source: list[str]) -> None:
     """Add the sections of README.md, in its order, to the site's navigation."""
     if name == "index":
         for section in (DOCS / "README.md").read_text(encoding="utf-8").split("\n## ")[1:]:
             pages = re.findall(r"^- \[.*?\]\((.*?)\.md\)", section, flags=re.MULTILINE)
-            options = [":hidden:", f":caption: {section.partition(chr(10))[0]}"]
-            source[0] += "\n".join(["\n```{toctree}", *options, "", *pages, "```\n"])
+            title, _, _ = section.partition("\n")
+            source[0] += "\n".join(["\n```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```\n"])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
