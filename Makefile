@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-all check bench lock clean help
+.PHONY: demo test test-all check reference docs bench lock clean help
 
 demo: $(READY)  ## the main job: three organisations, one model of real flight delays
 	$(BIN)/colonnade demo
@@ -14,12 +14,19 @@ test: $(READY)  ## the tests, with a sample of the slow ones
 test-all: $(READY)  ## the tests, with all of the slow ones
 	$(BIN)/pytest --slow=all
 
-check: $(READY)  ## lint, format, types, layers, docs snippets
+check: $(READY)  ## lint, format, types, layers, docs snippets, the documentation site
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/docs
+	$(MAKE) docs
+
+reference: $(READY)  ## write the reference pages that are made of the code
+	$(BIN)/python scripts/reference.py
+
+docs: $(READY)  ## build the documentation site into docs/_build
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build
 
 bench: $(READY)  ## time scores against QR, the network against plain gRPC, secure sums and secure training
 	$(BIN)/python benchmarks/scores.py
@@ -32,7 +39,7 @@ lock: $(READY)  ## refresh requirements.lock (needs uv)
 		--no-emit-index-url --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
 
 clean:  ## remove what the targets built
-	rm -rf .venv demo-output
+	rm -rf .venv demo-output docs/_build
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

@@ -18,7 +18,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
-PAGES = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+DOCS = PROJECT / "docs"
+PAGES = [*sorted(PROJECT.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("[!_]*/**/*.md"))]
 WIDTH = 120
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 

@@ -94,7 +94,10 @@ class Run(Generic[M]):
 
     @property
     def diagnostics(self) -> dict[str, float]:
-        """How steady the coreset's weights are (their sum estimates the weight of all rows), and the solver's facts."""
+        """How steady the coreset's weights are (their sum estimates the weight of all rows), and the solver's facts.
+
+        Facts are the `cost` on the coreset, `epochs` of `Saga` and `cells` of `DistDim`, and what a plan had foreseen.
+        """
         weights = self.coreset.weights
         return {
             "size": len(self.coreset),
@@ -148,6 +151,9 @@ class Run(Generic[M]):
 
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
+
+        Of `run.json`, `ledger.json` and `coreset.arrow`; with a model also `model.json` and `model.arrow`, with
+        committed draws `evidence.json`.
 
         Parameters
         ----------

@@ -12,7 +12,8 @@ import pytest
 import colonnade
 
 PROJECT = Path(__file__).parents[2]
-PAGES = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+REFRESH = runpy.run_path(str(PROJECT / "scripts" / "refresh_docs.py"))
+PAGES: list[Path] = REFRESH["PAGES"]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(colonnade.__path__, "colonnade."))
 
 
@@ -27,7 +28,7 @@ def test_docstring_examples(name: str) -> None:
 )
 def test_python_blocks_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for shown, output in runpy.run_path(str(PROJECT / "scripts" / "refresh_docs.py"))["printed"](page):
+    for shown, output in REFRESH["printed"](page):
         assert shown[2] == output, "run scripts/refresh_docs.py, and read the page again"
 
 

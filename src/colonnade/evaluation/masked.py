@@ -53,9 +53,9 @@ class AskMagnitude(Message, frozen=True):
 class MaskedPredictions(Message, frozen=True):
     """The party's part of the predictions under masks; empty from the one that learns them, none where a key is lost.
 
-    They reveal nothing to the server, which lacks the masked part of the one that learns them. That one learns the sum,
-    of coefficients that the server chose: to an owner's policy they are predictions. Where labels go off them, the
-    label party says how much labels vary, in all rows together.
+    Each number has 7 bytes. They reveal nothing to the server, which lacks the masked part of the one that learns
+    them. That one learns the sum, of coefficients that the server chose: to an owner's policy they are predictions.
+    Where labels go off them, the label party says how much labels vary, in all rows together.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -71,7 +71,7 @@ class MaskedPredictions(Message, frozen=True):
         return self.coded_rows() + (self.label_spread is not None)
 
     def passes_on(self) -> tuple[Reveals, ...]:
-        """Say what the one that learns them does."""
+        """Name predictions, to the one that learns the sum."""
         return (Reveals.PREDICTIONS,) if self.masked else ()
 
     def coded_rows(self) -> int:

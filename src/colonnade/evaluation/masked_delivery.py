@@ -20,7 +20,7 @@ class MaskedReceived(Message, frozen=True):
 
 
 class DeliverMasked(PassedOn, frozen=True):
-    """Learn the sum: these are predictions."""
+    """The others' masked parts, by name, and the intercept. Learn the sum: these are predictions."""
 
     reply: ClassVar[type[Message]] = MaskedReceived
 

@@ -29,7 +29,7 @@ LARGEST_ERROR = 1e-3
 
 
 class SummedLosses(Message, frozen=True):
-    """The cost, the absolute residuals' sum and, of drawn rows, the losses' deviation; sizes of clusters.
+    """The cost, the absolute residuals' sum and, of drawn rows, the losses' deviation; sizes of clusters, if any.
 
     Nothing where the party lost its own part. The server chose the model: costs are second moments of its columns.
     """
@@ -43,7 +43,7 @@ class SummedLosses(Message, frozen=True):
 
 
 class AskLosses(PassedOn, frozen=True):
-    """Learn the sum, of residuals or distances, and say what they add up to."""
+    """The others' masked parts, by name, and the intercept. Learn the sum, residuals or distances, and add them up."""
 
     reply: ClassVar[type[Message]] = SummedLosses
 

@@ -52,8 +52,8 @@ class ClusteringReport(msgspec.Struct, frozen=True):
     n_evaluated : int
         On how many rows this rests.
     cost : float
-        sum_i w_i min_c |x_i - c|^2 over all rows (held-out ones, where there is a split); estimated where only a sample
-        was evaluated.
+        ``sum_i w_i min_c |x_i - c|^2`` over all rows (held-out ones, where there is a split); estimated where only a
+        sample was evaluated.
     cost_per_row : float
         Its mean.
     cluster_sizes : tuple of int

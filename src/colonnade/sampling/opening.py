@@ -15,7 +15,10 @@ from colonnade.sampling.integers import IntegerScores
 
 
 class Openings(Message, frozen=True):
-    """The committed scores of some rows, in steps, and their ways up in the tree, one after another."""
+    """The committed scores of some rows, in steps, and their ways up in the tree, one after another.
+
+    For each row a salt of 16 bytes; for each row and level of the tree (log2 n, rounded up) a sum, and a hash of 32.
+    """
 
     phase: ClassVar[str] = "auditing"
 

@@ -46,7 +46,7 @@ class AskPublicKey(Message, frozen=True):
 
 
 class MaskedScores(Message, frozen=True):
-    """The scores of the rows in S under masks, or none where the party no longer has its key.
+    """The scores of the rows in S under masks, `width` bytes each, or none where the party no longer has its key.
 
     With what the party saw (a digest), and its signature on both.
     """
@@ -69,7 +69,7 @@ class MaskedScores(Message, frozen=True):
 
 
 class AskMaskedScores(Message, frozen=True):
-    """S, the ring, and all parties' keys in the order of their names."""
+    """S, the ring (the bytes of a number, and the exponent of its step), and all parties' keys by name."""
 
     phase: ClassVar[str] = "summing"
     reply: ClassVar[type[Message]] = MaskedScores

@@ -34,7 +34,8 @@ SLACK = 1e-3
 class EncryptedRows(Message, frozen=True):
     """Moments of the party's columns, and its rows in an orthonormal basis, encrypted and signed.
 
-    The party whose name comes last encrypts nothing. There is no signature where the key is lost.
+    Of c columns the factor is c x c. The party whose name comes last encrypts nothing. There is no signature where the
+    key is lost.
     """
 
     phase: ClassVar[str] = "solving"
@@ -60,7 +61,7 @@ class AskEncryptedRows(Message, frozen=True):
 class EncryptedProducts(Message, frozen=True):
     """The masked products with each earlier party's rows, encrypted and signed, and the sums of the masks.
 
-    There is no signature where the key is lost.
+    There is a mask for each of the party's columns and each of theirs. There is no signature where the key is lost.
     """
 
     phase: ClassVar[str] = "solving"

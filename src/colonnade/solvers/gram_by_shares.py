@@ -37,7 +37,7 @@ SLACK = 1e-6
 
 
 class SealedSeeds(Message, frozen=True):
-    """The seed of the party's share, sealed for each other party in the order of names; none where its key is lost."""
+    """The seed of the party's share, sealed for each other party, 48 bytes, by name; none where its key is lost."""
 
     phase: ClassVar[str] = "solving"
     fresh: ClassVar[bool] = True
@@ -57,8 +57,9 @@ class AskSealedSeeds(Message, frozen=True):
 class GramShares(Message, frozen=True):
     """Means and factors of the party's columns in each fold, its share, and its masked blocks; or a lost key.
 
-    The share and the blocks are uniform words to the server. Together with those of all parties they give the
-    products of columns of different parties.
+    The share and the blocks are uniform words to the server, 16 bytes each. Together with those of all parties they
+    give the products of columns of different parties. With f folds, c columns (the label among them) and o columns of
+    others, means are f x c, factors f c x c; the share has m c words, the blocks f c o.
     """
 
     phase: ClassVar[str] = "solving"

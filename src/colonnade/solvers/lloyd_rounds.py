@@ -52,7 +52,7 @@ class OpenLloyd(Message, frozen=True):
 class MaskedDistances(Message, frozen=True):
     """The party's part of squared distances, row by row, under masks; none where its key is lost.
 
-    With those of all parties they tell how far each row is from each centre, in all columns together.
+    Each has 6 bytes. With those of all parties they tell how far each row is from each centre, in all columns together.
     """
 
     phase: ClassVar[str] = "solving"

@@ -32,7 +32,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
     """Learn a linear model with SAGA: no row leaves its party, at the price of many rounds.
 
     The coreset's rows are shuffled and dealt into blocks once; each round takes one block, evenly drawn, and weighs
-    its residuals by the coreset's weights. Even draws, because a coreset's weights are made to balance w_i |x_i|^2,
+    its residuals by the coreset's weights. Even draws, because a coreset's weights are made to balance ``w_i |x_i|^2``,
     which is what the step size depends on; drawing by weight would visit light, large rows too rarely. And parties
     then need no weights, which would tell them the others' scores. The step is 1 / (3 L), with L from squared norms.
 

@@ -16,7 +16,10 @@ from colonnade.solvers.whitened_columns import check_rounding
 
 
 class ScaledColumns(Message, frozen=True):
-    """Exact levels and codes of the columns, and the step they are rounded by, in the columns' units."""
+    """Exact levels and codes of the columns, and the step they are rounded by, in the columns' units.
+
+    A column of two values has two levels, any other has one.
+    """
 
     phase: ClassVar[str] = "solving"
 

@@ -24,7 +24,10 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 
 class WhitenedColumns(Message, frozen=True):
-    """Codes of the whitened rows; means and mixing matrix lead back to columns, the label's last where there is one."""
+    """Codes of the whitened rows; means and mixing matrix lead back to columns, the label's last where there is one.
+
+    Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal.
+    """
 
     phase: ClassVar[str] = "solving"
 
