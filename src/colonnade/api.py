@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade import door
 from colonnade.assessment import Assessment
-from colonnade.contracts import Task
+from colonnade.contracts import Model, Report, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
-from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.planning.outcome import with_plan
@@ -26,11 +25,11 @@ from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver, Central
 from colonnade.stage import MakeTransport, Stage
-from colonnade.tasks import AnyModel, jobs
+from colonnade.tasks import jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
-T = TypeVar("T")
+R = TypeVar("R", bound=Report)
 
 
 class Federation(Assessment):
@@ -196,7 +195,7 @@ class Federation(Assessment):
         return run if plan is None else with_plan(run, plan)
 
     def predict(
-        self, model: AnyModel, *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
+        self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
     ) -> Floats | Rows:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
 
@@ -237,7 +236,7 @@ class Federation(Assessment):
         predictions, _ = self._stage.play(script, "predict", model=model, rows=ascending, to=to, bits=bits)
         return predictions if order is None else predictions[np.argsort(order, kind="stable")]
 
-    def deliver(self, model: AnyModel, to: str, *, rows: npt.ArrayLike | None = None) -> None:
+    def deliver(self, model: Model[Any], to: str, *, rows: npt.ArrayLike | None = None) -> None:
         """Let one party learn predictions, and nobody else: the others' parts reach it in sum, under masks.
 
         Neither the server nor the caller sees them, nor any party's part; `received` shows them where the party is in
@@ -297,14 +296,14 @@ class Federation(Assessment):
 
     def evaluate(
         self,
-        model: AnyModel,
+        model: Model[R],
         *,
         rows: int | None = None,
         split: AnySplit | None = None,
         bits: int | None = None,
         by: str | None = None,
         seed: int = 0,
-    ) -> RegressionReport | ClusteringReport:
+    ) -> R:
         """Count a model's cost on all rows through the parties, or estimate it from a sample.
 
         Parameters

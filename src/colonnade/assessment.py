@@ -25,7 +25,7 @@ from colonnade.sampling import AnySampler
 from colonnade.sampling.shared import sample_size
 from colonnade.solvers import AnySolver
 from colonnade.stage import Stage
-from colonnade.tasks import AnyTask, KMeansModel
+from colonnade.tasks import AnyTask, KMeansModel, PaperTask
 
 M = TypeVar("M")
 
@@ -52,7 +52,7 @@ class Assessment:
 
     def plan(
         self,
-        task: AnyTask,
+        task: PaperTask,
         *,
         budget_bytes: int | None = None,
         target_excess: float | None = None,
@@ -95,6 +95,7 @@ class Assessment:
         >>> plan.excess.mean <= 0.01, plan.rounds, plan.solver.step > 0.2
         (True, 2, True)
         """
+        door.check_kind("task that can be planned", task, PaperTask)
         door.check_job(task, self.roster, split=split)
         limits, seed = Limits(budget_bytes, target_excess, max_rounds), door.seed_number(seed)
         size = pilot_size(task, self.roster, limits, pilot)
@@ -149,7 +150,7 @@ class Assessment:
 
     def diagnose(
         self,
-        task: AnyTask,
+        task: PaperTask,
         *,
         sampler: AnySampler | None = None,
         coreset: Coreset | None = None,
@@ -191,6 +192,7 @@ class Assessment:
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
+        door.check_kind("task that can be diagnosed", task, PaperTask)
         sampler = None if sampler is None else self._stage.settled(sampler)
         door.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
         door.check_kind("k-means model", model, KMeansModel | None)
@@ -272,7 +274,7 @@ class Assessment:
         """
         certified = door.certified(run, self.roster)
         size = sample_size(rows)
-        certifying.check_rows(certified.model, self.roster, size)
+        certifying.check_rows(certified.task, self.roster, size)
         seed = door.seed_number(seed)
         apart = self._stage.between_machines
         script = certifying.certify(certified, self.roster, size, seed, between_machines=apart)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.coreset import Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
@@ -15,6 +17,7 @@ from colonnade.messages import Message, Reveals
 
 T = TypeVar("T")
 M_co = TypeVar("M_co", covariant=True)
+R_co = TypeVar("R_co", bound="Report", covariant=True)
 
 Outbox: TypeAlias = Mapping[str, Message]
 Inbox: TypeAlias = Mapping[str, Message]
@@ -219,10 +222,80 @@ class Sampler(Protocol):
         """Draw rows and weights; the parties know the rows' own weights."""
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """How parts of predictions travel, if not as they are: bits a part, and each party's dither."""
+
+    bits: int
+    seeds: dict[str, int]
+
+    @classmethod
+    def of(cls, bits: int | None, roster: Roster, rng: np.random.Generator) -> "Rounding | None":
+        """Draw the seeds, if parts are to be rounded at all."""
+        if bits is None:
+            return None
+        seeds = rng.integers(2**63, size=len(roster.names)).tolist()
+        return cls(bits, dict(zip(roster.names, seeds, strict=True)))
+
+
+class Report(Protocol):
+    """What an evaluation says: a struct of numbers."""
+
+    @property
+    def n_evaluated(self) -> int:
+        """On how many rows it rests."""
+
+    @property
+    def cost(self) -> float:
+        """The cost on all rows, or an estimate of it."""
+
+    def in_words(self) -> str:
+        """Put the numbers that matter first into a few words."""
+
+
+class Model(Protocol[R_co]):
+    """What was learned: applied through the parties, who know which rows are selected; kept; shown."""
+
+    needs_label: ClassVar[bool]  # to be evaluated
+    record: ClassVar[type[msgspec.Struct]]  # what `model.json` says of it
+
+    @property
+    def feature_names_in_(self) -> tuple[str, ...]:
+        """The features it was learned from, in the order of the parties' columns."""
+
+    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats | Rows]:
+        """Predict the selected rows."""
+
+    def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
+        """Let one party learn predictions of the selected rows, and nobody else."""
+
+    def evaluation(
+        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+    ) -> Script[R_co]:
+        """Count its cost on the selected rows: all that count, or some drawn evenly."""
+
+    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[R_co]:
+        """Let one party do so: the server learns sums only."""
+
+    def predict(self, X: npt.ArrayLike) -> Floats | Rows:
+        """Predict rows that are all in one place."""
+
+    def table(self) -> str:
+        """Lay it out for people."""
+
+    def files(self) -> dict[str, bytes]:
+        """Write it as the files that keep it."""
+
+    @classmethod
+    def restored(cls, record: Any, features: tuple[str, ...], numbers: dict[str, Floats]) -> Self:
+        """Make it of what `files` wrote: the record, and the columns of the features' lines."""
+
+
 class Task(Protocol[M_co]):
     """What to learn."""
 
     needs_label: ClassVar[bool]
+    model: ClassVar[type[Model[Any]]]
 
     @property
     def scaling(self) -> Scaling:

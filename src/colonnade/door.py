@@ -4,14 +4,16 @@ import os
 import reprlib
 import warnings
 from collections.abc import Iterable
+from functools import reduce
 from itertools import zip_longest
+from operator import or_
 from typing import Any, get_args
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import PartyCard, Roster, Script, Task
+from colonnade.contracts import Model, PartyCard, Roster, Script, Task
 from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import Certified
@@ -30,7 +32,7 @@ from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import rows_to_open
 from colonnade.solvers import AnySolver, Central
 from colonnade.stage import Stage
-from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs
+from colonnade.tasks import MODELS, AnyTask, PaperTask, jobs
 
 # Enough for every message of a run to be sent once.
 STAND_IN_ROWS, STAND_IN_SIZE, STAND_IN_STEPS = 200, 40, 2
@@ -169,16 +171,16 @@ def _card(card: PartyCard) -> str:
     return f"{card.name} ({card.n_rows:,} rows of {', '.join(card.feature_names) or 'no features'}{label})"
 
 
-def check_model(model: AnyModel, roster: Roster) -> None:
+def check_model(model: Model[Any], roster: Roster) -> None:
     """Require a model of these parties' columns."""
-    check_kind("model", model, AnyModel)
+    check_kind("model", model, reduce(or_, MODELS))
     jobs.check_columns(model, roster)
 
 
-def check_can_evaluate(model: AnyModel, roster: Roster) -> None:
+def check_can_evaluate(model: Model[Any], roster: Roster) -> None:
     """Require what an evaluation compares with."""
-    if isinstance(model, LinearModel) and roster.label_party is None:
-        raise InputError("Evaluating a regression needs a label, and no party holds one. Name it at one party.")
+    if model.needs_label and roster.label_party is None:
+        raise InputError("Evaluating this model needs a label, and no party holds one. Name it at one party.")
 
 
 def check_evaluator(name: str, bits: int | None, roster: Roster) -> None:
@@ -194,6 +196,7 @@ def certified(run: Run[Any], roster: Roster) -> Certified:
     check_kind("run", run, Run)
     if run.model is None:
         raise InputError("The run has no model: it stopped at the coreset. Certify a run of fit.")
+    check_kind("task that can be certified", run.task, PaperTask)
     check_model(run.model, roster)
     check_can_evaluate(run.model, roster)
     if run.coreset.n_rows != roster.n_rows:

@@ -20,12 +20,12 @@ from colonnade.options import positive_number, whole_number
 from colonnade.protocol.framing import UseFrame
 from colonnade.sampling import ImportanceSampling
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyTask
+from colonnade.tasks import PaperTask
 
 
 def diagnose(
     parties: Iterable[Party],
-    task: AnyTask,
+    task: PaperTask,
     *,
     coreset: Coreset | None = None,
     pairs: int = 2000,
@@ -83,7 +83,7 @@ def diagnose(
 
 def pilot(
     federation: Federation,
-    task: AnyTask,
+    task: PaperTask,
     *,
     target: float,
     sizes: Sequence[int] | None = None,
@@ -134,7 +134,7 @@ def pilot(
     True
     """
     check_kind("federation", federation, Federation)
-    check_kind("task", task, AnyTask)
+    check_kind("task", task, PaperTask)
     target = positive_number("target", target, example="Pass for instance target=0.02, an excess of 2 %.")
     repeats = whole_number("repeats", repeats, least=2, example="Pass for instance repeats=5.")
     chosen = usual_sizes(task, len(federation.roster.feature_names)) if sizes is None else tuple(sizes)

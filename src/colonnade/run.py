@@ -20,7 +20,7 @@ from colonnade.solvers import AnySolver
 from colonnade.storage import AnyPath, Folder, Layout
 from colonnade.tasks import AnyTask
 from colonnade.tasks.model_files import LINES, MODEL
-from colonnade.tasks.models import model_files, read_model
+from colonnade.tasks.registry import read_model
 
 M = TypeVar("M")
 CORESET, LEDGER, EVIDENCE = "coreset.arrow", "ledger.json", "evidence.json"
@@ -236,7 +236,7 @@ def _files(run: Run[Any]) -> dict[str, bytes]:
         LEDGER: run.ledger.to_json().encode(),
         CORESET: storage.arrow_bytes({"row": run.coreset.rows, "weight": run.coreset.weights}),
         **({} if run.coreset.evidence is None else {EVIDENCE: msgspec.json.encode(run.coreset.evidence)}),
-        **({} if run.model is None else model_files(run.model)),
+        **({} if run.model is None else run.model.files()),
     }
 
 

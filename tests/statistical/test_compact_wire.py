@@ -24,7 +24,7 @@ def excesses(federation: cn.Federation, task: Any, sampler: Any, solver: Any, n_
 
 
 def cost(federation: cn.Federation, task: Any, model: Any) -> float:
-    return federation.evaluate(model).cost_per_row + float(task.l2 * model.coef_ @ model.coef_)
+    return float(federation.evaluate(model).cost_per_row + task.l2 * model.coef_ @ model.coef_)
 
 
 def test_a_fifteenth_of_the_papers_excess_at_its_bytes(kc_house: tuple[Floats, Floats]) -> None:

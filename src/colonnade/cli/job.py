@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from colonnade.api import Federation
+from colonnade.contracts import Model
 from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.planning.records import Plan
@@ -16,7 +17,7 @@ from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
 from colonnade.run import RUN, Run
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyModel, AnyTask, load_model
+from colonnade.tasks import AnyTask, load_model
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
@@ -163,7 +164,7 @@ def read_plan(path: Path, split: AnySplit | None) -> Plan:
     return plan
 
 
-def read_model(folder: Path) -> tuple[AnyModel, AnySplit | None]:
+def read_model(folder: Path) -> tuple[Model[Any], AnySplit | None]:
     """Read the model of a saved run, or one that was saved by itself.
 
     Parameters

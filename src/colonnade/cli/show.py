@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from colonnade.cli.console import say, show, show_json
-from colonnade.evaluation.reports import ClusteringReport, RegressionReport
-from colonnade.ledger import Ledger, aligned
+from colonnade.contracts import Report
+from colonnade.ledger import Ledger
 from colonnade.run import Run
 from colonnade.sampling import AllRows
-from colonnade.tasks import KMeansModel, LinearModel
-from colonnade.tasks.penalty_path import RegularisationPath
 
 
 @dataclass(frozen=True)
@@ -19,7 +17,7 @@ class Comparison:
 
     Parameters
     ----------
-    report : RegressionReport or ClusteringReport
+    report : Report
         On held-out rows, or on all where none are.
     best : float or None
         The cost of the model learned from all rows, where it was asked for.
@@ -27,7 +25,7 @@ class Comparison:
         What that sent.
     """
 
-    report: RegressionReport | ClusteringReport
+    report: Report
     best: float | None
     ledger: Ledger
 
@@ -61,7 +59,7 @@ def show_run(run: Run[Any], out: Path | None, comparison: Comparison | None = No
 
 def run_text(run: Run[Any], comparison: Comparison | None = None) -> str:
     """Lay out a run for people: model, coreset, costs, what was sent."""
-    model = [] if run.model is None else [f"{_model_text(run.model)}\n"]
+    model = [] if run.model is None else [f"{run.model.table()}\n"]
     return "\n".join([*model, _facts(run), *_costs(run, comparison), f"\nWhat was sent:\n{run.ledger}"])
 
 
@@ -99,7 +97,7 @@ def _facts(run: Run[Any]) -> str:
 def _costs(run: Run[Any], comparison: Comparison | None) -> list[str]:
     lines = []
     if "cost" in run.facts:
-        rows = "all rows that count" if isinstance(run.sampler, AllRows) else "the coreset, an estimate of that on all"
+        rows = "all rows that count" if run.sampler == AllRows() else "the coreset, an estimate of that on all"
         lines.append(f"Objective {run.facts['cost']:.6g} on {rows}.")
     if "epochs" in run.facts:
         lines.append(f"{run.facts['epochs']:,} epochs.")
@@ -107,39 +105,9 @@ def _costs(run: Run[Any], comparison: Comparison | None) -> list[str]:
         return lines
     report = comparison.report
     rows = f"all {report.n_evaluated:,} rows" if run.split is None else f"{report.n_evaluated:,} held-out rows"
-    errors = f"R2 {report.r2:.4g}, " if isinstance(report, RegressionReport) and report.r2 is not None else ""
-    lines.append(f"On {rows}: {errors}cost {report.cost:.6g}, {report.cost_per_row:.6g} a row.")
+    lines.append(f"On {rows}: {report.in_words()}.")
     if comparison.best is not None:
         excess = "" if comparison.excess is None else f": excess {100 * comparison.excess:.2f} %"
         lines.append(f"Learned from all rows the cost is {comparison.best:.6g} there{excess}.")
     sent = comparison.ledger
     return [*lines, f"To find that out, {sent.units:,} units, {sent.bytes:,} bytes more were sent."]
-
-
-def _model_text(model: LinearModel | KMeansModel) -> str:
-    if isinstance(model, LinearModel):
-        coefficients = zip(model.feature_names_in_, model.coef_, strict=True)
-        named = [("(intercept)", model.intercept_), *coefficients]
-        table = aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
-        return table if model.path is None else f"{table}\n\n{_path_text(model.path)}"
-    centers = model.cluster_centers_
-    header = ("feature", *(f"centre {number}" for number in range(1, len(centers) + 1)))
-    lines = [
-        (name, *(f"{value:.4g}" for value in values))
-        for name, values in zip(model.feature_names_in_, centers.T, strict=True)
-    ]
-    return aligned([header, *lines], numbers=range(1, len(header)))
-
-
-def _path_text(path: RegularisationPath) -> str:
-    """Show every seventh penalty that was tried, and the chosen one."""
-    header = ("l2", "l1", "squared error left out", "standard error", "")
-    lines = [
-        (f"{point.l2:.4g}", f"{point.l1:.4g}", f"{point.error:.6g}", f"{point.std_error:.2g}", "chosen" * chosen)
-        for number, point in enumerate(path.points)
-        if (chosen := point == path.chosen) or number % 7 == 0
-    ]
-    return (
-        f"Chosen by cross-validation: l2 = {path.chosen.l2:.6g}, l1 = {path.chosen.l1:.6g}. Of the "
-        f"{len(path.points)} penalties tried:\n{aligned([header, *lines], numbers=range(4))}"
-    )

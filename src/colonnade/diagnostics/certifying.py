@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
+from typing import assert_never
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from colonnade.diagnostics.audited_distances import audited_distances
 from colonnade.diagnostics.audited_predictions import audited_predictions
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.over_parties import centers_in_frame, shown_to_server
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.audit import AuditedRows, Part, clustering_cost, gradient_p, weights_p
 from colonnade.kernels.estimates import Estimate
@@ -24,7 +25,7 @@ from colonnade.ledger import Ledger
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import ImportanceSampling
-from colonnade.tasks import AnyModel, AnyTask, KMeansModel, LinearModel, Regression
+from colonnade.tasks import KMeans, KMeansModel, LinearModel, PaperTask, Regression
 
 LEAST_ROWS = 50
 # Each control, two a party, takes up some rows: with fewer than this for each, the interval would be too short.
@@ -53,8 +54,8 @@ class Certified:
         What the coreset's rows say of it.
     """
 
-    task: AnyTask
-    model: AnyModel
+    task: PaperTask
+    model: LinearModel | KMeansModel
     split: AnySplit | None
     coreset: Coreset
     precision: Precision | None
@@ -83,16 +84,18 @@ def certify(
     Certificate
         Without what it cost, which the ledger knows.
     """
-    check_rows(run.model, roster, rows)
+    check_rows(run.task, roster, rows)
     rng = np.random.default_rng([seed, 3])
     frame = yield from use_frame(roster, run.split, "train", run.task.scaling)
     secure = _in_secret(run.coreset.sampler, len(roster.cards), between_machines=between_machines)
     drawn = yield from _sampler(rows, secure=secure).sample(roster, run.task.score_rule(), rng, frame.row_weights)
-    if isinstance(run.model, KMeansModel):
-        return (yield from _audit_clustering(run, run.model, roster, frame, drawn))
-    if isinstance(run.task, Regression):
-        return (yield from _audit_regression(run, run.task, run.model, roster, frame, drawn, rng))
-    raise UnsupportedError(f"A linear model of {type(run.task).__name__} cannot be certified. Certify a Regression.")
+    match run.task, run.model:
+        case KMeans(), KMeansModel():
+            return (yield from _audit_clustering(run, run.model, roster, frame, drawn))
+        case Regression(), LinearModel():
+            return (yield from _audit_regression(run, run.task, run.model, roster, frame, drawn, rng))
+    found, task = type(run.model).__name__, type(run.task).__name__
+    raise InputError(f"A {found} is not what {task} learns. Certify a run as `fit` returned it.")
 
 
 def with_cost(found: Certificate, ledger: Ledger, run_bytes: int) -> Certificate:
@@ -115,9 +118,15 @@ def with_cost(found: Certificate, ledger: Ledger, run_bytes: int) -> Certificate
     return replace(found, units=ledger.units, bytes=ledger.bytes, run_bytes=run_bytes, reveals=shown_to_server(ledger))
 
 
-def check_rows(model: AnyModel, roster: Roster, rows: int) -> None:
+def check_rows(task: PaperTask, roster: Roster, rows: int) -> None:
     """Require enough rows for an interval that can be relied on."""
-    controls = 1 + 2 * len(roster.cards) if isinstance(model, LinearModel) else 1
+    match task:
+        case Regression():
+            controls = 1 + 2 * len(roster.cards)
+        case KMeans():
+            controls = 1
+        case _:
+            assert_never(task)
     least = max(LEAST_ROWS, ROWS_A_CONTROL * controls)
     if rows < least:
         raise InputError(

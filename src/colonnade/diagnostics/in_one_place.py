@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
 
@@ -28,14 +29,14 @@ from colonnade.kernels.bases import gram, inverse_condition, sensitivities, spec
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.measured_error import costs_of_sets, random_sets, relative_errors
 from colonnade.kernels.robust import share_set_aside
-from colonnade.tasks import KMeans, Regression
+from colonnade.tasks import KMeans, PaperTask, Regression
 
 # Models at which rows are set aside: the worst, and so many random ones and ones near the best.
 N_ROBUST = 8
 
 
 def diagnose_tables(
-    task: Regression | KMeans,
+    task: PaperTask,
     tables: Mapping[str, Table],
     coreset: Coreset | None,
     pairs: int,
@@ -65,9 +66,13 @@ def diagnose_tables(
         Exact but for tau, which is of sampled pairs, and for the centres tried.
     """
     rng = np.random.default_rng([seed, 2])
-    if isinstance(task, Regression):
-        return _regression(task, tables, coreset, within, rng)
-    return _clustering(task, tables, coreset, pairs, within, rng)
+    match task:
+        case Regression():
+            return _regression(task, tables, coreset, within, rng)
+        case KMeans():
+            return _clustering(task, tables, coreset, pairs, within, rng)
+        case _:
+            assert_never(task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +221,7 @@ def _features(table: Table, values: Floats) -> Floats:
     return values[:, : len(table.feature_names)]
 
 
-def _facts(task: Regression | KMeans, tables: Mapping[str, Table]) -> tuple[str, int, int, int, bool, int]:
+def _facts(task: PaperTask, tables: Mapping[str, Table]) -> tuple[str, int, int, int, bool, int]:
     n_rows = next(iter(tables.values())).n_rows
     n_features = sum(len(table.feature_names) for table in tables.values())
     return type(task).__name__, n_rows, n_features, len(tables), True, n_rows

@@ -4,6 +4,8 @@ The rows to look at are drawn half by scores and half evenly: by scores, so that
 that rows which the scores overlook are too. A coreset is then compared with these rows.
 """
 
+from typing import assert_never
+
 import numpy as np
 from msgspec.structs import replace
 
@@ -34,13 +36,13 @@ from colonnade.ledger import SERVER, Ledger
 from colonnade.protocol.framing import use_frame
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.shared import use_rows
-from colonnade.tasks import KMeans, KMeansModel, Regression, jobs
+from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
 
 Source = AnySampler | Coreset | None
 
 
 def diagnose(
-    task: Regression | KMeans,
+    task: PaperTask,
     roster: Roster,
     source: Source,
     model: KMeansModel | None,
@@ -82,9 +84,14 @@ def diagnose(
         )
     size = _rows_to_look_at(roster, rows)
     rng = np.random.default_rng([seed, 2])
-    if isinstance(task, Regression):
-        return (yield from _diagnose_regression(task, roster, source, size, rng, seed))
-    return (yield from _diagnose_clustering(task, roster, source, model, size, min(pairs, roster.n_rows), rng, seed))
+    match task:
+        case Regression():
+            return (yield from _diagnose_regression(task, roster, source, size, rng, seed))
+        case KMeans():
+            pairs = min(pairs, roster.n_rows)
+            return (yield from _diagnose_clustering(task, roster, source, model, size, pairs, rng, seed))
+        case _:
+            assert_never(task)
 
 
 def with_cost(found: Diagnosis, ledger: Ledger) -> Diagnosis:
@@ -206,7 +213,7 @@ def _rows_to_look_at(roster: Roster, rows: int | None) -> int:
 
 
 def _reference(
-    task: Regression | KMeans, roster: Roster, size: int, rng: np.random.Generator
+    task: PaperTask, roster: Roster, size: int, rng: np.random.Generator
 ) -> Script[tuple[Coreset, Floats, Frame]]:
     """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
     frame = yield from use_frame(roster, None, "train", task.scaling)
@@ -222,7 +229,7 @@ def centers_in_frame(centers: Floats, frame: Frame) -> Floats:
     return centers if frame.shift is None or frame.scale is None else (centers - frame.shift) / frame.scale
 
 
-def _select(task: Regression | KMeans, roster: Roster, source: Source, seed: int) -> Script[Coreset | None]:
+def _select(task: PaperTask, roster: Roster, source: Source, seed: int) -> Script[Coreset | None]:
     """Draw the coreset to measure, or tell the parties its rows."""
     if source is None:
         return None
@@ -242,7 +249,7 @@ def _pool_distances(roster: Roster, size: int, pool: np.ndarray, versions: Float
     return np.hstack([distances, moved])
 
 
-def _facts(task: Regression | KMeans, roster: Roster, rows: int) -> tuple[str, int, int, int, bool, int]:
+def _facts(task: PaperTask, roster: Roster, rows: int) -> tuple[str, int, int, int, bool, int]:
     return type(task).__name__, roster.n_rows, len(roster.feature_names), len(roster.cards), False, rows
 
 

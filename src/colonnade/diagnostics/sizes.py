@@ -1,6 +1,7 @@
 """The size that a theorem asks for, and what it then promises."""
 
 import math
+from typing import assert_never
 
 import msgspec
 
@@ -13,7 +14,7 @@ from colonnade.kernels.sizes import (
     sampling_size,
 )
 from colonnade.options import positive_number, whole_number
-from colonnade.tasks import KMeans, Regression
+from colonnade.tasks import KMeans, PaperTask, Regression
 
 
 class TheorySize(msgspec.Struct, frozen=True):
@@ -68,7 +69,7 @@ class TheorySize(msgspec.Struct, frozen=True):
 
 
 def theory_size(
-    task: Regression | KMeans,
+    task: PaperTask,
     *,
     epsilon: float,
     n_features: int,
@@ -138,7 +139,7 @@ def theory_size(
 
 
 def _size(
-    task: Regression | KMeans,
+    task: PaperTask,
     epsilon: float,
     delta: float,
     d: int,
@@ -147,24 +148,48 @@ def _size(
     alpha: float,
     constant: float,
 ) -> tuple[str, float]:
-    wanted = "gamma" if isinstance(task, Regression) else "tau"
-    if given.keys() == {"zeta", "total"}:
-        dimension = d**2 if isinstance(task, Regression) else d * task.n_clusters
-        return "Theorem 3.1", sampling_size(epsilon, delta, given["zeta"], given["total"], dimension, constant)
-    if given.keys() == {"gamma"} and isinstance(task, Regression):
-        return "Theorem 4.2", regression_size(epsilon, delta, d, given["gamma"], constant)
-    if given.keys() == {"tau"} and isinstance(task, KMeans):
-        size = clustering_size(epsilon, delta, d, task.n_clusters, n_parties, given["tau"], alpha, constant)
-        return "Theorem 5.2", size
-    if given.keys() == {"beta"} and isinstance(task, Regression):
-        return "Theorem G.3", robust_regression_size(epsilon, delta, given["beta"], d, n_parties, constant)
-    if given.keys() == {"beta"} and isinstance(task, KMeans):
-        size = robust_clustering_size(epsilon, delta, given["beta"], d, task.n_clusters, alpha, constant)
-        return "Theorem G.4", size
-    raise InputError(
-        f"No theorem for {type(task).__name__} takes {', '.join(given) or 'nothing'}. "
-        f"Pass {wanted}=..., or zeta=... and total=..., or beta=...."
-    )
+    match task:
+        case Regression():
+            wanted, found = "gamma", _regression_size(epsilon, delta, d, n_parties, given, constant)
+        case KMeans():
+            wanted, found = (
+                "tau",
+                _clustering_size(task.n_clusters, epsilon, delta, d, n_parties, given, alpha, constant),
+            )
+        case _:
+            assert_never(task)
+    if found is None:
+        raise InputError(
+            f"No theorem for {type(task).__name__} takes {', '.join(given) or 'nothing'}. "
+            f"Pass {wanted}=..., or zeta=... and total=..., or beta=...."
+        )
+    return found
+
+
+def _regression_size(
+    epsilon: float, delta: float, d: int, n_parties: int, given: dict[str, float], constant: float
+) -> tuple[str, float] | None:
+    match given:
+        case {"zeta": zeta, "total": total, **rest} if not rest:
+            return "Theorem 3.1", sampling_size(epsilon, delta, zeta, total, d**2, constant)
+        case {"gamma": gamma, **rest} if not rest:
+            return "Theorem 4.2", regression_size(epsilon, delta, d, gamma, constant)
+        case {"beta": beta, **rest} if not rest:
+            return "Theorem G.3", robust_regression_size(epsilon, delta, beta, d, n_parties, constant)
+    return None
+
+
+def _clustering_size(
+    k: int, epsilon: float, delta: float, d: int, n_parties: int, given: dict[str, float], alpha: float, constant: float
+) -> tuple[str, float] | None:
+    match given:
+        case {"zeta": zeta, "total": total, **rest} if not rest:
+            return "Theorem 3.1", sampling_size(epsilon, delta, zeta, total, d * k, constant)
+        case {"tau": tau, **rest} if not rest:
+            return "Theorem 5.2", clustering_size(epsilon, delta, d, k, n_parties, tau, alpha, constant)
+        case {"beta": beta, **rest} if not rest:
+            return "Theorem G.4", robust_clustering_size(epsilon, delta, beta, d, k, alpha, constant)
+    return None
 
 
 def _known(name: str, value: float) -> float:

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script
+from colonnade.contracts import Roster, Rounding, Script
 from colonnade.errors import InputError
-from colonnade.evaluation.rounding import Parts, RoundedParts, Rounding, round_parts, sum_parts
+from colonnade.evaluation.rounding import Parts, RoundedParts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.ledger import SERVER

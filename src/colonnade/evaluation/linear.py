@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script
-from colonnade.evaluation.rounding import Parts, RoundedParts, Rounding, round_parts, sum_parts
+from colonnade.contracts import Roster, Rounding, Script
+from colonnade.evaluation.rounding import Parts, RoundedParts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats

@@ -43,6 +43,11 @@ class RegressionReport(msgspec.Struct, frozen=True):
         """The mean squared error, by the name it has in every report."""
         return self.mse
 
+    def in_words(self) -> str:
+        """Put the numbers that matter first into a few words."""
+        r2 = "" if self.r2 is None else f"R2 {self.r2:.4g}, "
+        return f"{r2}cost {self.cost:.6g}, {self.mse:.6g} a row"
+
 
 class ClusteringReport(msgspec.Struct, frozen=True):
     """How well centres fit.
@@ -70,6 +75,10 @@ class ClusteringReport(msgspec.Struct, frozen=True):
     cluster_sizes: tuple[int, ...]
     cost_interval: tuple[float, float] | None
     rounded_by: float | None = None
+
+    def in_words(self) -> str:
+        """Put the numbers that matter first into a few words."""
+        return f"cost {self.cost:.6g}, {self.cost_per_row:.6g} a row"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster
+from colonnade.contracts import Rounding
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.fixed_codes import FEWEST_BITS, MOST_BITS, decode_fixed, encode_fixed
 from colonnade.ledger import SERVER
@@ -34,30 +34,6 @@ class RoundedParts(Message, frozen=True):
     def units(self) -> int:
         """Count a number a part, and the label's spread, as where nothing is rounded."""
         return self.size * len(self.middles) + (self.label_spread is not None)
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """How parts are to travel.
-
-    Parameters
-    ----------
-    bits : int
-        A part.
-    seeds : mapping of str to int
-        Each party's dither.
-    """
-
-    bits: int
-    seeds: dict[str, int]
-
-    @classmethod
-    def of(cls, bits: int | None, roster: Roster, rng: np.random.Generator) -> "Rounding | None":
-        """Draw the seeds, if parts are to be rounded at all."""
-        if bits is None:
-            return None
-        seeds = rng.integers(2**63, size=len(roster.names)).tolist()
-        return cls(bits, dict(zip(roster.names, seeds, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from colonnade.planning.records import Choice, Excess
 from colonnade.planning.wire_sizes import Sent, n_rounds, plain_messages, rounded_messages, sampling_messages
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral
-from colonnade.tasks import AnyTask
+from colonnade.tasks import PaperTask
 
 STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 1.4)
 SAMPLERS = (
@@ -58,7 +58,7 @@ class Known:
         Found so far, by sampler.
     """
 
-    task: AnyTask
+    task: PaperTask
     roster: Roster
     pilot: PilotRows
     law: Law

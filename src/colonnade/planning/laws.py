@@ -1,5 +1,7 @@
 """From a pilot to the laws that predict the excess of a task."""
 
+from typing import assert_never
+
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
@@ -10,12 +12,12 @@ from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.solvers.compact import directions
 from colonnade.solvers.whitened_columns import Whitened
-from colonnade.tasks import AnyTask, KMeans
+from colonnade.tasks import KMeans, PaperTask, Regression
 
 Law = RegressionLaw | ClusteringLaw
 
 
-def law_of(task: AnyTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
+def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
     """Find the law by which the excess falls with the number of rows.
 
     Parameters
@@ -32,11 +34,23 @@ def law_of(task: AnyTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
     RegressionLaw or ClusteringLaw
         For any draw and step.
     """
-    if isinstance(task, KMeans):
-        scaled = [columns for columns in pilot.columns.values() if isinstance(columns, Scaled)]
-        rows = np.hstack([columns.values for columns in scaled])
-        noise = sum(_noise(columns, pilot.weights) for columns in scaled)
-        return clustering_law(rows, pilot.weights, task.n_clusters, noise, rng)
+    match task:
+        case KMeans():
+            return _clustering_law(task, pilot, rng)
+        case Regression():
+            return _regression_law(task, pilot)
+        case _:
+            assert_never(task)
+
+
+def _clustering_law(task: KMeans, pilot: PilotRows, rng: np.random.Generator) -> ClusteringLaw:
+    scaled = [columns for columns in pilot.columns.values() if isinstance(columns, Scaled)]
+    rows = np.hstack([columns.values for columns in scaled])
+    noise = sum(_noise(columns, pilot.weights) for columns in scaled)
+    return clustering_law(rows, pilot.weights, task.n_clusters, noise, rng)
+
+
+def _regression_law(task: Regression, pilot: PilotRows) -> RegressionLaw:
     parties = [columns for columns in pilot.columns.values() if isinstance(columns, Whitened)]
     features, label = directions(parties)
     penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import numpy as np
 
-from colonnade.contracts import Inbox, Roster, Script
+from colonnade.contracts import ClusteringTask, Inbox, Roster, Script
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
@@ -21,7 +21,7 @@ from colonnade.sampling.drawing import Total
 from colonnade.sampling.rounded import ScoreCodes
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
-from colonnade.tasks import AnyTask, KMeans
+from colonnade.tasks import KMeans, PaperTask, Regression
 
 T = TypeVar("T")
 # Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
@@ -74,7 +74,7 @@ class Scaled:
         return constant * (8 + size / (2 * m0) * (math.log2(2 * m0) + 1.5) / 8)
 
 
-def play_pilot(task: AnyTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
+def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
     """Draw a pilot by rounded scores and fetch its rows, rounded.
 
     Parameters
@@ -131,9 +131,9 @@ def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
     return next(checks.replies(inbox, kind) for inbox in heard if isinstance(next(iter(inbox.values())), kind))
 
 
-def _fetch(task: AnyTask, roster: Roster, size: int, seeds: list[int]) -> Script[dict[str, Whitened | Scaled]]:
+def _fetch(task: PaperTask, roster: Roster, size: int, seeds: list[int]) -> Script[dict[str, Whitened | Scaled]]:
     asked = list(zip(roster.cards, seeds, strict=True))
-    if isinstance(task, KMeans):
+    if isinstance(task, ClusteringTask):
         inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
         scaled = checks.replies(inbox, ScaledColumns)
         return {
@@ -147,12 +147,18 @@ def _fetch(task: AnyTask, roster: Roster, size: int, seeds: list[int]) -> Script
     return {card.name: read_whitened(card, whitened[card.name], size, PILOT_STEP, seed) for card, seed in asked}
 
 
-def least_pilot(task: AnyTask, roster: Roster) -> int:
+def least_pilot(task: PaperTask, roster: Roster) -> int:
     """Give the size of the smallest pilot that tells anything: of rows enough to learn on, and to leave some out."""
-    return max(200, 30 * task.n_clusters) if isinstance(task, KMeans) else max(150, 3 * (len(roster.feature_names) + 1))
+    match task:
+        case KMeans():
+            return max(200, 30 * task.n_clusters)
+        case Regression():
+            return max(150, 3 * (len(roster.feature_names) + 1))
+        case _:
+            assert_never(task)
 
 
-def usual_pilot(task: AnyTask, roster: Roster, budget: int | None) -> int:
+def usual_pilot(task: PaperTask, roster: Roster, budget: int | None) -> int:
     """Choose the size of a pilot: a few hundred rows, fewer where the budget is small.
 
     Parameters
@@ -170,10 +176,13 @@ def usual_pilot(task: AnyTask, roster: Roster, budget: int | None) -> int:
         m0.
     """
     least = least_pilot(task, roster)
-    if isinstance(task, KMeans):
-        usual = max(600, 60 * task.n_clusters)
-    else:
-        usual = max(500, 7 * (len(roster.feature_names) + 1))
+    match task:
+        case KMeans():
+            usual = max(600, 60 * task.n_clusters)
+        case Regression():
+            usual = max(500, 7 * (len(roster.feature_names) + 1))
+        case _:
+            assert_never(task)
     usual = min(usual, max(roster.n_rows // 10, least))
     if budget is None:
         return usual
@@ -181,20 +190,24 @@ def usual_pilot(task: AnyTask, roster: Roster, budget: int | None) -> int:
     return max(least, min(usual, math.floor((PILOT_SHARE * budget - fixed) / a_row)))
 
 
-def least_size(task: AnyTask, roster: Roster) -> int:
+def least_size(task: PaperTask, roster: Roster) -> int:
     """Give the fewest rows that a run is planned with: fewer do not determine a model."""
-    if isinstance(task, KMeans):
-        return 5 * task.n_clusters
-    return math.ceil(1.5 * (len(roster.feature_names) + 1)) + 1
+    match task:
+        case KMeans():
+            return 5 * task.n_clusters
+        case Regression():
+            return math.ceil(1.5 * (len(roster.feature_names) + 1)) + 1
+        case _:
+            assert_never(task)
 
 
-def pilot_bytes(task: AnyTask, roster: Roster, size: int) -> int:
+def pilot_bytes(task: PaperTask, roster: Roster, size: int) -> int:
     """Guess what a pilot will send, before anything is known of the data: somewhat more than it will."""
     fixed, a_row = _pilot_bytes(task, roster)
     return math.ceil(fixed + size * a_row)
 
 
-def least_run_bytes(task: AnyTask, roster: Roster) -> int:
+def least_run_bytes(task: PaperTask, roster: Roster) -> int:
     """Guess what the smallest run will send."""
     fixed, _ = _pilot_bytes(task, roster)
     bits = sum(_widths(task, roster)) * value_bits(COARSE_STEP)
@@ -203,15 +216,15 @@ def least_run_bytes(task: AnyTask, roster: Roster) -> int:
     )
 
 
-def _pilot_bytes(task: AnyTask, roster: Roster) -> tuple[float, float]:
+def _pilot_bytes(task: PaperTask, roster: Roster) -> tuple[float, float]:
     """Guess the bytes of its messages, and of each row."""
     n_parties = len(roster.cards)
     widths = _widths(task, roster)
-    moments = 0 if isinstance(task, KMeans) else sum(8 * width * (width + 3) // 2 for width in widths)
+    moments = 0 if isinstance(task, ClusteringTask) else sum(8 * width * (width + 3) // 2 for width in widths)
     ids = 8 * row_id_bytes(roster.n_rows, 500) / 500
     bits = sum(widths) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
     return MESSAGES_OF_A_PARTY * n_parties + moments, bits / 8
 
 
-def _widths(task: AnyTask, roster: Roster) -> list[int]:
+def _widths(task: PaperTask, roster: Roster) -> list[int]:
     return [card.n_features + (task.needs_label and card.label_name is not None) for card in roster.cards]

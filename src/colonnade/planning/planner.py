@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.contracts import Roster
+from colonnade.contracts import ClusteringTask, Roster
 from colonnade.errors import InputError
 from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
@@ -18,7 +18,7 @@ from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pi
 from colonnade.planning.records import Plan, fingerprint
 from colonnade.planning.wire_sizes import Sent
 from colonnade.protocol.splits import AnySplit
-from colonnade.tasks import AnyTask, KMeans
+from colonnade.tasks import PaperTask
 
 FRAMING = "framing"
 
@@ -57,7 +57,7 @@ class Limits:
             whole_number("max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 2, by scores 4.")
 
 
-def pilot_size(task: AnyTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
+def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
     """Choose or check the pilot's size, before anything is sent.
 
     Parameters
@@ -86,7 +86,7 @@ def pilot_size(task: AnyTask, roster: Roster, limits: Limits, wanted: int | None
         size = usual_pilot(task, roster, limits.budget_bytes)
     guess = pilot_bytes(task, roster, size) + least_run_bytes(task, roster)
     # Columns of few values take much less than guessed, which nobody knows of k-means before its pilot.
-    sure = 0.3 if isinstance(task, KMeans) else 0.9
+    sure = 0.3 if isinstance(task, ClusteringTask) else 0.9
     if limits.budget_bytes is not None and limits.budget_bytes < sure * guess:
         needed = math.ceil(1.1 * (pilot_bytes(task, roster, least) + least_run_bytes(task, roster)))
         raise InputError(
@@ -97,7 +97,7 @@ def pilot_size(task: AnyTask, roster: Roster, limits: Limits, wanted: int | None
 
 
 def make_plan(
-    task: AnyTask,
+    task: PaperTask,
     roster: Roster,
     split: AnySplit | None,
     limits: Limits,

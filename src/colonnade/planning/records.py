@@ -14,7 +14,7 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver
 from colonnade.storage import AnyPath
-from colonnade.tasks import AnyTask
+from colonnade.tasks import PaperTask
 
 FORMAT = 1
 Amount = Annotated[float, msgspec.Meta(ge=0)]
@@ -101,7 +101,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     (True, True)
     """
 
-    task: AnyTask
+    task: PaperTask
     split: AnySplit | None
     parties: tuple[PartyCard, ...]
     budget_bytes: int | None

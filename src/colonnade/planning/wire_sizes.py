@@ -17,7 +17,7 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseSharedDraw
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
-from colonnade.tasks import AnyTask, KMeans
+from colonnade.tasks import PaperTask
 
 # Of a seed drawn at random: all but one in a million take as many bytes on the wire.
 A_SEED = 2**62
@@ -34,7 +34,7 @@ class Sent(NamedTuple):
 
 
 def sampling_messages(
-    task: AnyTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, score_bytes: dict[str, float]
+    task: PaperTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, score_bytes: dict[str, float]
 ) -> Iterator[Sent]:
     """List what agreeing on rows will send.
 
@@ -67,7 +67,7 @@ def sampling_messages(
 
 
 def _by_scores(
-    task: AnyTask, card: PartyCard, sampler: ImportanceSampling, share: float, score_bytes: float
+    task: PaperTask, card: PartyCard, sampler: ImportanceSampling, share: float, score_bytes: float
 ) -> Iterator[Sent]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * share * size)
@@ -122,9 +122,9 @@ def rounded_messages(
             yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
 
 
-def plain_messages(task: AnyTask, roster: Roster, size: int) -> Iterator[Sent]:
+def plain_messages(task: PaperTask, roster: Roster, size: int) -> Iterator[Sent]:
     """List what fetching rows will send where they are sent as they are."""
-    needs_label = not isinstance(task, KMeans)
+    needs_label = task.needs_label
     for card in roster.cards:
         labels = sendable_floats(np.zeros(1)) if needs_label and card.label_name is not None else None
         reply = Columns(sendable_floats(np.zeros((1, card.n_features))), labels)

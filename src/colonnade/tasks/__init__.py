@@ -1,9 +1,21 @@
-"""Tasks: what to learn, and the model that comes of it. One idea a file; the registry is at the end of this one."""
+"""Tasks: what to learn, and the model that comes of it. One task a file, its model in another; `registry` names them.
+
+`jobs` are the scripts of whole jobs, whatever the task.
+"""
 
 from colonnade.tasks.kmeans import KMeans
-from colonnade.tasks.models import AnyModel, KMeansModel, LinearModel, load_model
+from colonnade.tasks.kmeans_model import KMeansModel
+from colonnade.tasks.linear_model import LinearModel
+from colonnade.tasks.registry import MODELS, AnyTask, PaperTask, load_model
 from colonnade.tasks.regression import Regression
 
-AnyTask = Regression | KMeans
-
-__all__ = ["AnyModel", "AnyTask", "KMeans", "KMeansModel", "LinearModel", "Regression", "load_model"]
+__all__ = [
+    "MODELS",
+    "AnyTask",
+    "KMeans",
+    "KMeansModel",
+    "LinearModel",
+    "PaperTask",
+    "Regression",
+    "load_model",
+]

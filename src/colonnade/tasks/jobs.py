@@ -2,38 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
 
-from colonnade.contracts import Frame, Roster, Sampler, Script, Solver, Task
+from colonnade.contracts import Frame, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.errors import InputError
-from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
-from colonnade.evaluation.linear import linear_predictions, linear_residuals
-from colonnade.evaluation.masked import Applied
-from colonnade.evaluation.masked_delivery import deliver_masked
-from colonnade.evaluation.masked_losses import masked_losses
-from colonnade.evaluation.reports import (
-    ClusteringReport,
-    RegressionReport,
-    clustering_report,
-    distance_losses,
-    regression_report,
-    residual_losses,
-)
-from colonnade.evaluation.rounding import Rounding
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling.integers import IntegerScores
 from colonnade.sampling.opening import open_rows
 from colonnade.sampling.shared import use_all_rows, use_even_draw, use_rows
-from colonnade.tasks.models import AnyModel, LinearModel
 
 M = TypeVar("M")
+R = TypeVar("R", bound=Report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,66 +74,37 @@ def open_commitments(
 
 
 def predict(
-    model: AnyModel, rows: Rows | None, to: str | None, bits: int | None, roster: Roster
+    model: Model[Any], rows: Rows | None, to: str | None, bits: int | None, roster: Roster
 ) -> Script[Floats | Rows]:
-    """Predict the given rows (ascending), or all: values, or the index of each row's nearest centre."""
+    """Predict the given rows (ascending), or all."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
-    predictions = yield from _predictions(model, size, Rounding.of(bits, roster, _rounding_rng(0)), roster)
+    predictions = yield from model.predictions(roster, size, Rounding.of(bits, roster, _rounding_rng(0)))
     if to is not None:
         yield from deliver(to, predictions)
     return predictions
 
 
-def deliver_in_secret(model: AnyModel, rows: Rows | None, to: str, roster: Roster) -> Script[None]:
+def deliver_in_secret(model: Model[Any], rows: Rows | None, to: str, roster: Roster) -> Script[None]:
     """Let a party learn predictions of the given rows (ascending), or of all, and nobody else."""
     selected = (yield from use_all_rows(roster)).rows if rows is None else (yield from use_rows(roster, rows))
-    yield from deliver_masked(roster, selected, _applied(model, to))
-
-
-def _applied(model: AnyModel, to: str, *, evaluating: bool = False, by_weight: bool = False) -> Applied:
-    if isinstance(model, LinearModel):
-        return Applied(model.coef_, None, None, model.intercept_, to, evaluating, by_weight)
-    return Applied(None, model.cluster_centers_, model.scale_, 0.0, to, evaluating, by_weight)
-
-
-def _predictions(model: AnyModel, size: int, rounding: Rounding | None, roster: Roster) -> Script[Floats | Rows]:
-    if isinstance(model, LinearModel):
-        return (yield from linear_predictions(roster, size, model.coef_, rounding)) + model.intercept_
-    labels, _ = yield from nearest_center_distances(roster, size, model.cluster_centers_, model.scale_, rounding)
-    return labels
+    yield from model.delivery(roster, selected, to)
 
 
 def evaluate(
-    model: AnyModel, size: int | None, split: AnySplit | None, bits: int | None, roster: Roster, seed: int
-) -> Script[RegressionReport | ClusteringReport]:
+    model: Model[R], size: int | None, split: AnySplit | None, bits: int | None, roster: Roster, seed: int
+) -> Script[R]:
     """Count a model's cost on all rows (held-out ones, where there is a split), or on an even draw of `size` rows."""
-    sampled = size is not None
     selected = yield from _rows_to_evaluate(size, split, roster, seed)
-    m, weights = len(selected), selected.weights
     rounding = Rounding.of(bits, roster, _rounding_rng(seed))
-    report: RegressionReport | ClusteringReport
-    if isinstance(model, LinearModel):
-        parts = yield from linear_residuals(roster, m, model.coef_, by_weight=not sampled, rounding=rounding)
-        losses = residual_losses(parts.values + model.intercept_, weights, parts.variance)
-        report = regression_report(losses, parts.label_spread, sampled=sampled)
-    else:
-        centers, scale = model.cluster_centers_, model.scale_
-        labels, parts = yield from nearest_center_distances(roster, m, centers, scale, rounding)
-        report = clustering_report(distance_losses(labels, parts.values, weights, len(centers)), sampled=sampled)
-    return report if rounding is None else replace(report, rounded_by=parts.bound)
+    return (yield from model.evaluation(roster, selected, rounding, sampled=size is not None))
 
 
 def evaluate_in_secret(
-    model: AnyModel, size: int | None, split: AnySplit | None, by: str, roster: Roster, seed: int
-) -> Script[RegressionReport | ClusteringReport]:
+    model: Model[R], size: int | None, split: AnySplit | None, by: str, roster: Roster, seed: int
+) -> Script[R]:
     """As `evaluate`, but one party learns the rows' residuals or distances, and the server only their sums."""
-    sampled = size is not None
     selected = yield from _rows_to_evaluate(size, split, roster, seed)
-    applied = _applied(model, by, evaluating=True, by_weight=not sampled)
-    losses, label_spread, error = yield from masked_losses(roster, selected.rows, selected.weights, applied)
-    if isinstance(model, LinearModel):
-        return replace(regression_report(losses, label_spread, sampled=sampled), rounded_by=error)
-    return replace(clustering_report(losses, sampled=sampled), rounded_by=error)
+    return (yield from model.evaluation_by(roster, selected, by, sampled=size is not None))
 
 
 def _rows_to_evaluate(size: int | None, split: AnySplit | None, roster: Roster, seed: int) -> Script[Coreset]:
@@ -166,16 +122,8 @@ def _check_held_out(coreset: Coreset, frame: Frame) -> None:
         )
 
 
-def check_columns(model: AnyModel, roster: Roster) -> None:
-    """Require that a model was made of these parties' columns, in this order.
-
-    Parameters
-    ----------
-    model : LinearModel or KMeansModel
-        Any.
-    roster : Roster
-        The parties.
-    """
+def check_columns(model: Model[Any], roster: Roster) -> None:
+    """Require that a model was made of these parties' columns, in this order."""
     ours, theirs = roster.feature_names, model.feature_names_in_
     if ours == theirs:
         return

@@ -1,19 +1,20 @@
 """K-means clustering (the paper's VKMC)."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Frame, Roster, Scaling
+from colonnade.contracts import Frame, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers, weighted_kmeans
 from colonnade.options import flag, whole_number
 from colonnade.sampling.clustering import ClusteringScores
-from colonnade.tasks.models import KMeansModel, widths
+from colonnade.tasks.kmeans_model import KMeansModel
+from colonnade.tasks.model_columns import widths
 
 
 class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid_unknown_fields=True):
@@ -44,6 +45,7 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
     standardize: bool = False
 
     needs_label: ClassVar[bool] = False
+    model: ClassVar[type[Model[Any]]] = KMeansModel
 
     def __post_init__(self) -> None:
         for name in ("n_clusters", "n_starts"):

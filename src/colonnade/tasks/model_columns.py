@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.contracts import Roster
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 
@@ -101,3 +102,14 @@ def given_names(parts: Mapping[str, int], names: tuple[str, ...]) -> tuple[str, 
     """
     made_up = tuple(f"{party}_{i}" for party, width in parts.items() for i in range(width))
     return None if names == made_up else names
+
+
+def check_scale(scale: Floats | None, n_features: int) -> None:
+    """Require units that distances or penalties can be measured in, where there are some."""
+    if scale is not None and not (scale.shape == (n_features,) and np.isfinite(scale).all() and (scale > 0).all()):
+        raise InputError("A model's scale needs one positive number a feature. Check where it comes from.")
+
+
+def widths(roster: Roster) -> dict[str, int]:
+    """Count each party's features."""
+    return {card.name: card.n_features for card in roster.cards}

@@ -18,6 +18,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.elastic_net import solve_elastic_net
 from colonnade.kernels.gram import Summary, merge
 from colonnade.kernels.linear import LinearProblem, reduce_rows, solve_ridge, weighted_triangle
+from colonnade.ledger import aligned
 
 FOLDS = 5
 POINTS = 50
@@ -55,6 +56,19 @@ class RegularisationPath(msgspec.Struct, frozen=True):
 
     chosen: PathPoint
     points: tuple[PathPoint, ...]
+
+    def __str__(self) -> str:
+        """Show every seventh penalty that was tried, and the chosen one."""
+        header = ("l2", "l1", "squared error left out", "standard error", "")
+        lines = [
+            (f"{point.l2:.4g}", f"{point.l1:.4g}", f"{point.error:.6g}", f"{point.std_error:.2g}", "chosen" * chosen)
+            for number, point in enumerate(self.points)
+            if (chosen := point == self.chosen) or number % 7 == 0
+        ]
+        return (
+            f"Chosen by cross-validation: l2 = {self.chosen.l2:.6g}, l1 = {self.chosen.l1:.6g}. Of the "
+            f"{len(self.points)} penalties tried:\n{aligned([header, *lines], numbers=range(4))}"
+        )
 
 
 def choose_penalty(

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Frame, Roster, Scaling
+from colonnade.contracts import Frame, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -15,7 +15,8 @@ from colonnade.kernels.elastic_net import elastic_net, solve_elastic_net
 from colonnade.kernels.gram import Summary, merge
 from colonnade.options import flag, non_negative_number
 from colonnade.sampling.leverage import LeverageScores
-from colonnade.tasks.models import LinearModel, widths
+from colonnade.tasks.linear_model import LinearModel
+from colonnade.tasks.model_columns import widths
 from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty, choose_penalty_of_parts, deal_folds
 
 
@@ -53,6 +54,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     standardize: bool = False
 
     needs_label: ClassVar[bool] = True
+    model: ClassVar[type[Model[Any]]] = LinearModel
 
     def __post_init__(self) -> None:
         force_setattr(self, "l2", _penalty("l2", self.l2))

@@ -31,7 +31,7 @@ def run(federation: cn.Federation) -> cn.Run[Any]:
 
 
 def cost_of(federation: cn.Federation, run: cn.Run[Any]) -> float:
-    return federation.evaluate(run.model).cost
+    return float(federation.evaluate(run.model).cost)
 
 
 def test_it_says_what_is_true(federation: cn.Federation, run: cn.Run[Any]) -> None:

@@ -7,11 +7,11 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import PartyCard, Roster
+from colonnade.contracts import PartyCard, Roster, Rounding
 from colonnade.data.tables import read_table
 from colonnade.evaluation.clustering import AskRoundedDistances, nearest_center_distances
 from colonnade.evaluation.linear import AskRoundedPredictions, linear_residuals
-from colonnade.evaluation.rounding import RoundedParts, Rounding
+from colonnade.evaluation.rounding import RoundedParts
 from colonnade.kernels.fixed_codes import encode_fixed
 from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello

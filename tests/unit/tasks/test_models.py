@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
-from colonnade.tasks import AnyModel, load_model
+from colonnade.tasks import load_model
 from colonnade.tasks.penalty_path import PathPoint, RegularisationPath
 
 RNG = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def squared_distances(model: cn.KMeansModel, rows: Floats) -> Floats:
     return distances
 
 
-def assert_same(one: AnyModel, other: AnyModel) -> None:
+def assert_same(one: Any, other: Any) -> None:
     """Compare every field, arrays bit for bit."""
     assert type(one) is type(other)
     for name in one.__struct_fields__:
@@ -90,20 +90,20 @@ def test_the_parts_of_centres_add_up_to_their_distances(scaled: bool) -> None:
 
 
 @EACH
-def test_a_part_of_a_part_is_itself(model: AnyModel) -> None:
+def test_a_part_of_a_part_is_itself(model: Any) -> None:
     part = model.part("weather")
     assert_same(part.part("weather"), part)
 
 
 @EACH
-def test_a_part_holds_no_memory_of_the_rest(model: AnyModel) -> None:
+def test_a_part_holds_no_memory_of_the_rest(model: Any) -> None:
     part = model.part("weather")
     values = part.coef_ if isinstance(part, cn.LinearModel) else part.cluster_centers_
     assert values.base is None
 
 
 @EACH
-def test_an_unknown_party(model: AnyModel) -> None:
+def test_an_unknown_party(model: Any) -> None:
     with pytest.raises(
         cn.InputError, match=r"no party 'bank' in this model: its parties are airline, weather, auditor"
     ):
@@ -137,7 +137,7 @@ def test_predictions_are_those_of_the_federation() -> None:
 
 @EACH
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, lambda columns: pa.table(columns)])
-def test_tables_with_the_models_columns(model: AnyModel, table: Any) -> None:
+def test_tables_with_the_models_columns(model: Any, table: Any) -> None:
     columns = dict(zip(NAMES, X.T, strict=True))
     np.testing.assert_allclose(model.predict(table(columns)), model.predict(X), rtol=1e-12)
     swapped = {name: columns[name] for name in ("distance", "wind", "seats", "rain", "age")}
@@ -160,13 +160,13 @@ def test_tables_with_the_models_columns(model: AnyModel, table: Any) -> None:
         (np.ma.masked_less(X, 0), "have gaps or infinities"),
     ],
 )
-def test_rows_that_cannot_be_predicted(model: AnyModel, rows: Any, message: str) -> None:
+def test_rows_that_cannot_be_predicted(model: Any, rows: Any, message: str) -> None:
     with pytest.raises(cn.InputError, match=message):
         model.predict(rows)
 
 
 @EACH
-def test_no_rows_have_no_predictions(model: AnyModel) -> None:
+def test_no_rows_have_no_predictions(model: Any) -> None:
     assert model.predict(np.empty((0, 5))).shape == (0,)
 
 
@@ -179,7 +179,7 @@ def test_a_party_without_columns_predicts_nothing() -> None:
 
 
 @EACH
-def test_what_is_saved_is_what_is_loaded(model: AnyModel, tmp_path: Path) -> None:
+def test_what_is_saved_is_what_is_loaded(model: Any, tmp_path: Path) -> None:
     folder = model.save(tmp_path / "deep" / "model")
     assert_same(type(model).load(folder), model)
     assert_same(load_model(str(folder)), model)
@@ -188,7 +188,7 @@ def test_what_is_saved_is_what_is_loaded(model: AnyModel, tmp_path: Path) -> Non
 
 @EACH
 @pytest.mark.parametrize("party", ["weather", "auditor"])
-def test_a_part_can_be_saved(model: AnyModel, party: str, tmp_path: Path) -> None:
+def test_a_part_can_be_saved(model: Any, party: str, tmp_path: Path) -> None:
     part = model.part(party)
     folder = part.save(tmp_path / "part")
     assert_same(load_model(folder), part)
@@ -201,7 +201,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
 
 @st.composite
-def models(draw: st.DrawFn) -> AnyModel:
+def models(draw: st.DrawFn) -> Any:
     parts = draw(st.dictionaries(TEXT.filter(str.strip), st.integers(0, 3), max_size=3))
     n_features = sum(parts.values()) if parts else draw(st.integers(0, 3))
     names = tuple(draw(st.lists(TEXT, min_size=n_features, max_size=n_features)))
@@ -215,7 +215,7 @@ def models(draw: st.DrawFn) -> AnyModel:
 
 
 @given(model=models())
-def test_any_model_comes_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, model: AnyModel) -> None:
+def test_any_model_comes_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, model: Any) -> None:
     assert_same(load_model(model.save(tmp_path_factory.getbasetemp() / "any-model")), model)
 
 
@@ -531,13 +531,13 @@ def test_changing_the_estimator_does_not_change_the_model() -> None:
 
 
 @EACH
-def test_a_model_without_features_cannot_go(model: AnyModel) -> None:
+def test_a_model_without_features_cannot_go(model: Any) -> None:
     with pytest.raises(cn.InputError, match="scikit-learn knows no model without features"):
         model.part("auditor").to_sklearn()
 
 
 @EACH
-def test_where_scikit_learn_is_missing(model: AnyModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_scikit_learn_is_missing(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(
         cn.InputError, match=r"to_sklearn needs scikit-learn, .* Install it with: pip install scikit-learn"

@@ -1,0 +1,198 @@
+"""A linear model in the data's own units: how it is applied through the parties, kept and shown."""
+
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from colonnade.contracts import Roster, Rounding, Script
+from colonnade.coreset import Coreset
+from colonnade.errors import InputError
+from colonnade.evaluation.linear import linear_predictions, linear_residuals
+from colonnade.evaluation.masked import Applied
+from colonnade.evaluation.masked_delivery import deliver_masked
+from colonnade.evaluation.masked_losses import masked_losses
+from colonnade.evaluation.reports import RegressionReport, regression_report, residual_losses
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.ledger import aligned
+from colonnade.storage import AnyPath, Folder, write_folder
+from colonnade.tasks import to_sklearn
+from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, given_names, matrix
+from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
+from colonnade.tasks.penalty_path import RegularisationPath
+
+COEFFICIENT = "coefficient"  # its column in model.arrow
+
+
+class LinearRecord(ModelRecord, kw_only=True, tag_field="kind", tag="linear"):
+    """What `model.json` says of a linear model."""
+
+    intercept: float
+    path: RegularisationPath | None
+
+
+class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", eq=False):
+    """Coefficients in the order of the parties' columns.
+
+    Parameters
+    ----------
+    coef_ : ndarray of float64, shape (n_features,)
+        One a feature, in the data's own units.
+    intercept_ : float
+        Zero where none was fitted.
+    feature_names_in_ : tuple of str
+        The features' names, in the same order.
+    path : RegularisationPath or None
+        Where a penalty was chosen by cross-validation: what was tried, and the choice.
+    parts_ : dict of str to int
+        How many of the features each party holds, in their order.
+    scale_ : ndarray of float64, shape (n_features,), or None
+        Where columns were standardised: their standard deviations. The penalty is on ``coef_ * scale_``.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> model = cn.LinearModel(np.array([1.0, 2.0, 3.0]), 0.5, ("distance", "wind", "rain"),
+    ...                        parts_={"airline": 1, "weather": 2})
+    >>> weather = model.part("weather")
+    >>> weather.feature_names_in_, weather.predict([[10.0, 0.0]]).tolist()
+    (('wind', 'rain'), [20.0])
+    """
+
+    coef_: Floats
+    intercept_: float
+    feature_names_in_: tuple[str, ...]
+    path: RegularisationPath | None = None
+    parts_: dict[str, int] = {}
+    scale_: Floats | None = None
+
+    needs_label: ClassVar[bool] = True
+    record: ClassVar[type[msgspec.Struct]] = LinearRecord
+
+    def __post_init__(self) -> None:
+        if self.coef_.shape != (len(self.feature_names_in_),) or not np.isfinite([*self.coef_, self.intercept_]).all():
+            raise InputError("A linear model needs one finite coefficient a feature. Check where it comes from.")
+        check_scale(self.scale_, len(self.feature_names_in_))
+        check_parts(self.parts_, len(self.feature_names_in_))
+
+    def part(self, party: str) -> "LinearModel":
+        """Take one party's share, without the intercept: all shares' predictions and the intercept add up to the whole.
+
+        Parameters
+        ----------
+        party : str
+            Its name.
+
+        Returns
+        -------
+        LinearModel
+            With that party's columns only.
+        """
+        here = columns_of(self.parts_, party)
+        return LinearModel(
+            self.coef_[here].copy(),
+            0.0,
+            self.feature_names_in_[here],
+            parts_={party: self.parts_[party]},
+            scale_=None if self.scale_ is None else self.scale_[here].copy(),
+        )
+
+    def predict(self, X: npt.ArrayLike) -> Floats:
+        """Predict rows that are all in one place.
+
+        Parameters
+        ----------
+        X : array_like or table, shape (n_rows, n_features)
+            The model's columns, in its order.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            Predictions.
+        """
+        predictions: Floats = matrix(X, self.feature_names_in_) @ self.coef_ + self.intercept_
+        return predictions
+
+    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats]:
+        """Predict the selected rows through the parties."""
+        return (yield from linear_predictions(roster, size, self.coef_, rounding)) + self.intercept_
+
+    def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
+        """Let one party learn predictions of the selected rows, and nobody else."""
+        return deliver_masked(roster, rows, self._applied(to))
+
+    def evaluation(
+        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+    ) -> Script[RegressionReport]:
+        """Compare predictions of the selected rows with their labels."""
+        by_weight = not sampled
+        parts = yield from linear_residuals(roster, len(selected), self.coef_, by_weight=by_weight, rounding=rounding)
+        losses = residual_losses(parts.values + self.intercept_, selected.weights, parts.variance)
+        report = regression_report(losses, parts.label_spread, sampled=sampled)
+        return report if rounding is None else replace(report, rounded_by=parts.bound)
+
+    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[RegressionReport]:
+        """Let one party compare them: the server learns sums only."""
+        applied = self._applied(by, evaluating=True, by_weight=not sampled)
+        losses, spread, error = yield from masked_losses(roster, selected.rows, selected.weights, applied)
+        return replace(regression_report(losses, spread, sampled=sampled), rounded_by=error)
+
+    def _applied(self, to: str, *, evaluating: bool = False, by_weight: bool = False) -> Applied:
+        return Applied(self.coef_, None, None, self.intercept_, to, evaluating, by_weight)
+
+    def table(self) -> str:
+        """Lay out the coefficients, and how a penalty was chosen, for people."""
+        named = [("(intercept)", self.intercept_), *zip(self.feature_names_in_, self.coef_, strict=True)]
+        table = aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
+        return table if self.path is None else f"{table}\n\n{self.path}"
+
+    def to_sklearn(self) -> Any:
+        """Make a fitted `sklearn.linear_model.LinearRegression` that predicts the same."""
+        return to_sklearn.linear_regression(
+            self.coef_, self.intercept_, given_names(self.parts_, self.feature_names_in_)
+        )
+
+    def save(self, path: AnyPath) -> Folder:
+        """Write the model to a folder of `model.json` and `model.arrow`, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A new or empty folder, or one that holds a model, which is replaced.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        return write_folder(path, MODEL, self.files())
+
+    @classmethod
+    def load(cls, path: AnyPath) -> "LinearModel":
+        """Read what `save` wrote, or the model of a saved run.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The folder.
+
+        Returns
+        -------
+        LinearModel
+            Equal to the one saved.
+        """
+        return load_as(cls, path)
+
+    def files(self) -> dict[str, bytes]:
+        """Write the model as the files that keep it, a folder's or part of a run's."""
+        record = LinearRecord(parts=self.parts_, intercept=self.intercept_, path=self.path)
+        return pack(record, self.feature_names_in_, {COEFFICIENT: self.coef_}, self.scale_)
+
+    @classmethod
+    def restored(cls, record: LinearRecord, features: tuple[str, ...], numbers: dict[str, Floats]) -> "LinearModel":
+        """Make the model of what `files` wrote."""
+        scale = numbers.pop(SCALE, None)
+        check_columns_of_file(numbers, [COEFFICIENT])
+        return cls(numbers[COEFFICIENT], record.intercept, features, record.path, record.parts, scale)
