@@ -12,7 +12,7 @@ import pytest
 import colonnade
 
 PROJECT = Path(__file__).parents[2]
-PAGES = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+PAGES = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md")), PROJECT / "examples" / "README.md"]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(colonnade.__path__, "colonnade."))
 
 
