@@ -13,7 +13,7 @@ import colonnade
 
 PROJECT = Path(__file__).parents[2]
 REFRESH = runpy.run_path(str(PROJECT / "scripts" / "refresh_docs.py"))
-PAGES: list[Path] = REFRESH["PAGES"]
+PAGES: list[Path] = [*REFRESH["PAGES"], PROJECT / "examples" / "README.md"]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(colonnade.__path__, "colonnade."))
 
 
