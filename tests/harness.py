@@ -5,14 +5,14 @@ from typing import TypeVar
 import colonnade as cn
 from colonnade.contracts import Script, Transport
 from colonnade.protocol.session import PartySession
-from colonnade.stage import PartiesHere
+from colonnade.runtime import PartiesHere
 
 T = TypeVar("T")
 Sessions = dict[str, PartySession]
 
 
 def parties_of(federation: cn.Federation) -> PartiesHere:
-    here = federation._stage.parties
+    here = federation._runtime.parties
     assert here is not None, "its parties are on other machines"
     return here
 
@@ -37,4 +37,4 @@ def watch(federation: cn.Federation) -> Sessions:
 
 def play(federation: cn.Federation, script: Script[T], verb: str = "fit") -> T:
     """Play a script of the test's own as one run."""
-    return federation._stage.play(script, verb)[0]
+    return federation._runtime.play(script, verb)[0]

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 import colonnade as cn
-from colonnade import door
 from colonnade.catalogue import codec, party_session
 from colonnade.protocol.identity import Identity
+from colonnade.runtime import identities_of
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.certificates import new_certificates
 from colonnade.transports.events import EventLog
@@ -145,7 +145,7 @@ def federation_in_threads(folder: Path, parties: Sequence[cn.Party], **changes: 
         new_certificates(folder / "certs", names)
     port = free_port()
     path = write_federation_file(folder, names, port, **changes)
-    identities = door.identities(parties)
+    identities = identities_of(parties)
     with ExitStack() as stack:
         for party in parties:
             stack.callback(PartyThread(folder, party, port, identity=identities[party.name]).stop)

@@ -10,11 +10,9 @@ Regression(l2=0.1, l1=0.0, fit_intercept=True, standardize=False)
 
 from typing import Any
 
-from colonnade.api import Federation
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
 from colonnade.diagnostics.certificate import Certificate
-from colonnade.diagnostics.pilot import Pilot
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.diagnostics.sizes import TheorySize, theory_size
 from colonnade.errors import (
@@ -34,11 +32,11 @@ from colonnade.errors import (
     WireVersionError,
 )
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
+from colonnade.federation import Federation, diagnose
 from colonnade.ledger import Ledger
 from colonnade.planning.records import Plan
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import HoldOut, SplitBy
-from colonnade.rehearsal import diagnose, pilot
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral, DistDim, Saga, SecureGram, SecureLloyd
@@ -71,7 +69,6 @@ __all__ = [
     "LocalProtocolError",
     "Party",
     "PartyUnreachableError",
-    "Pilot",
     "Plan",
     "Policy",
     "PolicyRefusedError",
@@ -90,7 +87,6 @@ __all__ = [
     "UnsupportedError",
     "WireVersionError",
     "diagnose",
-    "pilot",
     "split_columns",
     "theory_size",
 ]

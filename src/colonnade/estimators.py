@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClusterMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from colonnade.api import Federation
 from colonnade.data.parties import split_columns
+from colonnade.federation import Federation
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.run import Run

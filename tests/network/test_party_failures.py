@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade import door
+from colonnade.runtime import identities_of
 from colonnade.transports.certificates import new_certificates
 from network_trial import PartyThread, events, free_port, write_federation_file
 
@@ -41,7 +41,7 @@ def test_a_party_that_fails_inside_says_so_and_takes_part_in_the_next_run(tmp_pa
     parties[1].table = breaking  # type: ignore[assignment]
     new_certificates(tmp_path / "certs", ["party1", "party2"])
     path = write_federation_file(tmp_path, ["party1", "party2"], port := free_port())
-    identities = door.identities(parties)
+    identities = identities_of(parties)
     threads = [PartyThread(tmp_path, party, port, identity=identities[party.name]) for party in parties]
     try:
         with cn.Federation.connect(path) as federation:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade import door
+from colonnade.runtime import identities_of
 from colonnade.transports.certificates import new_certificates
 from network_trial import PartyThread, free_port, write_federation_file
 from secure_trial import made_parties
@@ -26,7 +26,7 @@ class Town:
         new_certificates(folder / "certs", NAMES)
         self.folder, self.port = folder, free_port()
         self.path = write_federation_file(folder, NAMES, self.port)
-        self.identities = door.identities(made_parties())
+        self.identities = identities_of(made_parties())
 
     def play(self, job: Any, cut_at: tuple[str, int] | None = None) -> Any:
         def on_round(phase: str, number: int) -> None:

@@ -9,7 +9,7 @@ from colonnade.cli.console import JsonFlag, SeedOption, round_progress, show, sh
 from colonnade.cli.job import Job, JobFile, read_job
 from colonnade.diagnostics import Diagnosis
 from colonnade.errors import AssumptionWarning
-from colonnade.rehearsal import diagnose
+from colonnade.federation import diagnose
 
 RowsOption = Annotated[
     int | None, typer.Option("--rows", min=1, help="How many rows to look at; 2,000 or ten a column if left out.")

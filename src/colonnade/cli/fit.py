@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from colonnade.api import Federation
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress, show
 from colonnade.cli.job import (
     AuditOption,
@@ -19,6 +18,7 @@ from colonnade.cli.job import (
     with_split,
 )
 from colonnade.cli.show import Comparison, show_run
+from colonnade.federation import Federation
 from colonnade.ledger import Ledger
 from colonnade.planning.outcome import compared
 from colonnade.run import Run, check_destination

@@ -6,10 +6,10 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
-from colonnade.api import Federation
 from colonnade.contracts import Model
 from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
+from colonnade.federation import Federation
 from colonnade.planning.records import Plan
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy

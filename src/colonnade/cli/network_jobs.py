@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from colonnade.api import Federation
 from colonnade.cli.job import check_audit, read_model, read_plan, read_run
 from colonnade.errors import InputError
+from colonnade.federation import Federation
 from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from colonnade.api import Federation
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.cli.network_jobs import Progress, read_jobs
+from colonnade.federation import Federation
 from colonnade.transports.network_files import read_federation_file
 
 FederationToml = Annotated[

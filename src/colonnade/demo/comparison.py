@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.api import Federation
 from colonnade.data.parties import Party
 from colonnade.demo.flights import FlightData
 from colonnade.demo.results import ALL_ROWS, CORESET, UNIFORM, Result
+from colonnade.federation import Federation
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.linear import weighted_triangle

@@ -83,7 +83,7 @@ def theory_size(
     alpha: float = 1.0,
     constant: float = 1.0,
 ) -> TheorySize:
-    """Compute the size that the theory asks for. Usually it is far more than is needed: see `pilot` for the other way.
+    """Compute the size that the theory asks for. Usually far more than is needed: `Federation.plan` is the other way.
 
     Which theorem: the one whose assumption is given. `gamma` is Theorem 4.2 (regression), `tau` Theorem 5.2 (k-means),
     `zeta` with `total` Theorem 3.1 (both), `beta` Theorems G.3 and G.4, which assume nothing and promise a robust

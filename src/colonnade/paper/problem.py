@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from colonnade.api import Federation
 from colonnade.contracts import Table
 from colonnade.data.parties import split_columns
+from colonnade.federation import Federation
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.leverage import leverage

@@ -14,14 +14,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from colonnade.api import Federation
 from colonnade.data.parties import split_columns
 from colonnade.diagnostics import Diagnosis
 from colonnade.errors import AssumptionWarning, LocalProtocolError
+from colonnade.federation import Federation, diagnose
 from colonnade.kernels.arrays import Floats
 from colonnade.paper.data_sets.hard_instances import disjointness_instance
 from colonnade.paper.smoothed_report import SmoothedResult
-from colonnade.rehearsal import diagnose
 from colonnade.sampling import ImportanceSampling
 from colonnade.tasks import KMeans, Regression
 

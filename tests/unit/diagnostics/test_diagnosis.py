@@ -342,3 +342,16 @@ def test_row_weights_are_not_diagnosed() -> None:
         cn.Federation(parties).diagnose(cn.Regression())
     with pytest.raises(cn.UnsupportedError, match="counts every row once"):
         cn.diagnose(parties, cn.Regression())
+
+
+def test_diagnosing_parties_checks_its_input() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(5, size=(500, 9))
+    parties = cn.split_columns(X, X @ np.arange(1.0, 10.0) + 5 * rng.normal(size=500), [3, 3, 3])
+    other = cn.Coreset(np.array([0, 1]), np.ones(2), n_rows=7, total_weight=7.0)
+    with pytest.raises(cn.AlignmentError, match="The coreset was made of 7 rows"):
+        cn.diagnose(parties, cn.Regression(), coreset=other)
+    with pytest.raises(cn.InputError, match="epsilon must be above 0"):
+        cn.diagnose(parties, cn.Regression(), epsilon=0.0)
+    with pytest.raises(cn.InputError, match="at least one party"):
+        cn.diagnose([], cn.Regression())

@@ -1,6 +1,5 @@
-"""The door: what a federation requires of its callers, checked once, before anything is sent."""
+"""What a federation requires of its callers, checked once, before anything is sent."""
 
-import os
 import reprlib
 import warnings
 from collections.abc import Iterable
@@ -9,33 +8,24 @@ from itertools import zip_longest
 from operator import or_
 from typing import Any, get_args
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Model, PartyCard, Roster, Script, Task
+from colonnade.contracts import Model, PartyCard, Roster, Task
 from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import Certified
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
-from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.planning.records import Plan
-from colonnade.privacy.identities import identities_here
 from colonnade.privacy.primitives import check_available
-from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.sampling.integers import IntegerScores
-from colonnade.sampling.opening import rows_to_open
 from colonnade.solvers import AnySolver, Central
-from colonnade.stage import Stage
 from colonnade.tasks import MODELS, AnyTask, PaperTask, jobs
-
-# Enough for every message of a run to be sent once.
-STAND_IN_ROWS, STAND_IN_SIZE, STAND_IN_STEPS = 200, 40, 2
 
 
 def check_job(
@@ -85,10 +75,8 @@ def warn_of_disclosure(sampler: AnySampler | None, solver: AnySolver, *, between
         )
 
 
-def audit_of(
-    run: Run[Any], roster: Roster, count: int | None, seed: int | None
-) -> tuple[Script[Evidence], dict[str, object]]:
-    """Require a run of these parties whose draws were committed; choose rows to open, and give the script."""
+def committed(run: Run[Any], roster: Roster) -> tuple[IntegerScores, Evidence]:
+    """Require a run of these parties whose draws were committed; give what rows were scored by, and the evidence."""
     run.audit()
     rule, evidence = run.rule, run.coreset.evidence
     if run.roster != roster or evidence is None or not isinstance(rule, IntegerScores):
@@ -96,47 +84,7 @@ def audit_of(
             f"The run was made with {', '.join(run.roster.names)} and their columns; these are others: "
             f"{', '.join(roster.names)}. Audit it with the parties it came from."
         )
-    rows = rows_to_open(evidence, count, np.random.default_rng(None if seed is None else seed_number(seed)))
-    script = jobs.open_commitments(run.task, rule, run.split, roster, evidence, rows)
-    return script, {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": rows}
-
-
-def rehearsed(
-    task: AnyTask, sampler: AnySampler, solver: AnySolver | None, split: AnySplit | None, roster: Roster
-) -> Ledger:
-    """Play a run in small with stand-ins, and give its ledger: the kinds of messages do not depend on the numbers."""
-    stage = Stage.rehearsal(_stand_ins(roster, task))
-    small = _in_small(sampler)
-    script: Script[jobs.Learned[Any]] = jobs.draw(task, small, split, stage.roster, 0)
-    if solver is not None:
-        script = jobs.learn(task, small, _in_small(solver), split, stage.roster, 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what chance numbers are like
-        _, sent = stage.play(script, "rehearse")
-    return sent
-
-
-def _stand_ins(roster: Roster, task: Task[object]) -> list[Party]:
-    """Make parties with as many columns as these, and a few rows of chance numbers."""
-    rng = np.random.default_rng(0)
-    n_rows = max(min(roster.n_rows, STAND_IN_ROWS), 2 * getattr(task, "n_clusters", 1))
-    return [
-        Party(
-            card.name,
-            rng.normal(size=(n_rows, card.n_features)),
-            label=None if card.label_name is None else rng.normal(size=n_rows),
-            weight=np.ones(n_rows) if card.has_weights else None,
-            split=(np.arange(n_rows) % 2).astype(np.float64) if card.has_split else None,
-        )
-        for card in roster.cards
-    ]
-
-
-def _in_small(options: Any) -> Any:
-    """Ask a sampler for few rows, and a solver for few steps."""
-    few = {"size": STAND_IN_SIZE, "max_epochs": STAND_IN_STEPS}
-    known = {name: few[name] for name in few if name in options.__struct_fields__}
-    return msgspec.structs.replace(options, **{name: min(getattr(options, name), most) for name, most in known.items()})
+    return rule, evidence
 
 
 def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | Coreset:
@@ -241,12 +189,6 @@ def check_parties(parties: Iterable[Party]) -> list[Party]:
     if duplicates := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Two parties are called {duplicates[0]!r}. Give each its own name.")
     return parties
-
-
-def identities(parties: Iterable[Party]) -> dict[str, Identity | None]:
-    """Give each party of this process its owner's identity; where no owner gave any, new ones that trust each other."""
-    given = {party.name: party.identity for party in parties}
-    return given if any(given.values()) else dict(identities_here(given, os.urandom))
 
 
 def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:

@@ -1,8 +1,8 @@
-"""The stage: where scripts are played. A transport, a conductor and a ledger, for parties here or on other machines."""
+"""Where scripts are played: a transport, a conductor and a ledger, for parties here or on other machines."""
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from os import PathLike
 from pathlib import Path
@@ -25,7 +25,6 @@ from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
 from colonnade.tasks.jobs import Learned
-from colonnade.transports.inprocess import InProcess
 from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
 from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
@@ -42,7 +41,7 @@ class _LeftOpen(Protocol):
     def between_machines(self, n_parties: int) -> Self: ...
 
 
-class Stage:
+class Runtime:
     """Parties that have met.
 
     Parameters
@@ -84,23 +83,17 @@ class Stage:
     def here(
         cls,
         parties: list[Party],
-        who: Mapping[str, Identity | None],
         transport: MakeTransport,
         on_round: RoundListener,
-    ) -> "Stage":
+    ) -> "Runtime":
         """Let parties of this process meet, each known to the others by its identity."""
+        who = identities_of(parties)
         sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
         here = PartiesHere(sessions, transport)
         return cls(tuple(sessions), here.run, on_round, here=here)
 
     @classmethod
-    def rehearsal(cls, parties: list[Party]) -> "Stage":
-        """Let stand-ins meet, each with an identity."""
-        who = identities_here([each.name for each in parties], os.urandom)
-        return cls.here(parties, who, InProcess, lambda _phase, _number: None)
-
-    @classmethod
-    def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Stage":
+    def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Runtime":
         """Be the server of federation.toml: listen, wait for the parties, and let them meet."""
         file = read_federation_file(Path(path))
         server = NetworkServer(file, _carrier(file))
@@ -174,6 +167,12 @@ class Stage:
                 "`predictions` in its party.toml names."
             )
         return self.parties.received.get(party)
+
+
+def identities_of(parties: Iterable[Party]) -> dict[str, Identity | None]:
+    """Give each party its owner's identity; where no owner gave any, new ones that trust each other."""
+    given = {party.name: party.identity for party in parties}
+    return given if any(given.values()) else dict(identities_here(given, os.urandom))
 
 
 class PartiesHere:

@@ -1,0 +1,699 @@
+"""The public face: a federation, and its verbs. Each is validated once, then assembled from the layers below."""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from os import PathLike
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade import validation
+from colonnade.contracts import Model, Report, Roster, Script, Task
+from colonnade.coreset import Coreset
+from colonnade.data.parties import Party
+from colonnade.diagnostics import certifying
+from colonnade.diagnostics.certificate import Certificate
+from colonnade.diagnostics.in_one_place import diagnose_tables
+from colonnade.diagnostics.over_parties import diagnose as diagnose_over_parties
+from colonnade.diagnostics.over_parties import with_cost
+from colonnade.diagnostics.records import Diagnosis
+from colonnade.disclosure import Disclosure
+from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.fixed_codes import checked_bits
+from colonnade.ledger import Ledger
+from colonnade.options import positive_number, whole_number
+from colonnade.planning.outcome import with_plan
+from colonnade.planning.pilot import play_pilot
+from colonnade.planning.planner import Limits, make_plan, pilot_size
+from colonnade.planning.records import Plan
+from colonnade.privacy.primitives import check_available
+from colonnade.protocol.conductor import RoundListener
+from colonnade.protocol.framing import UseFrame
+from colonnade.protocol.session import Delivery
+from colonnade.protocol.splits import AnySplit
+from colonnade.rehearsal import in_small, stand_ins
+from colonnade.run import Run
+from colonnade.runtime import MakeTransport, Runtime
+from colonnade.sampling import AnySampler
+from colonnade.sampling.opening import rows_to_open
+from colonnade.sampling.shared import sample_size
+from colonnade.solvers import AnySolver, Central
+from colonnade.tasks import AnyTask, KMeansModel, PaperTask, jobs
+from colonnade.transports.inprocess import InProcess
+
+M = TypeVar("M")
+R = TypeVar("R", bound=Report)
+
+
+class Federation:
+    """Parties that learn together, all in this process; `connect` makes one of parties on other machines.
+
+    Parameters
+    ----------
+    parties : iterable of Party
+        In the order that becomes the order of the model's columns.
+    transport : callable
+        Makes the transport from the parties' sessions: `InProcess`, or `Loopback` to pass all through the wire codec.
+    on_round : callable
+        Told the phase and the number of each round before it starts.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> rng = np.random.default_rng(0)
+    >>> airline = cn.Party("airline", rng.normal(size=(300, 2)), label=rng.normal(size=300))
+    >>> weather = cn.Party("weather", rng.normal(size=(300, 3)))
+    >>> federation = cn.Federation([airline, weather])
+    >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=100), seed=0)
+    >>> run.model.coef_.shape
+    (5,)
+    """
+
+    def __init__(
+        self,
+        parties: Iterable[Party],
+        *,
+        transport: MakeTransport = InProcess,
+        on_round: RoundListener = lambda _phase, _number: None,
+    ) -> None:
+        parties = validation.check_parties(parties)
+        self._runtime = Runtime.here(parties, transport, on_round)
+
+    @classmethod
+    def connect(
+        cls, path: str | PathLike[str], *, on_round: RoundListener = lambda _phase, _number: None
+    ) -> "Federation":
+        """Be the server: listen, wait until all parties have dialled in, and let them learn together.
+
+        A run that was cut off is resumed where it is asked for again with the same options and seed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            federation.toml.
+        on_round : callable
+            Told the phase and the number of each round before it starts.
+
+        Returns
+        -------
+        Federation
+            Use it in a ``with`` block, or `close` it: parties wait for that.
+        """
+        federation = cls.__new__(cls)
+        federation._runtime = Runtime.connected(path, on_round)
+        return federation
+
+    def close(self) -> None:
+        """Let parties on other machines go. In one process it does nothing."""
+        self._runtime.close(None)
+
+    def __enter__(self) -> "Federation":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._runtime.close(error)
+
+    @property
+    def roster(self) -> Roster:
+        """The parties and their columns."""
+        return self._runtime.roster
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every message sent so far."""
+        return self._runtime.ledger
+
+    @property
+    def sent(self) -> Ledger:
+        """What the last call sent: its part of the ledger."""
+        return self._runtime.sent
+
+    def coreset(
+        self, task: Task[object], sampler: AnySampler, *, split: AnySplit | None = None, seed: int = 0
+    ) -> Run[None]:
+        """Agree on a coreset and stop there.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            What the coreset is for.
+        sampler : ImportanceSampling, UniformSampling or AllRows
+            How to draw it.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out: none of them is drawn.
+        seed : int
+            Decides every draw.
+
+        Returns
+        -------
+        Run
+            Without a model.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5)).ledger.units
+        41
+        """
+        validation.check_kind("sampler", sampler, AnySampler)
+        sampler = self._runtime.settled(sampler)
+        validation.check_job(task, self.roster, sampler=sampler, split=split, run_by=self.ledger.run_by)
+        seed = validation.seed_number(seed)
+        what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
+        return self._runtime.learn("coreset", jobs.draw(task, sampler, split, self.roster, seed), what)
+
+    def fit(
+        self,
+        task: Task[M],
+        *,
+        sampler: AnySampler | None = None,
+        coreset: Coreset | None = None,
+        solver: AnySolver = Central(),  # noqa: B008  # frozen
+        split: AnySplit | None = None,
+        plan: Plan | None = None,
+        seed: int = 0,
+    ) -> Run[M]:
+        """Learn a model on a coreset.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            What to learn.
+        sampler : ImportanceSampling, UniformSampling or AllRows, optional
+            How to draw the coreset. Either this or `coreset`.
+        coreset : Coreset, optional
+            One made before on the same rows: nothing is drawn anew (Theorem 2.5).
+        solver : Central, CompactCentral, DistDim, Saga, SecureGram or SecureLloyd
+            How to learn.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out: nothing is learned from them. ``evaluate(run.model, split=run.split)`` uses them.
+        plan : Plan, optional
+            Of `plan`, for this task and these parties: it says how to draw, how to learn and which rows to hold out.
+            What its pilot sent stands on the run's ledger too.
+        seed : int
+            With the data and the options it decides the result bit for bit.
+
+        Returns
+        -------
+        Run
+            Model, coreset and ledger.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> first = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=50))
+        >>> second = federation.fit(cn.Regression(l2=1.0), coreset=first.coreset)
+        >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()
+        True
+        """
+        if plan is not None:
+            validation.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
+            sampler, solver, split = plan.sampler, plan.solver, plan.split
+        sampler = None if sampler is None else self._runtime.settled(sampler)
+        solver = self._runtime.settled(solver)
+        source = validation.either(sampler, coreset)
+        ways: dict[str, object] = {"sampler": sampler, "solver": solver, "coreset": coreset, "split": split}
+        validation.check_job(task, self.roster, run_by=self.ledger.run_by, **ways)
+        apart = self._runtime.between_machines
+        validation.warn_of_disclosure(sampler, solver, between_machines=apart)
+        seed = validation.seed_number(seed)
+        what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
+        run = self._runtime.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
+        return run if plan is None else with_plan(run, plan)
+
+    def predict(
+        self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
+    ) -> Floats | Rows:
+        """Predict rows through the parties: each sends the part that its own columns make of every row.
+
+        Parameters
+        ----------
+        model : LinearModel or KMeansModel
+            Learned from these parties' columns.
+        rows : array_like of int, shape (m,), optional
+            Which rows, in any order; all of them if left out.
+        to : str, optional
+            A party that is given the predictions too, in the order of the rows: `received` shows what it holds.
+        bits : int, optional
+            Let parts travel with so many bits, 4 to 32, instead of 64. Right on average, and off by at most the range
+            of a party's parts over ``2**bits - 4``, for each party; a row between two centres may fall to either.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Predicted values, or the index of each row's nearest centre, in the order of `rows`.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(12.0).reshape(6, 2) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + 3.0, [1, 1]))
+        >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows())
+        >>> federation.predict(run.model, rows=[4, 0]).round(6).tolist()
+        [229.0, 5.0]
+        """
+        validation.check_model(model, self.roster)
+        if to is not None:
+            validation.check_party(to, self.roster)
+        wanted = None if rows is None else validation.row_ids(rows, self.roster.n_rows)
+        order = None if wanted is None else np.argsort(wanted, kind="stable")
+        ascending = None if wanted is None else wanted[order]
+        bits = checked_bits(bits)
+        script = jobs.predict(model, ascending, to, bits, self.roster)
+        predictions, _ = self._runtime.play(script, "predict", model=model, rows=ascending, to=to, bits=bits)
+        return predictions if order is None else predictions[np.argsort(order, kind="stable")]
+
+    def deliver(self, model: Model[Any], to: str, *, rows: npt.ArrayLike | None = None) -> None:
+        """Let one party learn predictions, and nobody else: the others' parts reach it in sum, under masks.
+
+        Neither the server nor the caller sees them, nor any party's part; `received` shows them where the party is in
+        this process. Needs the extra ``colonnade[secure]``.
+
+        Parameters
+        ----------
+        model : LinearModel or KMeansModel
+            Learned from these parties' columns.
+        to : str
+            The party.
+        rows : array_like of int, shape (m,), optional
+            Which rows; all of them if left out.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(18.0).reshape(6, 3) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0, 1.0] + 3.0, [1, 1, 1]))
+        >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.AllRows())
+        >>> federation.deliver(run.model, "party2", rows=[4, 0])
+        >>> np.allclose(federation.received("party2").predictions, run.model.predict(X[[0, 4]]))
+        True
+        """
+        validation.check_model(model, self.roster)
+        validation.check_party(to, self.roster)
+        check_available()
+        ascending = None if rows is None else np.sort(validation.row_ids(rows, self.roster.n_rows))
+        script = jobs.deliver_in_secret(model, ascending, to, self.roster)
+        self._runtime.play(script, "deliver", model=model, rows=ascending, to=to)
+
+    def received(self, party: str) -> Delivery | None:
+        """Show the predictions that were last delivered to a party of this process.
+
+        Parameters
+        ----------
+        party : str
+            Its name.
+
+        Returns
+        -------
+        Delivery or None
+            Rows, ascending, and their predictions.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(12.0).reshape(6, 2) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + 3.0, [1, 1]))
+        >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows())
+        >>> _ = federation.predict(run.model, rows=[4, 0], to="party2")
+        >>> federation.received("party2").rows.tolist()
+        [0, 4]
+        """
+        validation.check_party(party, self.roster)
+        return self._runtime.received(party)
+
+    def evaluate(
+        self,
+        model: Model[R],
+        *,
+        rows: int | None = None,
+        split: AnySplit | None = None,
+        bits: int | None = None,
+        by: str | None = None,
+        seed: int = 0,
+    ) -> R:
+        """Count a model's cost on all rows through the parties, or estimate it from a sample.
+
+        Parameters
+        ----------
+        model : LinearModel or KMeansModel
+            Learned from these parties' columns.
+        rows : int, optional
+            Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
+        split : HoldOut or SplitBy, optional
+            Evaluate only rows that this holds out.
+        bits : int, optional
+            Let parts travel with so many bits, 4 to 32, instead of 64; the report's `rounded_by` bounds the error.
+        by : str, optional
+            A party that evaluates in the server's place, ten rows or more: the others' parts reach it under masks that
+            cancel in their sum, and the server learns sums over all rows. The party learns residuals, or distances to
+            all centres, row by row. Needs the extra ``colonnade[secure]``.
+        seed : int
+            Draws these rows, and the dither that parts are rounded with.
+
+        Returns
+        -------
+        RegressionReport or ClusteringReport
+            Costs, errors, sizes.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.arange(12.0).reshape(6, 2) ** 2
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + 3.0, [1, 1]))
+        >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows())
+        >>> round(federation.evaluate(run.model).r2, 6)
+        1.0
+        """
+        validation.check_model(model, self.roster)
+        validation.check_can_evaluate(model, self.roster)
+        size = None if rows is None else sample_size(rows)
+        validation.check_kind("split", split, AnySplit | None)
+        seed = validation.seed_number(seed)
+        bits = checked_bits(bits)
+        if by is None:
+            script = jobs.evaluate(model, size, split, bits, self.roster, seed)
+        else:
+            validation.check_evaluator(by, bits, self.roster)
+            script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
+        what = {"model": model, "rows": size, "split": split, "bits": bits, "by": by, "seed": seed}
+        report, _ = self._runtime.play(script, "evaluate", **what)
+        return report
+
+    def plan(
+        self,
+        task: PaperTask,
+        *,
+        budget_bytes: int | None = None,
+        target_excess: float | None = None,
+        max_rounds: int | None = None,
+        pilot: int | None = None,
+        split: AnySplit | None = None,
+        seed: int = 0,
+    ) -> Plan:
+        """Find out what to do within a budget, or for a target: from a pilot, which is sent, counted and shown.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            What to learn.
+        budget_bytes : int, optional
+            Pilot and run send no more than this: the plan with the least excess. Either this or `target_excess`.
+        target_excess : float, optional
+            The mean excess of cost over that of a model of all rows, 0.02 for 2 %: the plan with the fewest bytes.
+        max_rounds : int, optional
+            The run takes no more, after the pilot's.
+        pilot : int, optional
+            How many rows to draw for it; if left out, a few hundred, fewer where the budget is small.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out.
+        seed : int
+            Draws the pilot. Runs of the plan have seeds of their own.
+
+        Returns
+        -------
+        Plan
+            Print it; ``fit(task, plan=plan)`` does it.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.random.default_rng(0).normal(size=(20_000, 6))
+        >>> y = X @ np.ones(6) + np.random.default_rng(1).normal(size=20_000)
+        >>> federation = cn.Federation(cn.split_columns(X, y, [3, 3]))
+        >>> plan = federation.plan(cn.Regression(), target_excess=0.01)
+        >>> plan.excess.mean <= 0.01, plan.rounds, plan.solver.step > 0.2
+        (True, 2, True)
+        """
+        validation.check_kind("task that can be planned", task, PaperTask)
+        validation.check_job(task, self.roster, split=split)
+        limits, seed = Limits(budget_bytes, target_excess, max_rounds), validation.seed_number(seed)
+        size = pilot_size(task, self.roster, limits, pilot)
+        script, started = play_pilot(task, self.roster, split, size, seed), perf_counter()
+        rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
+        seconds = perf_counter() - started
+        return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds)
+
+    def disclosure(
+        self,
+        task: AnyTask,
+        *,
+        sampler: AnySampler,
+        solver: AnySolver | None = None,
+        split: AnySplit | None = None,
+    ) -> Disclosure:
+        """Tell who would learn what about whom, before anything is asked of the parties.
+
+        The run is rehearsed in this process by stand-ins with as many columns and a few rows of chance numbers.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            What to learn.
+        sampler : ImportanceSampling, UniformSampling or AllRows
+            How to draw the coreset.
+        solver : Solver, optional
+            How to learn; if left out, the run stops at the coreset.
+        split : HoldOut or SplitBy, optional
+            Which rows to hold out.
+
+        Returns
+        -------
+        Disclosure
+            Without numbers. What a party's policy would refuse is in it. A `DisclosureWarning` is raised where features
+            or labels of single rows would be shown.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> sampler = cn.ImportanceSampling(size=2000, scores="secure", totals="set")
+        >>> federation.disclosure(cn.Regression(), sampler=sampler).headline
+        'Nobody would be shown features or labels of any row.'
+        """
+        validation.check_job(task, self.roster, sampler=sampler, solver=solver, split=split)
+        sheet = Disclosure.of(self._rehearsed(task, sampler, solver, split), planned=True)
+        if sheet.raw:
+            warnings.warn(sheet.headline, DisclosureWarning, stacklevel=2)
+        return sheet
+
+    def _rehearsed(
+        self, task: AnyTask, sampler: AnySampler, solver: AnySolver | None, split: AnySplit | None
+    ) -> Ledger:
+        """Play a run in small with stand-ins, and give its ledger: kinds of messages do not depend on the numbers."""
+        runtime = Runtime.here(stand_ins(self.roster, task), InProcess, lambda _phase, _number: None)
+        small = in_small(sampler)
+        script: Script[jobs.Learned[Any]] = jobs.draw(task, small, split, runtime.roster, 0)
+        if solver is not None:
+            script = jobs.learn(task, small, in_small(solver), split, runtime.roster, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what chance numbers are like
+            _, sent = runtime.play(script, "rehearse")
+        return Ledger(sent, run_by=self.ledger.run_by)
+
+    def diagnose(
+        self,
+        task: PaperTask,
+        *,
+        sampler: AnySampler | None = None,
+        coreset: Coreset | None = None,
+        model: KMeansModel | None = None,
+        rows: int | None = None,
+        pairs: int = 2000,
+        seed: int = 0,
+    ) -> Diagnosis:
+        """Measure what the theory assumes of the data, and how good a coreset is, from rows the parties show in part.
+
+        Parameters
+        ----------
+        task : Regression or KMeans
+            Whose assumptions.
+        sampler, coreset : optional
+            The coreset to measure, or how to draw it; neither for the assumptions alone.
+        model : KMeansModel, optional
+            For k-means: centres near these are tried too.
+        rows : int, optional
+            How many rows to look at; if left out, 2,000, or ten for each column if that is more.
+        pairs : int
+            For k-means: how many pairs of rows to compare, at most one a row.
+        seed : int
+            Decides all draws. A sampler draws the rows that `fit` with this seed would.
+
+        Returns
+        -------
+        Diagnosis
+            Numbers; printed, plain words. What it cost and what was shown is in it.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.random.default_rng(0).normal(size=(3000, 6))
+        >>> federation = cn.Federation(cn.split_columns(X, None, [4, 2]))
+        >>> found = federation.diagnose(cn.KMeans(n_clusters=3), pairs=500)
+        >>> found.tau.party, found.tau.value > 2, found.sensitivity.total, found.reveals
+        ('party1', True, 16.0, ('totals', 'row ids', 'scores', 'predictions'))
+        """
+        if sampler is not None and coreset is not None:
+            raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
+        validation.check_kind("task that can be diagnosed", task, PaperTask)
+        sampler = None if sampler is None else self._runtime.settled(sampler)
+        validation.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
+        validation.check_kind("k-means model", model, KMeansModel | None)
+        if model is not None:
+            validation.check_model(model, self.roster)
+        size = None if rows is None else sample_size(rows)
+        pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
+        seed, source = validation.seed_number(seed), coreset if sampler is None else sampler
+        script = diagnose_over_parties(task, self.roster, source, model, size, pairs, seed)
+        what = {"task": task, "source": source, "model": model, "rows": size, "pairs": pairs, "seed": seed}
+        found = with_cost(*self._runtime.play(script, "diagnose", **what))
+        for concern in found.concerns:
+            warnings.warn(concern, AssumptionWarning, stacklevel=2)
+        return found
+
+    def audit(self, run: Run[M], *, rows: int | None = 20, seed: int | None = None) -> Run[M]:
+        """Let parties open some rows of what they had committed to, and compare them with what they drew and told.
+
+        Parameters
+        ----------
+        run : Run
+            Of these parties, with ``draws="committed"``.
+        rows : int or None
+            How many of each party's draws to open, at every party; all if None. An opened row shows its score, that of
+            a neighbour, and sums of scores around it.
+        seed : int, optional
+            Chooses them. If left out, nobody can tell beforehand, which is the point; give one only in tests.
+
+        Returns
+        -------
+        Run
+            The same, with what was opened and sent: save it, and anybody can repeat ``run.audit()``. What does not fit
+            is a `RemoteProtocolError` that names the party.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=30, draws="committed"))
+        >>> audited = federation.audit(run, rows=None)
+        >>> sum(audited.audit().opened.values())
+        30
+        """
+        count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
+        rule, evidence = validation.committed(run, self.roster)
+        rng = np.random.default_rng(None if seed is None else validation.seed_number(seed))
+        chosen = rows_to_open(evidence, count, rng)
+        script = jobs.open_commitments(run.task, rule, run.split, self.roster, evidence, chosen)
+        what = {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": chosen}
+        evidence, sent = self._runtime.play(script, "audit", **what)
+        ledger = Ledger([*run.ledger, *sent], run_by=run.ledger.run_by)
+        audited = replace(run, coreset=replace(run.coreset, evidence=evidence), ledger=ledger)
+        audited.audit()
+        return audited
+
+    def certify(self, run: Run[Any], *, rows: int = 600, seed: int = 1) -> Certificate:
+        """Say what a run's model costs on all rows, and how far from the best it can be, from rows it has not seen.
+
+        Parameters
+        ----------
+        run : Run
+            With a model, of these parties.
+        rows : int
+            How many rows to draw for it, by the scores. Of each the parties send 16 bits, for k-means 16 a centre.
+        seed : int
+            Draws them, apart from whatever the run drew.
+
+        Returns
+        -------
+        Certificate
+            Numbers; printed, plain words. What it cost and what was shown is in it.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.random.default_rng(0).normal(size=(5000, 4))
+        >>> y = X @ np.ones(4) + np.random.default_rng(1).normal(size=5000)
+        >>> federation = cn.Federation(cn.split_columns(X, y, [2, 2]))
+        >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=500))
+        >>> found = federation.certify(run)
+        >>> found.trusted, found.relative_excess < 0.05, found.reveals
+        (True, True, ('totals', 'row ids', 'scores', 'predictions', 'moments', 'labels'))
+        """
+        certified = validation.certified(run, self.roster)
+        size = sample_size(rows)
+        certifying.check_rows(certified.task, self.roster, size)
+        seed = validation.seed_number(seed)
+        apart = self._runtime.between_machines
+        script = certifying.certify(certified, self.roster, size, seed, between_machines=apart)
+        what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
+        what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
+        found, sent = self._runtime.play(script, "certify", **what)
+        return certifying.with_cost(found, sent, run.ledger.bytes)
+
+    def __repr__(self) -> str:
+        roster = self.roster
+        return f"Federation({', '.join(roster.names)}; {roster.n_rows} rows, {len(roster.feature_names)} features)"
+
+
+def diagnose(
+    parties: Iterable[Party],
+    task: PaperTask,
+    *,
+    coreset: Coreset | None = None,
+    pairs: int = 2000,
+    epsilon: float = 0.1,
+    seed: int = 0,
+) -> Diagnosis:
+    """Measure what the theory assumes, and a coreset's error, on all rows of all parties: for whoever may hold them.
+
+    `Federation.diagnose` is the form over the parties, which estimates the same from a few rows.
+
+    Parameters
+    ----------
+    parties : iterable of Party
+        All of them, with their tables.
+    task : Regression or KMeans
+        Whose assumptions.
+    coreset : Coreset, optional
+        The one to measure.
+    pairs : int
+        For k-means: how many pairs of rows to compare.
+    epsilon : float
+        For the robust definition: how many rows must be set aside for the coreset to be within this.
+    seed : int
+        Draws pairs, models and centres.
+
+    Returns
+    -------
+    Diagnosis
+        Exact. Nothing is sent.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> X = np.random.default_rng(0).normal(size=(1000, 4))
+    >>> parties = cn.split_columns(X, X @ np.ones(4) + np.random.default_rng(1).normal(size=1000), [2, 2])
+    >>> coreset = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=400)).coreset
+    >>> found = cn.diagnose(parties, cn.Regression(), coreset=coreset)
+    >>> round(found.gamma.value, 2), found.gamma.bound <= found.gamma.value, round(found.sensitivity.total, 6)
+    (0.44, True, 8.0)
+    """
+    parties = validation.check_parties(parties)
+    roster = Federation(parties).roster
+    validation.check_kind("task that can be diagnosed", task, PaperTask)
+    validation.check_job(task, roster, coreset=coreset)
+    if roster.weight_party is not None:
+        raise UnsupportedError("A diagnosis counts every row once. Diagnose parties without weight=.")
+    pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
+    within = positive_number("epsilon", epsilon, example="Pass for instance epsilon=0.1.")
+    frame = UseFrame("train", task.scaling, None, None, None)
+    tables = {party.name: frame.of(party.table) for party in parties}
+    found = diagnose_tables(task, tables, coreset, pairs, within, validation.seed_number(seed))
+    for concern in found.concerns:
+        warnings.warn(concern, AssumptionWarning, stacklevel=2)
+    return found
