@@ -31,7 +31,7 @@ LIMITS = (
 )
 
 
-class Learned(msgspec.Struct, frozen=True):
+class DisclosureLine(msgspec.Struct, frozen=True):
     """One thing that somebody learned.
 
     Parameters
@@ -63,13 +63,13 @@ class Disclosure:
 
     Parameters
     ----------
-    lines : tuple of Learned
+    lines : tuple of DisclosureLine
         The worst first.
     planned : bool
         Whether it is of a run that was only rehearsed: then numbers are not known.
     """
 
-    lines: tuple[Learned, ...]
+    lines: tuple[DisclosureLine, ...]
     planned: bool = False
 
     @classmethod
@@ -101,13 +101,14 @@ class Disclosure:
         worst_first = sorted(numbers, key=lambda told: severity[told[2]])
         return cls(
             tuple(
-                Learned(*told, MEANINGS[Reveals(told[2])], numbers[told], tuple(messages[told])) for told in worst_first
+                DisclosureLine(*told, MEANINGS[Reveals(told[2])], numbers[told], tuple(messages[told]))
+                for told in worst_first
             ),
             planned,
         )
 
     @property
-    def raw(self) -> tuple[Learned, ...]:
+    def raw(self) -> tuple[DisclosureLine, ...]:
         """What was learned of single rows' features and labels."""
         return tuple(line for line in self.lines if line.what in RAW)
 
@@ -141,9 +142,9 @@ class Disclosure:
         return f"{self.headline}\n\n{table}\n\nWhere\n{meanings}\n\n{fill(LIMITS, 100)}"
 
 
-def _groups(lines: Iterable[Learned]) -> list[list[Learned]]:
+def _groups(lines: Iterable[DisclosureLine]) -> list[list[DisclosureLine]]:
     """Put together what the server learned of one kind, and what parties did."""
-    groups: dict[tuple[str, bool], list[Learned]] = {}
+    groups: dict[tuple[str, bool], list[DisclosureLine]] = {}
     for line in lines:
         groups.setdefault((line.what, _is_server(line.who)), []).append(line)
     return list(groups.values())
@@ -153,7 +154,7 @@ def _is_server(who: str) -> bool:
     return who == SERVER or who.startswith(f"{SERVER} (")
 
 
-def _row(group: list[Learned]) -> tuple[str, ...]:
+def _row(group: list[DisclosureLine]) -> tuple[str, ...]:
     return (
         _listed(line.who for line in group),
         _listed(line.about for line in group),

@@ -235,7 +235,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            Learned from these parties' columns.
+            JobResult from these parties' columns.
         rows : array_like of int, shape (m,), optional
             Which rows, in any order; all of them if left out.
         to : str, optional
@@ -278,7 +278,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            Learned from these parties' columns.
+            JobResult from these parties' columns.
         to : str
             The party.
         rows : array_like of int, shape (m,), optional
@@ -342,7 +342,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            Learned from these parties' columns.
+            JobResult from these parties' columns.
         rows : int, optional
             Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
         split : HoldOut or SplitBy, optional
@@ -488,7 +488,7 @@ class Federation:
         """Play a run in small with stand-ins, and give its ledger: kinds of messages do not depend on the numbers."""
         runtime = Runtime.here(stand_ins(self.roster, task), InProcess, lambda _phase, _number: None)
         small = in_small(sampler)
-        script: Script[jobs.Learned[Any]] = jobs.draw(task, small, split, runtime.roster, 0)
+        script: Script[jobs.JobResult[Any]] = jobs.draw(task, small, split, runtime.roster, 0)
         if solver is not None:
             script = jobs.learn(task, small, in_small(solver), split, runtime.roster, 0)
         with warnings.catch_warnings():

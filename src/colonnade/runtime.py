@@ -24,7 +24,7 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
-from colonnade.tasks.jobs import Learned
+from colonnade.tasks.jobs import JobResult
 from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
 from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
@@ -139,7 +139,7 @@ class Runtime:
             return choice
         return choice.between_machines(len(self.roster.cards))
 
-    def learn(self, verb: str, script: Script[Learned[M]], what: dict[str, Any]) -> Run[M]:
+    def learn(self, verb: str, script: Script[JobResult[M]], what: dict[str, Any]) -> Run[M]:
         """Play a script that learns, and make a run of what came of it."""
         started = perf_counter()
         learned, ledger = self.play(script, verb, **what)

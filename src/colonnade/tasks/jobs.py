@@ -22,7 +22,7 @@ R = TypeVar("R", bound=Report)
 
 
 @dataclass(frozen=True, eq=False)
-class Learned(Generic[M]):
+class JobResult(Generic[M]):
     """What a job gives: the coreset, the model, what is worth knowing of how it was found, and what its rows say."""
 
     coreset: Coreset
@@ -33,11 +33,11 @@ class Learned(Generic[M]):
 
 def draw(
     task: Task[object], sampler: Sampler, split: AnySplit | None, roster: Roster, seed: int
-) -> Script[Learned[None]]:
+) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     frame = yield from use_frame(roster, split, "train", task.scaling)
     coreset = yield from sampler.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
-    return Learned(coreset, None, {})
+    return JobResult(coreset, None, {})
 
 
 def learn(
@@ -47,7 +47,7 @@ def learn(
     split: AnySplit | None,
     roster: Roster,
     seed: int,
-) -> Script[Learned[M]]:
+) -> Script[JobResult[M]]:
     """Agree on a coreset, or share one made before (Theorem 2.5), and learn on it."""
     frame = yield from use_frame(roster, split, "train", task.scaling)
     if isinstance(source, Coreset):
@@ -57,7 +57,7 @@ def learn(
     else:
         coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
     solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
-    return Learned(coreset, task.in_own_units(solution.model, frame), solution.facts, solution.precision)
+    return JobResult(coreset, task.in_own_units(solution.model, frame), solution.facts, solution.precision)
 
 
 def open_commitments(
