@@ -23,7 +23,7 @@ from colonnade.solvers.saga_fused import saga_fused
 from colonnade.solvers.saga_messages import AskCoefficients, Coefficients, OpenSaga, SquaredNorms
 from colonnade.solvers.saga_party import SagaLearning
 from colonnade.transports.loopback import Loopback
-from conftest import make_parties
+from random_parties import make_parties
 
 FEDERATION = cn.Federation(make_parties())
 CORESET = FEDERATION.coreset(cn.Regression(), cn.ImportanceSampling(60)).coreset
