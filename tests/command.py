@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 FORKS = multiprocessing.get_context("forkserver")
+# What commands import, those of our dependencies too (pydantic is typer's); what is not installed is left out.
 FORKS.set_forkserver_preload(
     ["colonnade.cli.main", "pyarrow.csv", "pyarrow.parquet", "pydantic.type_adapter", "rich.table", "sklearn.cluster"]
 )
