@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-import colonnade as cn
 from colonnade.kernels.arrays import Floats
 
 PROJECT = Path(__file__).parents[1]
@@ -58,11 +57,3 @@ def kc_house(data_folder: Path) -> tuple[Floats, Floats]:
     table = pq.read_table(data_folder / "kc_house.parquet")
     columns = [table.column(i).to_numpy().astype(np.float64) for i in range(2, 21)]
     return np.column_stack(columns[1:]), columns[0]
-
-
-def make_parties(n_rows: int = 200, widths: tuple[int, ...] = (2, 3, 1), seed: int = 0) -> list[cn.Party]:
-    """Make parties of random data with a few heavy rows."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_t(3, size=(n_rows, sum(widths)))
-    y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n_rows)
-    return cn.split_columns(X, y, widths)

@@ -88,11 +88,14 @@ def covertype(data_folder: Path) -> tuple[cn.Federation, Callable[[cn.KMeansMode
 
 
 @pytest.mark.slow
-def test_a_coreset_on_covertype(covertype: tuple[cn.Federation, Callable[[cn.KMeansModel], float]]) -> None:
-    """Mean cost over 10 seeds with ten starts each within 1.5 % of the best fit of all rows; it is 0.6 % above."""
+@pytest.mark.parametrize("n_seeds", [3, 10])
+def test_a_coreset_on_covertype(
+    covertype: tuple[cn.Federation, Callable[[cn.KMeansModel], float]], n_seeds: int
+) -> None:
+    """Mean cost over the seeds, with ten starts each, within 1.5 % of the best fit of all rows; it is 0.6 % above."""
     federation, cost = covertype
     sampler = cn.ImportanceSampling(size=6_000)
-    costs = [cost(federation.fit(cn.KMeans(15), sampler=sampler, seed=seed).model) for seed in range(10)]
+    costs = [cost(federation.fit(cn.KMeans(15), sampler=sampler, seed=seed).model) for seed in range(n_seeds)]
     assert np.mean(costs) <= 1.015 * BEST_ON_COVERTYPE
 
 

@@ -2,22 +2,16 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import colonnade as cn
+from command import run, run_afresh
 
 PROJECT = Path(__file__).parents[3]
 EXAMPLE = PROJECT / "examples" / "bank"
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "colonnade", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -36,7 +30,7 @@ def job(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_fit_prints_model_and_ledger_and_saves(job: Callable[..., str], tmp_path: Path) -> None:
-    done = run("fit", job(), "--out", str(tmp_path / "run"))
+    done = run_afresh("fit", job(), "--out", str(tmp_path / "run"))
     assert done.returncode == 0
     assert "roaming_minutes" in done.stdout
     assert "2,806 units" in done.stdout
@@ -165,7 +159,7 @@ def test_bad_jobs_exit_3_with_one_clear_message(job: Callable[..., str], old: st
 
 
 def test_a_missing_job_file_exits_3() -> None:
-    done = run("fit", "nowhere.toml")
+    done = run_afresh("fit", "nowhere.toml")
     assert done.returncode == 3
     assert "Cannot read the job file nowhere.toml" in done.stderr
 

@@ -3,7 +3,6 @@
 import json
 import re
 import stat
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from colonnade.cli import party, server
 from colonnade.cli.network_jobs import read_jobs
 from colonnade.transports.identity_files import read_identity
 from colonnade.transports.network_files import IdentityFile, read_federation_file, read_party_file
-from network_trial import BANK, COMMAND, Trial, events, write_federation_file, write_party_file
+from command import run
+from network_trial import BANK, Trial, events, write_federation_file, write_party_file
 
 FIT: dict[str, object] = {
     "do": "fit",
@@ -24,10 +24,6 @@ FIT: dict[str, object] = {
     "sampler": {"kind": "importance", "size": 100},
     "out": "run",
 }
-
-
-def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
 
 
 def status(trial: Trial) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """`colonnade reproduce` as a user runs it."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from colonnade.paper.trials import read_trials
+from command import run
 
 FIELDS = {
     "experiment",
@@ -28,9 +27,7 @@ FIELDS = {
 
 
 def reproduce(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from colonnade.cli.main import main; main()", "reproduce", *arguments]
-    environment = os.environ | {"COLONNADE_DATA": str(folder), "COLUMNS": "200"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return run("reproduce", *arguments, COLONNADE_DATA=str(folder), COLUMNS="200")
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.shared import UseAllRows
 from colonnade.transports.loopback import Loopback
-from conftest import make_parties
+from random_parties import make_parties
 
 FEDERATION = cn.Federation(make_parties(n_rows=2000))
 REGRESSION = FEDERATION.fit(cn.Regression(), sampler=cn.AllRows()).model

@@ -11,7 +11,7 @@ import colonnade as cn
 from colonnade.planning.outcome import compared
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
-from conftest import make_parties
+from random_parties import make_parties
 
 
 def parties(n_rows: int = 6000, widths: tuple[int, ...] = (2, 3, 2)) -> list[cn.Party]:

@@ -12,7 +12,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.planning.records import fingerprint
-from conftest import make_parties
+from random_parties import make_parties
 
 
 @pytest.fixture(scope="module")

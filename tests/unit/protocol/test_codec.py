@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from strategies import MESSAGES, any_message
 
 from colonnade.catalogue import codec, kinds
 from colonnade.errors import InputError, RemoteProtocolError
@@ -15,6 +14,7 @@ from colonnade.protocol.codec import Codec
 from colonnade.sampling.drawing import DrawnRows, Total
 from colonnade.sampling.summing import Scores
 from colonnade.solvers.central import Columns
+from strategies import MESSAGES, any_message
 
 CODEC = codec()
 

@@ -1,5 +1,6 @@
 """Saga with few bits a number: the same model, fewer bytes, errors fed back, and safe from a hostile peer."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,13 @@ from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedS
 from colonnade.solvers.saga_messages import AskCoefficients, Coefficients, OpenSaga, SquaredNorms
 from colonnade.solvers.saga_party import SagaLearning
 from colonnade.transports.loopback import Loopback
-from conftest import make_parties
+from random_parties import make_parties
 
 FEDERATION = cn.Federation(make_parties())
 CORESET = FEDERATION.coreset(cn.Regression(), cn.ImportanceSampling(60)).coreset
 
 
+@cache
 def solved(task: cn.Regression, **options: Any) -> Any:
     return FEDERATION.fit(task, coreset=CORESET, solver=cn.Saga(tolerance=1e-6, **options))
 

@@ -20,7 +20,7 @@ from colonnade.sampling.shared import UseAllRows
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 from colonnade.transports.loopback import Loopback
-from conftest import make_parties
+from random_parties import make_parties
 
 TASKS = [
     cn.Regression(),
