@@ -119,7 +119,7 @@ class PartyCard:
     has_weights: bool = False
     has_split: bool = False
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """How many feature columns."""
         return len(self.feature_names)
@@ -131,22 +131,22 @@ class Roster:
 
     cards: tuple[PartyCard, ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The parties' names."""
         return tuple(card.name for card in self.cards)
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """The number of rows, which all parties share."""
         return self.cards[0].n_rows
 
-    @property
+    @cached_property
     def label_party(self) -> str | None:
         """The party that holds the label, if any."""
         return next((card.name for card in self.cards if card.label_name is not None), None)
 
-    @property
+    @cached_property
     def weight_party(self) -> str | None:
         """The party that holds the rows' weights, if any."""
         return next((card.name for card in self.cards if card.has_weights), None)

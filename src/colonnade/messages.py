@@ -58,6 +58,10 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """The kind's name, as on the wire and in the ledger."""
         return type(self).__name__
 
+    def facts(self) -> tuple[str, int, tuple[str, ...]]:
+        """Give what the ledger writes of it: its kind, its units and what it reveals."""
+        return type(self).__name__, self.units(), tuple(map(str, self.reveals()))
+
     def units(self) -> int:
         """Count the numbers carried: the paper's measure of communication (section 2)."""
         return sum(_numbers(value) for _, reveals, value in self._fields() if reveals not in UNCOUNTED)
@@ -70,6 +74,10 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     def passes_on(self) -> tuple[Reveals, ...]:
         """Name what another than the receiver learns with the help of this message; an owner's policy counts it too."""
         return ()
+
+    def tells(self) -> set[Reveals]:
+        """Collect what the receiver, or another with the help of this message, learns."""
+        return {*self.reveals(), *self.passes_on()}
 
     def rows_of(self, kinds: Container[Reveals]) -> int:
         """Count the rows of the longest field that reveals one of these, be it an array or coded."""

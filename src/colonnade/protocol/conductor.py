@@ -61,18 +61,19 @@ class Conductor:
     def _exchange(self, outbox: Outbox, number: int) -> Inbox:
         phase = next(iter(outbox.values())).phase
         self._on_round(phase, number)
-        for party, request in outbox.items():
-            self._record(phase, number, SERVER, party, request)
+        self._record(phase, number, [(SERVER, party, request) for party, request in outbox.items()])
         replies = self._transport.exchange(outbox)
-        for party in outbox:
-            if party in replies:
-                self._record(phase, number, party, SERVER, replies[party])
+        self._record(phase, number, [(party, SERVER, replies[party]) for party in outbox if party in replies])
         return {party: _expected(party, request, replies) for party, request in outbox.items()}
 
-    def _record(self, phase: str, number: int, sender: str, receiver: str, message: Message) -> None:
-        weight = len(self._codec.encode(message))
-        reveals = tuple(str(kind) for kind in message.reveals())
-        self._ledger.record(Entry(phase, number, sender, receiver, message.kind, message.units(), weight, reveals))
+    def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
+        """Put messages on the ledger, each with its sender and receiver."""
+        sizes = [len(self._codec.encode(message)) for _, _, message in sent]
+        facts = [message.facts() for _, _, message in sent]
+        self._ledger.record(
+            Entry(phase, number, sender, receiver, kind, units, size, reveals)
+            for (sender, receiver, _), size, (kind, units, reveals) in zip(sent, sizes, facts, strict=True)
+        )
 
 
 def _expected(party: str, request: Message, replies: Mapping[str, Message]) -> Message:

@@ -85,8 +85,7 @@ class Policy:
 
     def refusal(self, reply: Message) -> str | None:
         """Say why `reply` may not leave, or None."""
-        told = dict.fromkeys((*reply.reveals(), *reply.passes_on()))
-        if kept := [str(kind) for kind in told if kind in self.never]:
+        if self.never and (kept := sorted(self.never & reply.tells())):
             return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
         if self.rows_a_request is not None and rows_told(reply) > self.rows_a_request:
             return (
