@@ -81,8 +81,8 @@ from colonnade.solvers.lloyd_rounds import (
     OpenLloyd,
     TryCenters,
 )
-from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep
-from colonnade.solvers.saga_messages import (
+from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedStep
+from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,

@@ -6,7 +6,7 @@ from colonnade.solvers import (
     distdim,
     gram_party,
     lloyd_party,
-    saga_party,
+    saga,
     scaled_columns,
     whitened_columns,
 )
@@ -23,7 +23,7 @@ HANDLERS = (
     *whitened_columns.HANDLERS,
     *scaled_columns.HANDLERS,
     *distdim.HANDLERS,
-    *saga_party.HANDLERS,
+    *saga.HANDLERS,
     *gram_party.HANDLERS,
     *ckks_party.HANDLERS,
     *lloyd_party.HANDLERS,

@@ -1,7 +1,6 @@
 """Saga: columns and coefficients stay with the parties; partial products go up, changes of residuals go down.
 
-The server's script; its table is in `saga_server`, the messages in `saga_messages`, the party's side in `saga_party`,
-and what travels coded in `saga_coded`.
+The solver and its script.
 """
 
 import warnings
@@ -18,12 +17,21 @@ from colonnade.errors import ConvergenceWarning, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.kernels.saga import shuffled
-from colonnade.messages import Reveals
+from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.options import flag, non_negative_number, whole_number
 from colonnade.protocol import checks
-from colonnade.solvers.saga_coded import coded_epochs
-from colonnade.solvers.saga_messages import AskCoefficients, Coefficients, OpenSaga, Progress, SquaredNorms
-from colonnade.solvers.saga_server import SagaServer, plain_epoch
+from colonnade.solvers.saga.coded import coded_epochs
+from colonnade.solvers.saga.messages import (
+    AskCoefficients,
+    AskProgress,
+    Coefficients,
+    OpenSaga,
+    PartialProducts,
+    Progress,
+    SagaStep,
+    SquaredNorms,
+)
+from colonnade.solvers.saga.table import ResidualTable
 
 M = TypeVar("M")
 
@@ -102,14 +110,14 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         opening = OpenSaga(n_blocks, seed, *linear.penalties(), linear.fit_intercept, self.scale)
         inbox = yield dict.fromkeys(parties, opening)
         weights = n_blocks * coreset.weights / coreset.total_weight
-        server = SagaServer(roster.label_party, shuffled(size, seed), n_blocks, weights, np.zeros(size))
-        step: float | None = server.step_size(checks.replies(inbox, SquaredNorms))
+        table = ResidualTable(roster.label_party, shuffled(size, seed), n_blocks, weights, np.zeros(size))
+        step: float | None = table.step_size(checks.replies(inbox, SquaredNorms))
         play = plain_epoch if self.bits is None else coded_epochs(self.bits, size)
         for epoch in range(self.max_epochs):
             blocks = epoch_blocks(epoch, n_blocks, rng)
-            closing, step = (yield from play(parties, blocks, server, step)), None
+            closing, step = (yield from play(parties, blocks, table, step)), None
             inbox = yield dict.fromkeys(parties, closing)
-            change = server.relative_change(checks.replies(inbox, Progress))
+            change = table.relative_change(checks.replies(inbox, Progress))
             if change <= self.tolerance:
                 break
         else:
@@ -117,7 +125,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         inbox = yield dict.fromkeys(parties, AskCoefficients())
         coef, intercept = _join(checks.replies(inbox, Coefficients), roster)
         model = linear.linear_model(coef, intercept, roster)
-        return Solution(model, {"epochs": epoch + 1, "cost": server.cost(coreset.total_weight, linear.penalty(coef))})
+        return Solution(model, {"epochs": epoch + 1, "cost": table.cost(coreset.total_weight, linear.penalty(coef))})
 
     def warn(self, change: float) -> None:
         """Say that the epochs were too few, and what to change."""
@@ -143,6 +151,17 @@ def epoch_blocks(epoch: int, n_blocks: int, rng: np.random.Generator) -> list[in
     """Draw an epoch's blocks: at first each once, which fills the table; then independently, as in theory."""
     drawn: list[int] = (rng.integers(n_blocks, size=n_blocks) if epoch else rng.permutation(n_blocks)).tolist()
     return drawn
+
+
+def plain_epoch(
+    parties: tuple[str, ...], blocks: list[int], table: ResidualTable, step: float | None
+) -> Script[Message]:
+    """Visit blocks; give the request that ends the epoch, with the last block's changes."""
+    changes = sendable_floats([])
+    for block in blocks:
+        inbox = yield dict.fromkeys(parties, SagaStep(changes, block, step))
+        changes, step = table.changes(block, checks.replies(inbox, PartialProducts)), None
+    return AskProgress(changes)
 
 
 def _join(replies: Mapping[str, Coefficients], roster: Roster) -> tuple[Floats, float]:

@@ -14,8 +14,8 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MAGNITUDE, Message, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep, read_coded
-from colonnade.solvers.saga_messages import (
+from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedStep, read_coded
+from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -127,19 +127,8 @@ def _features(table: Table, rows: Rows) -> Floats:
 def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
     """Prepare a party's part of a run: its units, its penalties in them, and where it starts.
 
-    Parameters
-    ----------
-    table : Table
-        The party's data. Columns are scaled by all its rows, for which the weighted rows of the coreset stand.
-    rows : ndarray of int64, shape (m,)
-        The coreset's rows.
-    request : OpenSaga
-        The run's options.
-
-    Returns
-    -------
-    SagaLearning
-        Coefficients start at 0, which keeps collinear columns from drifting; the intercept at the mean of the labels.
+    Columns are scaled by all rows of the table, for which the weighted rows of the coreset stand. Coefficients start at
+    0, which keeps collinear columns from drifting; the intercept at the mean of the labels.
     """
     n_features = len(table.feature_names)
     centre, spread = centre_and_spread(

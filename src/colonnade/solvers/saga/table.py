@@ -1,27 +1,26 @@
-"""The server's side of Saga: the table of residuals, and an epoch with numbers as they are."""
+"""The table that Saga's server keeps: the last residual of every row, weighted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from colonnade.contracts import Script
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.saga import block_bounds, step_size
-from colonnade.messages import Message, sendable_floats
+from colonnade.messages import sendable_floats
 from colonnade.protocol import checks
-from colonnade.solvers.saga_messages import AskProgress, PartialProducts, Progress, SagaStep, SquaredNorms
+from colonnade.solvers.saga.messages import PartialProducts, Progress, SquaredNorms
 
 
 @dataclass(frozen=True)
-class SagaServer:
-    """What the server keeps; of its fields only the table changes, in place."""
+class ResidualTable:
+    """Each row's last residual, and what belongs to it; of its fields only the residuals change, in place."""
 
     label_party: str | None
     order: Rows
     n_blocks: int
     weights: Floats  # u_i
-    table: Floats  # s_i, from 0: no residual need be known before its block is first visited
+    residuals: Floats  # s_i, from 0: no residual need be known before its block is first visited
 
     def block(self, number: int) -> Rows:
         """Give the positions of a block's rows."""
@@ -43,8 +42,8 @@ class SagaServer:
     def update(self, rows: Rows, products: list[Floats]) -> Floats:
         """Put the residuals that the parties' products make into the table; give what changed."""
         fresh = self.weights[rows] * np.sum(products, axis=0)
-        changes = fresh - self.table[rows]
-        self.table[rows] = fresh
+        changes = fresh - self.residuals[rows]
+        self.residuals[rows] = fresh
         return sendable_floats(changes)
 
     def _due(self, party: str, reply: PartialProducts, shape: tuple[int, ...]) -> Floats:
@@ -73,13 +72,4 @@ class SagaServer:
 
     def _mean_square(self) -> float:
         counted = self.weights > 0
-        return float((self.table[counted] ** 2 / self.weights[counted]).sum()) / self.n_blocks
-
-
-def plain_epoch(parties: tuple[str, ...], blocks: list[int], server: SagaServer, step: float | None) -> Script[Message]:
-    """Visit blocks; give the request that ends the epoch, with the last block's changes."""
-    changes = sendable_floats([])
-    for block in blocks:
-        inbox = yield dict.fromkeys(parties, SagaStep(changes, block, step))
-        changes, step = server.changes(block, checks.replies(inbox, PartialProducts)), None
-    return AskProgress(changes)
+        return float((self.residuals[counted] ** 2 / self.weights[counted]).sum()) / self.n_blocks

@@ -18,9 +18,9 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.shared import UseAllRows
-from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep
-from colonnade.solvers.saga_messages import AskCoefficients, Coefficients, OpenSaga, SquaredNorms
-from colonnade.solvers.saga_party import SagaLearning
+from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedStep
+from colonnade.solvers.saga.messages import AskCoefficients, Coefficients, OpenSaga, SquaredNorms
+from colonnade.solvers.saga.party import SagaLearning
 from colonnade.transports.loopback import Loopback
 from conftest import make_parties
 

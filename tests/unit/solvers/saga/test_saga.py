@@ -16,7 +16,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.shared import UseAllRows
-from colonnade.solvers.saga_messages import (
+from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,

@@ -15,10 +15,10 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.fixed_codes import decode_fixed, encode_fixed
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
-from colonnade.solvers.saga_messages import Progress
-from colonnade.solvers.saga_server import SagaServer
+from colonnade.solvers.saga.messages import Progress
+from colonnade.solvers.saga.table import ResidualTable
 
-Play = Callable[[tuple[str, ...], list[int], SagaServer, float | None], Script[Message]]
+Play = Callable[[tuple[str, ...], list[int], ResidualTable, float | None], Script[Message]]
 
 
 class CodedProducts(Message, frozen=True):
@@ -81,25 +81,25 @@ def coded_epochs(bits: int, size: int) -> Play:
     """Prepare epochs of so many bits a number for a coreset of so many rows."""
     products = np.zeros(size)  # summed over the parties, as the server has them
 
-    def play(parties: tuple[str, ...], blocks: list[int], server: SagaServer, step: float | None) -> Script[Message]:
+    def play(parties: tuple[str, ...], blocks: list[int], table: ResidualTable, step: float | None) -> Script[Message]:
         n_changes, changes = 0, encode_fixed(np.empty(0), bits)
         for block in blocks:
             inbox = yield dict.fromkeys(parties, CodedStep(n_changes, changes, bits, block, step))
-            rows = server.block(block)
-            products[rows] += _sum_differences(checks.replies(inbox, CodedProducts), server, len(rows), bits)
-            changes = encode_fixed(server.weights[rows] * products[rows] - server.table[rows], bits)
-            server.table[rows] += decode_fixed(changes, len(rows), bits)[0]
+            rows = table.block(block)
+            products[rows] += _sum_differences(checks.replies(inbox, CodedProducts), table, len(rows), bits)
+            changes = encode_fixed(table.weights[rows] * products[rows] - table.residuals[rows], bits)
+            table.residuals[rows] += decode_fixed(changes, len(rows), bits)[0]
             n_changes, step = len(rows), None
         return AskCodedProgress(n_changes, changes, bits)
 
     return play
 
 
-def _sum_differences(replies: Mapping[str, CodedProducts], server: SagaServer, size: int, bits: int) -> Floats:
+def _sum_differences(replies: Mapping[str, CodedProducts], table: ResidualTable, size: int, bits: int) -> Floats:
     total = np.zeros(size)
     for party, reply in replies.items():
         due, other = reply.products, reply.less_label
-        if party == server.label_party:
+        if party == table.label_party:
             due, other = other, due
         if due is None or other is not None:
             raise checks.wrong(party, reply, "products less the label where none were due, or none where they were")
