@@ -63,7 +63,7 @@ from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
-from colonnade.solvers.gram_by_ckks import (
+from colonnade.solvers.gram.ckks.messages import (
     AskDecryptedProducts,
     AskEncryptedProducts,
     AskEncryptedRows,
@@ -71,7 +71,7 @@ from colonnade.solvers.gram_by_ckks import (
     EncryptedProducts,
     EncryptedRows,
 )
-from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
 from colonnade.solvers.lloyd_rounds import (
     AskLloydCenters,
     LloydCenters,

@@ -2,9 +2,8 @@
 
 from colonnade.solvers import (
     central,
-    ckks_party,
     distdim,
-    gram_party,
+    gram,
     lloyd_party,
     saga,
     scaled_columns,
@@ -13,8 +12,8 @@ from colonnade.solvers import (
 from colonnade.solvers.central import Central
 from colonnade.solvers.compact import CompactCentral
 from colonnade.solvers.distdim import DistDim
+from colonnade.solvers.gram import SecureGram
 from colonnade.solvers.saga import Saga
-from colonnade.solvers.secure_gram import SecureGram
 from colonnade.solvers.secure_lloyd import SecureLloyd
 
 AnySolver = Central | CompactCentral | DistDim | Saga | SecureGram | SecureLloyd
@@ -24,8 +23,7 @@ HANDLERS = (
     *scaled_columns.HANDLERS,
     *distdim.HANDLERS,
     *saga.HANDLERS,
-    *gram_party.HANDLERS,
-    *ckks_party.HANDLERS,
+    *gram.HANDLERS,
     *lloyd_party.HANDLERS,
 )
 

@@ -17,7 +17,7 @@ from colonnade.privacy.pair_keys import AskPairKey
 from colonnade.privacy.pairwise import SignedKey
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.shared import UseRows
-from colonnade.solvers.gram_by_shares import AskSealedSeeds, SealedSeeds
+from colonnade.solvers.gram.shares.messages import AskSealedSeeds, SealedSeeds
 from colonnade.solvers.lloyd_rounds import (
     MAX_ROUNDS,
     WIDTH,

@@ -7,7 +7,6 @@ other the sums of the masks. No two of the three have more together than the row
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -15,96 +14,26 @@ from colonnade.contracts import Roster, Script
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import Summary
-from colonnade.messages import Message, Reveals
 from colonnade.privacy.ckks import STEP, n_ciphertexts
 from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import Seal, SignedKey
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.pairwise import Seal
 from colonnade.protocol import checks
-from colonnade.solvers.gram_by_shares import AskedGram, ask_of
-from colonnade.solvers.gram_moments import GramMoments, senseless, summary
+from colonnade.solvers.gram.ckks.messages import (
+    PURPOSE,
+    AskDecryptedProducts,
+    AskEncryptedProducts,
+    AskEncryptedRows,
+    DecryptedProducts,
+    EncryptedProducts,
+    EncryptedRows,
+    sent_digest,
+)
+from colonnade.solvers.gram.moments import GramMoments, senseless, summary
+from colonnade.solvers.gram.question import GramQuestion, question_of
 
-PURPOSE = "gram by ckks"
-Ciphertexts = tuple[bytes, ...]
 # Noise of a decrypted product and its rounding, as its effect on the spectrum of the products: see `kernels.gram`.
 DEPENDENT = 8 * STEP
 SLACK = 1e-3
-
-
-class EncryptedRows(Message, frozen=True):
-    """Moments of the party's columns, and its rows in an orthonormal basis, encrypted and signed.
-
-    Of c columns the factor is c x c. The party whose name comes last encrypts nothing. There is no signature where the
-    key is lost.
-    """
-
-    phase: ClassVar[str] = "solving"
-    fresh: ClassVar[bool] = True
-
-    mean: Annotated[Floats, Reveals.MOMENTS]
-    factor: Annotated[Floats, Reveals.MOMENTS]
-    ciphertexts: Annotated[Ciphertexts, Reveals.NOTHING]
-    signature: Annotated[bytes, Reveals.NOTHING]
-
-
-class AskEncryptedRows(Message, frozen=True):
-    """The rows' weights (none: all alike), every party's number of columns, and all parties' keys, by name."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = EncryptedRows
-
-    weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
-    n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
-
-
-class EncryptedProducts(Message, frozen=True):
-    """The masked products with each earlier party's rows, encrypted and signed, and the sums of the masks.
-
-    There is a mask for each of the party's columns and each of theirs. There is no signature where the key is lost.
-    """
-
-    phase: ClassVar[str] = "solving"
-    fresh: ClassVar[bool] = True
-
-    products: Annotated[tuple[Ciphertexts, ...], Reveals.NOTHING]
-    masks: Annotated[Floats, Reveals.MOMENTS]
-    signatures: Annotated[tuple[bytes, ...], Reveals.NOTHING]
-    has_key: Annotated[bool, Reveals.NOTHING]
-
-
-class AskEncryptedProducts(Message, frozen=True):
-    """The encrypted rows of all earlier parties, with their signatures."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = EncryptedProducts
-
-    rows: Annotated[tuple[Ciphertexts, ...], Reveals.NOTHING]
-    signatures: Annotated[tuple[bytes, ...], Reveals.NOTHING]
-
-
-class DecryptedProducts(Message, frozen=True):
-    """The sums of masked products with each later party, rounded; a signature on all that the party sent.
-
-    There is no signature where the key is lost.
-    """
-
-    phase: ClassVar[str] = "solving"
-    fresh: ClassVar[bool] = True
-
-    sums: Annotated[Floats, Reveals.MOMENTS]
-    transcript: Annotated[bytes, Reveals.NOTHING]
-    signature: Annotated[bytes, Reveals.NOTHING]
-
-
-class AskDecryptedProducts(Message, frozen=True):
-    """The masked products of all later parties with your rows, with their signatures."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = DecryptedProducts
-
-    products: Annotated[tuple[Ciphertexts, ...], Reveals.NOTHING]
-    signatures: Annotated[tuple[bytes, ...], Reveals.NOTHING]
 
 
 def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
@@ -122,23 +51,23 @@ def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
     list of Summary
         One: features in the order of the roster, the label last.
     """
-    asked = ask_of(roster, coreset, None)
-    moments, products = yield from until_kept(lambda: _attempt(roster, asked))
+    question = question_of(roster, coreset, None)
+    moments, products = yield from until_kept(lambda: _attempt(roster, question))
     largest = float(coreset.weights.max())
     return [summary(roster, moments, products, coreset.weights, largest, DEPENDENT)]
 
 
 def _attempt(
-    roster: Roster, asked: AskedGram
+    roster: Roster, question: GramQuestion
 ) -> Script[tuple[Mapping[str, GramMoments], Mapping[tuple[str, str], Floats]] | Lost]:
-    keys = yield from exchange_keys(roster, asked.rows)
-    n_columns = dict(zip(keys.parties, asked.n_columns, strict=True))
-    inbox = yield dict.fromkeys(roster.names, AskEncryptedRows(asked.weights, asked.n_columns, keys.signed))
+    keys = yield from exchange_keys(roster, question.rows)
+    n_columns = dict(zip(keys.parties, question.n_columns, strict=True))
+    inbox = yield dict.fromkeys(roster.names, AskEncryptedRows(question.weights, question.n_columns, keys.signed))
     rows = checks.replies(inbox, EncryptedRows)
     for party, reply in rows.items():
         if not reply.signature:
             return Lost(party)
-        _check_rows(party, reply, asked, keys, n_columns[party])
+        _check_rows(party, reply, question, keys, n_columns[party])
 
     inbox = yield {party: _relayed_rows(party, rows, keys.parties) for party in roster.names}
     multiplied = checks.replies(inbox, EncryptedProducts)
@@ -152,19 +81,19 @@ def _attempt(
     for party, told in decrypted.items():
         if not told.signature:
             return Lost(party)
-    transcript = asked.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
+    transcript = question.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
     seals = {p: _seal(p, rows[p], multiplied[p], decrypted[p], transcript, n_columns) for p in keys.parties}
     yield from compare(roster, transcript, seals)
     moments = {party: GramMoments(reply.mean, reply.factor) for party, reply in rows.items()}
     return moments, _unmasked(multiplied, decrypted, keys.parties, n_columns)
 
 
-def _check_rows(party: str, reply: EncryptedRows, asked: AskedGram, keys: Keys, n_columns: int) -> None:
+def _check_rows(party: str, reply: EncryptedRows, question: GramQuestion, keys: Keys, n_columns: int) -> None:
     checks.shape(party, reply, reply.mean, (n_columns,))
     checks.shape(party, reply, reply.factor, (n_columns, n_columns))
     checks.in_range(party, reply, reply.mean)
     checks.in_range(party, reply, reply.factor)
-    due = 0 if party == keys.parties[-1] else n_ciphertexts(len(asked.rows), n_columns)
+    due = 0 if party == keys.parties[-1] else n_ciphertexts(len(question.rows), n_columns)
     if len(reply.ciphertexts) != due:
         raise checks.wrong(party, reply, f"{len(reply.ciphertexts)} ciphertexts where {due} are due")
 
@@ -208,11 +137,6 @@ def _seal(
     if decrypted.transcript != transcript:
         raise checks.wrong(party, decrypted, "a digest of another request than it was sent")
     return Seal(sent_digest(rows.mean, rows.factor, multiplied.masks, decrypted.sums), decrypted.signature)
-
-
-def sent_digest(*told: Floats) -> bytes:
-    """Hash all numbers that a party told; its ciphertexts are signed apart."""
-    return digest(*(np.ascontiguousarray(each, "<f8").tobytes() for each in told))
 
 
 def _unmasked(

@@ -10,7 +10,7 @@ import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.kernels.gram import local_basis
 from colonnade.ledger import SERVER
-from colonnade.solvers.gram_by_ckks import AskDecryptedProducts, AskEncryptedProducts, EncryptedRows
+from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryptedProducts, EncryptedRows
 from colonnade.transports.loopback import Loopback
 from secure_trial import Recording, Restarting, Wire, flip_message, float_forms, made_parties, numbers_in
 

@@ -39,7 +39,7 @@ from colonnade.privacy.primitives import KEY_BYTES, digest, mask_words
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Handler, PartyData, PartyState
-from colonnade.solvers.gram_by_ckks import (
+from colonnade.solvers.gram.ckks.messages import (
     PURPOSE,
     AskDecryptedProducts,
     AskEncryptedProducts,
@@ -50,8 +50,8 @@ from colonnade.solvers.gram_by_ckks import (
     EncryptedRows,
     sent_digest,
 )
-from colonnade.solvers.gram_by_shares import AskedGram
-from colonnade.solvers.gram_party import check_asked
+from colonnade.solvers.gram.party import check_question
+from colonnade.solvers.gram.question import GramQuestion
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +70,16 @@ class Encrypting:
 def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), with_keys(state, request.keys, data)
     check_ckks_available()
-    asked = AskedGram(state.selected(), request.weights, None, request.n_columns)
-    check_asked(asked, request, data)
-    state = asked_once(state, request, digest(seen_rows(state, data), asked.fingerprint()))
-    transcript = asked.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
-    _check_sizes(asked)
+    question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
+    check_question(question, request, data)
+    state = asked_once(state, request, digest(seen_rows(state, data), question.fingerprint()))
+    transcript = question.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
+    _check_sizes(question)
     if kept.secret is None:
         nothing = sendable_floats([])
         lost = EncryptedRows(nothing, sendable_floats(np.empty((0, 0))), (), b"")
         return replace(state, secret=Paired(None, kept.signed, transcript)), lost
-    basis, context = local_basis(data.table.take(asked.rows), asked.row_weights()), new_context()
+    basis, context = local_basis(data.table.take(question.rows), question.row_weights()), new_context()
     is_last = identity.name == identity.parties[-1]
     ciphertexts = () if is_last else encrypt_matrix(context, basis.directions)
     encrypting = Encrypting(context, basis, request.n_columns, sendable_floats([]))
@@ -88,12 +88,12 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
     return state, EncryptedRows(sendable_floats(basis.mean), sendable_floats(basis.factor), ciphertexts, signature)
 
 
-def _check_sizes(asked: AskedGram) -> None:
-    widest = max(asked.n_columns)
-    n_bytes = max(n_ciphertexts(len(asked.rows), widest), widest) * MAX_CIPHERTEXT_BYTES * len(asked.n_columns)
+def _check_sizes(question: GramQuestion) -> None:
+    widest = max(question.n_columns)
+    n_bytes = max(n_ciphertexts(len(question.rows), widest), widest) * MAX_CIPHERTEXT_BYTES * len(question.n_columns)
     if widest > SLOTS or n_bytes > MAX_MESSAGE_BYTES:
         raise InputError(
-            f"{len(asked.rows):,} rows of {widest} columns do not fit one encrypted message. Use a smaller size, or "
+            f"{len(question.rows):,} rows of {widest} columns do not fit one encrypted message. Use a smaller size, or "
             'products="shares".'
         )
 

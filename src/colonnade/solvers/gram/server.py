@@ -19,8 +19,8 @@ from colonnade.messages import Reveals
 from colonnade.options import flag
 from colonnade.privacy.ckks import check_ckks_available
 from colonnade.privacy.pair_keys import check_enough_parties
-from colonnade.solvers.gram_by_ckks import gram_by_ckks
-from colonnade.solvers.gram_by_shares import gram_by_shares
+from colonnade.solvers.gram.ckks.server import gram_by_ckks
+from colonnade.solvers.gram.shares.server import gram_by_shares
 
 M = TypeVar("M")
 

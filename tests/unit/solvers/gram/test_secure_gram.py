@@ -15,7 +15,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import sendable_floats
 from colonnade.privacy.identities import identities_here
 from colonnade.privacy.primitives import public_key
-from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
 from colonnade.transports.loopback import Loopback
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties, numbers_in
 
