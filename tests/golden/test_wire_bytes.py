@@ -72,7 +72,7 @@ from colonnade.solvers.gram.ckks.messages import (
     EncryptedRows,
 )
 from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
-from colonnade.solvers.lloyd_rounds import (
+from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
     LloydOpened,

@@ -18,7 +18,7 @@ from colonnade.privacy.pairwise import SignedKey
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.shared import UseRows
 from colonnade.solvers.gram.shares.messages import AskSealedSeeds, SealedSeeds
-from colonnade.solvers.lloyd_rounds import (
+from colonnade.solvers.lloyd.messages import (
     MAX_ROUNDS,
     WIDTH,
     AskLloydCenters,

@@ -18,7 +18,7 @@ from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import Handler, PartyData, PartyState
-from colonnade.solvers.lloyd_rounds import (
+from colonnade.solvers.lloyd.messages import (
     MAX_ROUNDS,
     WIDTH,
     AskLloydCenters,

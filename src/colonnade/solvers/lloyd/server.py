@@ -1,115 +1,117 @@
-"""The server's side of SecureLloyd: keys, starts drawn by summed distances, rounds, centres, a comparison."""
+"""SecureLloyd: k-means by rounds in which the server sees distances summed over the parties, and no party's own.
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+Squared distances add over parties. Each party keeps its columns, and its part of the centres until the end; the server
+draws the starts (k-means++) and assigns rows by the sums, which reach it under masks that cancel.
+"""
 
+from collections.abc import Mapping
+from typing import ClassVar, Self, TypeVar
+
+import msgspec
 import numpy as np
+from msgspec.structs import force_setattr
 
-from colonnade.contracts import PartyCard, Roster, Script
+from colonnade.contracts import ClusteringTask, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
-from colonnade.errors import InputError
+from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import draw_centers, single_clusters
 from colonnade.kernels.masks import MAX_EXPONENT, Ring, ring_of_magnitude, to_numbers, unpack
-from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
-from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys
-from colonnade.privacy.pairwise import Seal, SignedKey, transcript_of
+from colonnade.messages import MAX_NUMBERS, Reveals, sendable_floats, sendable_rows
+from colonnade.options import flag
+from colonnade.privacy.pair_keys import Keys, Lost, check_enough_parties, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import Seal
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
+from colonnade.solvers.lloyd.messages import (
+    MAX_ROUNDS,
+    WIDTH,
+    AskLloydCenters,
+    LloydCenters,
+    LloydOpened,
+    MaskedDistances,
+    MoveCenters,
+    OpenLloyd,
+    TryCenters,
+    opening_transcript,
+)
 
-# 48 bits: distances to one part in 2^45 of the largest.
-WIDTH = 6
-MAX_ROUNDS = 200
+M = TypeVar("M")
 # Rounds end where the cost falls by less than this part of itself.
 TOLERANCE = 1e-6
 
 
-class LloydOpened(Message, frozen=True):
-    """The smallest e such that no squared distance in the party's columns exceeds 2^e; none where its key is lost."""
+class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", forbid_unknown_fields=True):
+    """Cluster by Lloyd's rounds on summed distances: no party's own distances and no columns reach the server.
 
-    phase: ClassVar[str] = "solving"
-    fresh: ClassVar[bool] = True
+    For k-means. The server sees how far each row of the coreset is from each centre, in all columns together, round by
+    round, and in the end the centres. From as many centres as there are columns in all it could work the rows out, so
+    clusters must be fewer. The parties see labels and weights. There is one start, by greedy k-means++: the task's
+    `n_starts` says how many rows are tried for each centre. Costs can be some per cent above those of `Central`, which
+    keeps the best of several starts; another seed is another start, and ``run.facts["cost"]`` tells. Needs the extra
+    ``colonnade[secure]`` and three parties or more.
 
-    magnitude: Annotated[int | None, Reveals.TOTALS]
+    Parameters
+    ----------
+    allow_two_parties : bool
+        Whether it is good enough with two parties: they are told the rows' weights, from which each can work out the
+        other's scores.
 
-
-class OpenLloyd(Message, frozen=True):
-    """The rows' weights (none: all weigh the same), how many rows are tried for each centre, k, and all parties' keys.
-
-    A coreset's weights are 1 over the parties' summed scores, up to one factor: that is what they reveal.
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> X = np.repeat([[1.0, 1.0, 5.0], [9.0, 4.0, 2.0]], 50, axis=0)
+    >>> federation = cn.Federation(cn.split_columns(X, None, [1, 1, 1]))
+    >>> run = federation.fit(cn.KMeans(n_clusters=2), sampler=cn.ImportanceSampling(size=90), solver=cn.SecureLloyd())
+    >>> sorted(run.model.cluster_centers_.round(9).tolist())
+    [[1.0, 1.0, 5.0], [9.0, 4.0, 2.0]]
     """
 
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = LloydOpened
+    allow_two_parties: bool = False
 
-    weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
-    n_tries: Annotated[int, Reveals.NOTHING]
-    n_clusters: Annotated[int, Reveals.NOTHING]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+    shows: ClassVar[tuple[Reveals, ...]] = ()
 
+    def __post_init__(self) -> None:
+        force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
 
-class MaskedDistances(Message, frozen=True):
-    """The party's part of squared distances, row by row, under masks; none where its key is lost.
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any server
+        """Take clusterings of enough parties for the distances of one to be hidden, into fewer clusters than columns.
 
-    Each has 6 bytes. With those of all parties they tell how far each row is from each centre, in all columns together.
-    """
+        Differences of squared distances to two centres are linear in the row: to d + 1 centres they are d equations for
+        its d columns; to d centres they leave two places for it.
+        """
+        n_clusters, n_columns = _clustering(task).n_clusters, sum(card.n_features for card in roster.cards)
+        check_enough_parties(roster, "SecureLloyd", allow_two_parties=self.allow_two_parties)
+        if n_clusters >= n_columns:
+            raise InputError(
+                f"{n_clusters} clusters of {n_columns} columns in all: SecureLloyd tells the server the centres and "
+                "how far each drawn row is from each, and from as many centres as columns it could work the rows out. "
+                "Ask for fewer clusters than columns, or use DistDim(), or Central() if rows may be shown."
+            )
 
-    phase: ClassVar[str] = "solving"
-    fresh: ClassVar[bool] = True
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
 
-    masked: Annotated[bytes | None, Reveals.PREDICTIONS]
-    n_centers: Annotated[int, Reveals.NOTHING]
-
-    def units(self) -> int:
-        """Count one for each distance."""
-        return len(self.masked or b"") // WIDTH
-
-    def coded_rows(self) -> int:
-        """Count the rows these are distances of."""
-        return self.units() // max(self.n_centers, 1)
-
-
-class TryCenters(Message, frozen=True):
-    """How far are rows from those at these places? And the magnitude of all parties' distances."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = MaskedDistances
-
-    places: Annotated[Rows, Reveals.ROW_IDS]
-    magnitude: Annotated[int, Reveals.TOTALS]
-
-
-class MoveCenters(Message, frozen=True):
-    """Move each centre to the mean of the rows that have its label; the first time, from the rows at these places."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = MaskedDistances
-
-    labels: Annotated[Rows, Reveals.PREDICTIONS]
-    starts: Annotated[Rows | None, Reveals.ROW_IDS]
+    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
+        """Play the rounds, again from the first where a party lost its key."""
+        self.check(task, roster, None)
+        clustering = _clustering(task)
+        size = len(coreset) * max(clustering.n_clusters, clustering.n_starts)
+        if size > MAX_NUMBERS:
+            raise InputError(f"Distances of {len(coreset):,} rows do not fit one message. Use a smaller size.")
+        seed = int(rng.integers(2**63))  # of every attempt: a retry must not change the result
+        centers, facts = yield from until_kept(
+            lambda: Rounds(roster, coreset, clustering.n_clusters, clustering.n_starts).play(seed)
+        )
+        return Solution(clustering.clustering_model(centers, roster), facts)
 
 
-class LloydCenters(Message, frozen=True):
-    """The party's part of the centres that are means of several rows, and apart from them of those that are rows.
-
-    Signed, with a digest of what the party saw. No centres where its key is lost.
-    """
-
-    phase: ClassVar[str] = "solving"
-    fresh: ClassVar[bool] = True
-
-    centers: Annotated[Floats | None, Reveals.MODEL]
-    single: Annotated[Floats | None, Reveals.FEATURES]
-    transcript: Annotated[bytes, Reveals.NOTHING]
-    signature: Annotated[bytes, Reveals.NOTHING]
-
-
-class AskLloydCenters(Message, frozen=True):
-    """Send your part of the centres."""
-
-    phase: ClassVar[str] = "solving"
-    reply: ClassVar[type[Message]] = LloydCenters
+def _clustering(task: Task[M]) -> ClusteringTask[M]:
+    if not isinstance(task, ClusteringTask):
+        raise UnsupportedError(f"SecureLloyd clusters; it cannot do {type(task).__name__}. Use SecureGram().")
+    return task
 
 
 class Rounds:
@@ -248,8 +250,3 @@ class Rounds:
         centers[~alone], centers[alone] = several, single
         checks.in_range(card.name, reply, centers)
         return centers
-
-
-def opening_transcript(parties: Sequence[str], frame: bytes, request: OpenLloyd) -> bytes:
-    """Hash what parties and server must agree on before rounds begin; each round adds its request."""
-    return transcript_of("lloyd", parties, request.keys, frame, wire_bytes(request), Ring(WIDTH, 0))
