@@ -14,15 +14,17 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
-from colonnade.evaluation.masked import (
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
     AskMagnitude,
     AskMaskedPredictions,
+    DeliverMasked,
     Magnitude,
     MaskedPredictions,
+    MaskedReceived,
     SealedPart,
+    SummedLosses,
 )
-from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
-from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
 from colonnade.evaluation.rounding import RoundedParts
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns

@@ -13,9 +13,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
-from colonnade.evaluation.masked import Applied
-from colonnade.evaluation.masked_delivery import deliver_masked
-from colonnade.evaluation.masked_losses import masked_losses
+from colonnade.evaluation.masked.server import Applied, deliver_masked, masked_losses
 from colonnade.evaluation.reports import (
     ClusteringReport,
     RegressionReport,

@@ -9,14 +9,8 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
-from colonnade.evaluation.masked import (
-    WIDTH,
-    AskMagnitude,
-    Magnitude,
-    MaskedPredictions,
-    ring_of_parts,
-)
-from colonnade.evaluation.masked_delivery import DeliverMasked
+from colonnade.evaluation.masked.messages import AskMagnitude, DeliverMasked, Magnitude, MaskedPredictions
+from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.kernels.masks import to_words
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here

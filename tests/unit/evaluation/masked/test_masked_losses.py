@@ -8,9 +8,13 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
-from colonnade.evaluation.masked import AskMaskedPredictions, MaskedPredictions
-from colonnade.evaluation.masked_delivery import DeliverMasked
-from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
+    AskMaskedPredictions,
+    DeliverMasked,
+    MaskedPredictions,
+    SummedLosses,
+)
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairKey

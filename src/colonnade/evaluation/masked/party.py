@@ -9,25 +9,25 @@ from colonnade.contracts import Table
 from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.evaluation.clustering import check_centers
 from colonnade.evaluation.linear import label_spread, weights_of
-from colonnade.evaluation.masked import (
-    WIDTH,
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
     AskMagnitude,
     AskMaskedPredictions,
+    DeliverMasked,
     Magnitude,
     MaskedPredictions,
+    MaskedReceived,
     Part,
     PassedOn,
     SealedPart,
+    SummedLosses,
     asked_digest,
+    losses_digest,
     other_digest,
-    ring_of_parts,
-    rounded_by,
     sealed_digest,
-    too_few_digits,
     transcript_of_parts,
 )
-from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
-from colonnade.evaluation.masked_losses import LARGEST_ERROR, AskLosses, SummedLosses, losses_digest
+from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, ring_of_parts, rounded_by, too_few_digits
 from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances

@@ -1,0 +1,248 @@
+"""A model applied so that only one party learns what comes of it: the server adds up the others' parts under masks.
+
+Every party masks its part so that all masks cancel in the sum of all. The one that is to learn the sum keeps its own
+masked part; without it, what the server holds is uniform.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.evaluation.linear import read_spread
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
+    AskMagnitude,
+    AskMaskedPredictions,
+    DeliverMasked,
+    Magnitude,
+    MaskedPredictions,
+    MaskedReceived,
+    Part,
+    SealedPart,
+    SummedLosses,
+    asked_digest,
+    losses_digest,
+    other_digest,
+    transcript_of_parts,
+)
+from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, rounded_by, too_few_digits
+from colonnade.evaluation.reports import Losses
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import MAX_EXPONENT
+from colonnade.messages import sendable_floats
+from colonnade.privacy.pair_keys import Lost, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import Seal
+from colonnade.protocol import checks
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """A linear model, or centres; one of the two; and for whom it is applied, and what for.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,), or None
+        Coefficients.
+    centers : ndarray of float64, shape (k, n_features), or None
+        Centres.
+    scale : ndarray of float64, shape (n_features,), or None
+        The units distances are measured in.
+    intercept : float
+        Of the linear model.
+    to : str
+        The party that learns what it gives.
+    evaluating, by_weight : bool
+        Whether that party evaluates the model; whether rows then count by their weights.
+    """
+
+    coef: Floats | None
+    centers: Floats | None
+    scale: Floats | None
+    intercept: float
+    to: str
+    evaluating: bool = False
+    by_weight: bool = False
+
+    @property
+    def n_centers(self) -> int:
+        """How many centres, 0 of a linear model."""
+        return 0 if self.centers is None else len(self.centers)
+
+    def part(self, columns: slice) -> Part:
+        """Give a party's part."""
+        return (
+            None if self.coef is None else sendable_floats(self.coef[columns]),
+            None if self.centers is None else sendable_floats(self.centers[:, columns]),
+            None if self.scale is None else sendable_floats(self.scale[columns]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedParts:
+    """All parties' sealed parts; with that of the one that learns their sum, which it keeps, masks cancel."""
+
+    sealed: dict[str, SealedPart]
+    label_spread: float
+    transcript: bytes
+
+    def of_others(self, to: str) -> tuple[SealedPart, ...]:
+        """Give what the one that learns the sum lacks, in the order of the names."""
+        return tuple(part for party, part in sorted(self.sealed.items()) if party != to)
+
+    @property
+    def seals(self) -> dict[str, Seal]:
+        """What every party signed."""
+        return {party: part.seal for party, part in self.sealed.items()}
+
+
+def common_magnitude(roster: Roster, model: Applied) -> Script[int]:
+    """Find the smallest e such that no number of any party's part exceeds 2^e."""
+    inbox = yield {party: AskMagnitude(*model.part(part), model.evaluating) for party, part in roster.parts.items()}
+    told = checks.replies(inbox, Magnitude)
+    for party, reply in told.items():
+        if abs(reply.exponent) > MAX_EXPONENT:
+            raise checks.wrong(party, reply, f"a magnitude of 2^{reply.exponent}")
+    return max(reply.exponent for reply in told.values())
+
+
+def masked_parts(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[MaskedParts | Lost]:
+    """Ask for masked parts of the selected rows; the party that is to learn their sum keeps its own.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties; each knows which rows are selected.
+    rows : ndarray of int64, shape (m,)
+        These.
+    model : Applied
+        What is applied, and for whom.
+    magnitude : int
+        No number of any part exceeds 2^magnitude.
+
+    Returns
+    -------
+    MaskedParts or Lost
+        To be passed on, or who lost its key.
+    """
+    keys = yield from exchange_keys(roster, rows)
+    flags = (model.evaluating, model.by_weight)
+    inbox = yield {
+        party: AskMaskedPredictions(*model.part(part), *flags, magnitude, model.to, keys.signed)
+        for party, part in roster.parts.items()
+    }
+    replies = checks.replies(inbox, MaskedPredictions)
+    for party, reply in replies.items():
+        if reply.masked is None:
+            return Lost(party)
+    count = len(rows) * max(model.n_centers, 1)
+    asked = asked_digest(model.to, magnitude, count, *flags)
+    transcript = transcript_of_parts(keys.parties, keys.signed, keys.frame, magnitude, asked)
+    sealed = {}
+    for party, part in roster.parts.items():
+        due = 0 if party == model.to else count
+        sealed[party] = _read_part(party, replies[party], due, transcript, model.part(part))
+    spreads = {party: reply.label_spread for party, reply in replies.items()}
+    label_party = roster.label_party if model.evaluating and model.coef is not None else None
+    return MaskedParts(sealed, read_spread(replies, spreads, label_party), transcript)
+
+
+def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: bytes, part: Part) -> SealedPart:
+    masked = reply.masked or b""
+    if len(masked) != count * WIDTH:
+        raise checks.wrong(party, reply, f"{len(masked)} bytes where {count} x {WIDTH} are due")
+    if reply.transcript != transcript:
+        raise checks.wrong(party, reply, "a digest of another request than it was sent")
+    return SealedPart(masked, other_digest(part, reply.label_spread), reply.signature)
+
+
+def deliver_masked(roster: Roster, rows: Rows, model: Applied) -> Script[None]:
+    """Let one party learn predictions of the selected rows, and nobody else.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties; each knows which rows are selected.
+    rows : ndarray of int64, shape (m,)
+        These.
+    model : Applied
+        What predicts, and for whom.
+    """
+    magnitude = yield from common_magnitude(roster, model)
+    yield from until_kept(lambda: _attempt_delivery(roster, rows, model, magnitude))
+
+
+def _attempt_delivery(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[Lost | None]:
+    parts = yield from masked_parts(roster, rows, model, magnitude)
+    if isinstance(parts, Lost):
+        return parts
+    delivery = DeliverMasked(parts.of_others(model.to), model.intercept)
+    inbox = yield {model.to: delivery}
+    for party, received in checks.replies(inbox, MaskedReceived).items():
+        if not received.digest:
+            return Lost(party)
+        if received.digest != delivery.fingerprint():
+            raise checks.wrong(party, received, "a digest of something else than it was sent")
+    yield from compare(roster, parts.transcript, parts.seals)
+    return None
+
+
+def masked_losses(roster: Roster, rows: Rows, weights: Floats, model: Applied) -> Script[tuple[Losses, float, float]]:
+    """Let one party evaluate a model on the selected rows.
+
+    Parameters
+    ----------
+    roster : Roster
+        The parties; each knows which rows are selected.
+    rows : ndarray of int64, shape (m,)
+        These.
+    weights : ndarray of float64, shape (m,)
+        What they count: as they do to the parties, or all the same.
+    model : Applied
+        What is evaluated, and by whom.
+
+    Returns
+    -------
+    losses : Losses
+        As the party sums them up.
+    label_spread : float
+        sum_i w_i (y_i - mean y)^2, with w_i = 1 where all rows count the same; 0 of centres.
+    error : float
+        No residual, or squared distance, is off by more.
+    """
+    magnitude = yield from common_magnitude(roster, model)
+    error = rounded_by(magnitude, len(roster.cards))
+    losses, spread = yield from until_kept(lambda: _attempt_losses(roster, rows, weights, model, magnitude))
+    deviation = np.sqrt(spread / (losses.weight if model.by_weight else losses.n_rows))
+    if 0 < LARGEST_ERROR * deviation < error:
+        raise too_few_digits(error)
+    return losses, spread, error
+
+
+def _attempt_losses(
+    roster: Roster, rows: Rows, weights: Floats, model: Applied, magnitude: int
+) -> Script[tuple[Losses, float] | Lost]:
+    parts = yield from masked_parts(roster, rows, model, magnitude)
+    if isinstance(parts, Lost):
+        return parts
+    question = AskLosses(parts.of_others(model.to), model.intercept)
+    inbox = yield {model.to: question}
+    reply = checks.replies(inbox, SummedLosses)[model.to]
+    if not len(reply.sums):
+        return Lost(model.to)
+    losses = _read_losses(model, reply, weights)
+    sealed = losses_digest(parts.sealed[model.to].other, question, reply.sums, reply.sizes)
+    yield from compare(roster, parts.transcript, {**parts.seals, model.to: Seal(sealed, reply.signature)})
+    return losses, parts.label_spread
+
+
+def _read_losses(model: Applied, reply: SummedLosses, weights: Floats) -> Losses:
+    party, m, weight = model.to, len(weights), float(weights.sum())
+    checks.shape(party, reply, reply.sums, (3,))
+    checks.non_negative(party, reply, reply.sums)
+    checks.shape(party, reply, reply.sizes, (model.n_centers,))
+    if model.n_centers and (reply.sizes.min() < 0 or reply.sizes.sum() != m):
+        raise checks.wrong(party, reply, f"sizes of clusters that do not add up to {m} rows")
+    cost, absolute, deviation = reply.sums.tolist()
+    factor = 1.0 if model.by_weight else weight / m
+    return Losses(m, weight, factor * cost, deviation, factor * absolute, tuple(reply.sizes.tolist()))
