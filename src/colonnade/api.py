@@ -23,7 +23,7 @@ from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
-from colonnade.sampling.shared import sample_size
+from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver, Central
 from colonnade.stage import MakeTransport, Stage
 from colonnade.tasks import AnyModel, jobs

@@ -22,7 +22,7 @@ from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
-from colonnade.sampling.shared import sample_size
+from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver
 from colonnade.stage import Stage
 from colonnade.tasks import AnyTask, KMeansModel

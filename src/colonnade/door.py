@@ -26,8 +26,8 @@ from colonnade.protocol.identity import Identity
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
-from colonnade.sampling.integers import IntegerScores
-from colonnade.sampling.opening import rows_to_open
+from colonnade.sampling.committed.opening import rows_to_open
+from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.solvers import AnySolver, Central
 from colonnade.stage import Stage
 from colonnade.tasks import AnyModel, AnyTask, LinearModel, jobs

@@ -38,22 +38,33 @@ from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeig
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.splits import HoldOut, SplitBy
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.committed import (
+from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
+    AskOpenings,
     Commitment,
-    Committed,
     Contribution,
     DrawCommitted,
+    Openings,
+    PartyCommitment,
 )
-from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, OpenDraw, Total
-from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.integers import IntegerScores
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.opening import AskOpenings, Openings
-from colonnade.sampling.rounded import AskScoreCodes, CoarseScores, RoundedScores, ScoreCodes
-from colonnade.sampling.secure_summing import (
+from colonnade.sampling.plain.messages import (
+    AskScoreCodes,
+    AskScores,
+    AskTotal,
+    DrawnRows,
+    DrawRows,
+    OpenDraw,
+    ScoreCodes,
+    Scores,
+    Total,
+)
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
+from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
     AskMaskedScores,
@@ -61,8 +72,7 @@ from colonnade.sampling.secure_summing import (
     MaskedScores,
     PublicKey,
 )
-from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
-from colonnade.sampling.summing import AskScores, Scores
+from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
 from colonnade.solvers.gram.ckks.messages import (
@@ -138,7 +148,7 @@ EXAMPLES: dict[str, Message] = {
     "open draw": OpenDraw(FilledScores(LeverageScores(fit_intercept=True)), 400, seed=5, stratified=True),
     "ask commitment": AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 57), bytes(range(32))),
     "commitment": Commitment(bytes(32), 2**61, bytes(range(32))),
-    "ask contribution": AskContribution((Committed(bytes(32), bytes(range(32))),)),
+    "ask contribution": AskContribution((PartyCommitment(bytes(32), bytes(range(32))),)),
     "contribution": Contribution(bytes(range(32)), bytes(32)),
     "contribution, lost": Contribution(None, b""),
     "draw committed": DrawCommitted(400, bytes(32), (bytes(range(32)), b"c"), bytes(32)),

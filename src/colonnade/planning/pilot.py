@@ -17,8 +17,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import ImportanceSampling
-from colonnade.sampling.drawing import Total
-from colonnade.sampling.rounded import ScoreCodes
+from colonnade.sampling.plain.messages import ScoreCodes, Total
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
 from colonnade.tasks import AnyTask, KMeans

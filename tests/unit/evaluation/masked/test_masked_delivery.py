@@ -15,7 +15,7 @@ from colonnade.kernels.masks import to_words
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.shared import UseRows
+from colonnade.sampling.selecting import UseRows
 from colonnade.transports.loopback import Loopback
 from harness import sessions_of, watch
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties

@@ -19,7 +19,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairKey
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.shared import UseRows
+from colonnade.sampling.selecting import UseRows
 from colonnade.transports.loopback import Loopback
 from harness import watch
 from secure_trial import Recording, Restarting, Wire, flip_message, float_forms, made_parties

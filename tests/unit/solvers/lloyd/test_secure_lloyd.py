@@ -16,7 +16,7 @@ from colonnade.privacy.identities import identities_here
 from colonnade.privacy.pair_keys import AskPairKey
 from colonnade.privacy.pairwise import SignedKey
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.shared import UseRows
+from colonnade.sampling.selecting import UseRows
 from colonnade.solvers.gram.shares.messages import AskSealedSeeds, SealedSeeds
 from colonnade.solvers.lloyd.messages import (
     MAX_ROUNDS,

@@ -15,7 +15,7 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.shared import UseAllRows
+from colonnade.sampling.selecting import UseAllRows
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,

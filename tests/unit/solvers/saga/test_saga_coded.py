@@ -17,7 +17,7 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.shared import UseAllRows
+from colonnade.sampling.selecting import UseAllRows
 from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedStep
 from colonnade.solvers.saga.messages import AskCoefficients, Coefficients, OpenSaga, SquaredNorms
 from colonnade.solvers.saga.party import SagaLearning

@@ -16,18 +16,19 @@ from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.primitives import signing_key
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.committed import (
+from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
+    AskOpenings,
     Commitment,
-    Committed,
     Contribution,
     DrawCommitted,
+    Openings,
+    PartyCommitment,
 )
-from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.integers import IntegerScores, integer_rule
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.opening import AskOpenings, Openings
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.integers import IntegerScores, integer_rule
+from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 from harness import sessions_of, watch
@@ -236,7 +237,7 @@ def test_a_server_that_changes_the_seed_is_refused(kind: str, change: Any, match
 @pytest.mark.parametrize("exponent", [12, 62, 2**62, -(2**62)])
 def test_steps_that_are_too_coarse_or_too_fine_are_refused(exponent: int) -> None:
     def other_step(request: AskCommitment) -> AskCommitment:
-        return AskCommitment(msgspec.structs.replace(request.rule, exponent=exponent), request.seal)
+        return AskCommitment(msgspec.structs.replace(request.rule, exponent=exponent), request.contribution_digest)
 
     with pytest.raises(cn.InputError, match=rf"steps of 2\^-{exponent} were asked for. Ask for 2\^-48 to"):
         make_federation(asked_otherwise("AskCommitment", other_step)).coreset(cn.Regression(), COMMITTED)
@@ -284,8 +285,8 @@ class Recorded:
 
 
 def test_a_server_that_shows_another_commitment_gets_no_contribution() -> None:
-    fake = asked_otherwise("AskContribution", lambda _: AskContribution((Committed(b"", b""),) * 3))
-    with pytest.raises(cn.RemoteProtocolError, match="'party2' lost what it had sealed 5 times"):
+    fake = asked_otherwise("AskContribution", lambda _: AskContribution((PartyCommitment(b"", b""),) * 3))
+    with pytest.raises(cn.RemoteProtocolError, match="'party2' lost what it had committed to 5 times"):
         make_federation(fake).coreset(cn.Regression(), COMMITTED)
 
 
@@ -309,7 +310,7 @@ def test_openings_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPat
     twice = session.answer(AskOpenings(rule, bytes(32), sendable_rows([4, 4])))
     assert isinstance(twice, Refused)
     assert "a row to open twice" in twice.reason
-    monkeypatch.setattr("colonnade.sampling.committed_party.MAX_NODES", 9 * 5)
+    monkeypatch.setattr("colonnade.sampling.committed.party.MAX_NODES", 9 * 5)
     assert isinstance(session.answer(AskOpenings(rule, bytes(32), sendable_rows(np.arange(5)))), Openings)
     many = session.answer(AskOpenings(rule, bytes(32), sendable_rows(np.arange(6))))
     assert isinstance(many, Refused)

@@ -20,19 +20,20 @@ from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
-from colonnade.sampling.committed import (
+from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, joint_key
+from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
+    AskOpenings,
     Commitment,
     Contribution,
     DrawCommitted,
+    Openings,
     commitment_of,
 )
-from colonnade.sampling.drawing import DrawnRows
-from colonnade.sampling.joint_seed import draw_key, joint_key, seal_of
-from colonnade.sampling.opening import AskOpenings, Openings
-from colonnade.sampling.shared import MAX_SIZE
-from colonnade.sampling.summing import DRAWN
+from colonnade.sampling.plain.messages import DrawnRows
+from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.size import MAX_SIZE
 
 COMMITTED, CONTRIBUTED = "committed", "contributed"
 # Nodes of the tree that one reply shows at most: 40 bytes each on the way, and more in memory.
@@ -40,7 +41,7 @@ MAX_NODES = 1 << 23
 
 
 @dataclass(frozen=True)
-class SealedDraw:
+class CommittedDraw:
     """What a party keeps between its commitment and the draw: its contribution, and the digest of its commitment."""
 
     contribution: bytes = field(repr=False)  # a secret until all have committed
@@ -50,9 +51,9 @@ class SealedDraw:
 def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyData) -> tuple[PartyState, Message]:
     identity, tree = _identity(data), _tree(state, request, data)
     contribution = identity.nonce(wire_bytes(request))
-    reply = Commitment(tree.root, tree.total, seal_of(identity.name, contribution))
-    sealed = SealedDraw(contribution, commitment_of(identity.name, reply))
-    return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=sealed), reply
+    reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution))
+    draw = CommittedDraw(contribution, commitment_of(identity.name, reply))
+    return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=draw), reply
 
 
 def _answer_contribution(state: PartyState, request: AskContribution, data: PartyData) -> tuple[PartyState, Message]:
@@ -62,12 +63,12 @@ def _answer_contribution(state: PartyState, request: AskContribution, data: Part
             SERVER, request, f"{len(request.parties)} commitments, where {', '.join(parties)} were to commit"
         )
     state = replace(state, exchanged=(*state.exchanged, request))
-    sealed = state.secret
+    draw = state.secret
     ours = request.parties[parties.index(identity.name)].commitment
-    if not isinstance(sealed, SealedDraw) or sealed.commitment != ours:
+    if not isinstance(draw, CommittedDraw) or draw.commitment != ours:
         # It was restarted, and its contribution went with the old process; or the server relayed something else.
         return replace(state, secret=None), Contribution(None, b"")
-    return state, Contribution(sealed.contribution, _proof(state, sealed.contribution, data))
+    return state, Contribution(draw.contribution, _proof(state, draw.contribution, data))
 
 
 def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> tuple[PartyState, Message]:
@@ -77,10 +78,12 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
     if len(request.parties) != len(parties):
         raise checks.wrong(SERVER, request, f"{len(request.parties)} contributions of {len(parties)} parties")
     shown = (request.server, *request.parties)
-    sealed = (opened.seal, *(each.seal for each in told.parties))
-    for who, contribution, seal in zip((SERVER, *parties), shown, sealed, strict=True):
-        if seal_of(who, contribution) != seal:
-            raise checks.wrong(SERVER, request, f"another contribution of {who!r} to the joint seed than was sealed")
+    digests = (opened.contribution_digest, *(each.contribution_digest for each in told.parties))
+    for who, contribution, committed in zip((SERVER, *parties), shown, digests, strict=True):
+        if contribution_digest(who, contribution) != committed:
+            raise checks.wrong(
+                SERVER, request, f"another contribution of {who!r} to the joint seed than was committed to"
+            )
     ours = request.parties[parties.index(name)]
     if not compare_digest(request.proof, _proof(state, ours, data)):
         raise checks.wrong(SERVER, request, "a contribution of this party that it never made")
@@ -97,7 +100,7 @@ def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -
         raise checks.wrong(SERVER, request, "a row to open twice")
     if len(request.rows) * depth(data.table.n_rows) > MAX_NODES:
         raise InputError(f"{len(request.rows):,} openings do not fit one message. Open fewer rows.")
-    tree = _tree(state, AskCommitment(request.rule, request.seal), data)
+    tree = _tree(state, AskCommitment(request.rule, request.contribution_digest), data)
     openings = [tree.open(row) for row in request.rows.tolist()]
     salts, hashes = pack_openings(openings)
     return state, Openings(
@@ -119,7 +122,7 @@ def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree
 
 
 def _context(state: PartyState, request: AskCommitment, data: PartyData) -> bytes:
-    """Hash what makes this draw different from any other: rule, step, the server's seal, rows that count, units."""
+    """Hash what makes this draw different from any other: rule, step, the server's digest, rows that count, units."""
     return digest(b"committed draw", wire_bytes(request), frame_of(state, data))
 
 

@@ -8,9 +8,8 @@ from colonnade.contracts import PartyCard, Roster
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.messages import sendable_rows
-from colonnade.sampling.drawing import DrawnRows, DrawRows, Total
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.rounded import AskScoreCodes, ScoreCodes
+from colonnade.sampling.plain.messages import AskScoreCodes, DrawnRows, DrawRows, ScoreCodes, Total
+from colonnade.sampling.rules.leverage import LeverageScores
 
 ROSTER = Roster(tuple(PartyCard(name, 50, ("x", "y"), None) for name in ("airline", "weather")))
 SCORES = np.array([0.5, 0.25, 0.125, 0.1])

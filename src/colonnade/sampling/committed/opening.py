@@ -1,6 +1,4 @@
-"""A spot check of committed draws: all parties open the same rows. Messages and script."""
-
-from typing import Annotated, ClassVar
+"""What a spot check of committed draws asks for: all parties open the same rows."""
 
 import msgspec
 import numpy as np
@@ -8,57 +6,16 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.coreset import Evidence, OpenedRow
 from colonnade.kernels.arrays import Rows
-from colonnade.messages import Message, Reveals, sendable_rows
+from colonnade.messages import sendable_rows
 from colonnade.privacy.sum_tree import depth, unpack_openings
 from colonnade.protocol import checks
-from colonnade.sampling.integers import IntegerScores
-
-
-class Openings(Message, frozen=True):
-    """The committed scores of some rows, in steps, and their ways up in the tree, one after another.
-
-    For each row a salt of 16 bytes; for each row and level of the tree (log2 n, rounded up) a sum, and a hash of 32.
-    """
-
-    phase: ClassVar[str] = "auditing"
-
-    scores: Annotated[Rows, Reveals.SCORES]
-    sums: Annotated[Rows, Reveals.SCORES]
-    salts: Annotated[bytes, Reveals.NOTHING]
-    hashes: Annotated[bytes, Reveals.NOTHING]
-
-
-class AskOpenings(Message, frozen=True):
-    """Open these rows of what was committed to when the server sent this rule and this seal."""
-
-    phase: ClassVar[str] = "auditing"
-    reply: ClassVar[type[Message]] = Openings
-
-    rule: Annotated[IntegerScores, Reveals.NOTHING]
-    seal: Annotated[bytes, Reveals.NOTHING]
-    rows: Annotated[Rows, Reveals.ROW_IDS]
+from colonnade.sampling.committed.messages import AskOpenings, Openings
+from colonnade.sampling.rules.integers import IntegerScores
 
 
 def open_rows(roster: Roster, rule: IntegerScores, evidence: Evidence, rows: Rows) -> Script[Evidence]:
-    """Ask all parties to open the same rows.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    rule : IntegerScores
-        What they committed to.
-    evidence : Evidence
-        Of the run.
-    rows : ndarray of int64, shape (k,)
-        Which, ascending, each once.
-
-    Returns
-    -------
-    Evidence
-        With what was shown; it is not yet compared with anything.
-    """
-    inbox = yield dict.fromkeys(roster.names, AskOpenings(rule, evidence.seal, sendable_rows(rows)))
+    """Ask all parties to open the same rows: ascending ids, each once. What they show is not yet compared."""
+    inbox = yield dict.fromkeys(roster.names, AskOpenings(rule, evidence.contribution_digest, sendable_rows(rows)))
     parties = {}
     for party, reply in checks.replies(inbox, Openings).items():
         levels = depth(roster.n_rows)

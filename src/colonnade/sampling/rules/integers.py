@@ -6,8 +6,8 @@ from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.integer_draws import TOTAL_BITS, on_grid
-from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.plain_rules import PlainRule, plain_rule
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.plain import PlainRule, plain_rule
 
 # Coarser steps than 2^-48 are not used.
 LEAST_EXPONENT = 48

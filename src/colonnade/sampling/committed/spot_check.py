@@ -1,4 +1,4 @@
-"""The audit of a committed draw: reads the evidence of a run and what was opened of it, and finds what does not fit.
+"""The spot check of a committed draw: compares the evidence of a run with what was opened of it.
 
 It needs no party and no secret: anybody can do it again.
 """
@@ -15,9 +15,8 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.integer_draws import even_rows, stratified_points
 from colonnade.ledger import SERVER
 from colonnade.privacy.sum_tree import Opening, start_of
-from colonnade.sampling.committed import key_of
-from colonnade.sampling.joint_seed import draw_key, even_key, quotas_of, seal_of, total_of
-from colonnade.sampling.shared import weights_of
+from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, even_key, key_of, quotas_of, total_of
+from colonnade.sampling.weights import weights_of
 
 # Sums that were made under masks are rounded.
 SUM_TOLERANCE = 1e-5
@@ -26,8 +25,8 @@ _ROOT_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Audit:
-    """What an audit found in order.
+class SpotCheck:
+    """What a spot check found in order.
 
     Parameters
     ----------
@@ -51,26 +50,12 @@ class Audit:
         return "\n".join(["Nothing was found wrong.", *(f"- {finding}" for finding in self.findings)])
 
 
-def audit(coreset: Coreset, evidence: Evidence, totals: Mapping[str, float], size: int, even_share: float) -> Audit:
-    """Compare what was drawn and told with what was committed to; the first thing that does not fit is an error.
+def spot_check(
+    coreset: Coreset, evidence: Evidence, totals: Mapping[str, float], size: int, even_share: float
+) -> SpotCheck:
+    """Compare what was drawn and told with what was committed to; what does not fit is an error that names the party.
 
-    Parameters
-    ----------
-    coreset : Coreset
-        What came of it.
-    evidence : Evidence
-        All that was committed, told and opened.
-    totals : mapping of str to float
-        What no party's total can exceed.
-    size : int
-        m, as it was asked for.
-    even_share : float
-        s.
-
-    Returns
-    -------
-    Audit
-        What was checked. `RemoteProtocolError` names the party that something does not fit for.
+    No party's total can exceed `totals`; `size` and `even_share` are what was asked for.
     """
     key = _joint_key(evidence, totals)
     n_even, quotas = quotas_of(key, [each.total for each in evidence.parties.values()], size, even_share)
@@ -81,18 +66,18 @@ def audit(coreset: Coreset, evidence: Evidence, totals: Mapping[str, float], siz
     _check_scores(coreset, evidence, size, even_share)
     opened = {party: _check_draws(party, each, coreset, key) for party, each in evidence.parties.items()}
     _check_sums(coreset, evidence, size, even_share)
-    return Audit(size, opened, _findings(evidence, opened))
+    return SpotCheck(size, opened, _findings(evidence, opened))
 
 
 def _joint_key(evidence: Evidence, most: Mapping[str, float]) -> bytes:
-    """Check seals and totals, and make the joint seed."""
+    """Check contributions and totals, and make the joint seed."""
     if set(evidence.parties) != set(most):
         raise _caught(SERVER, f"has evidence of {', '.join(evidence.parties)}, not of {', '.join(most)}")
-    sealed = {SERVER: (evidence.seal, evidence.contribution)}
-    sealed |= {party: (each.seal, each.contribution) for party, each in evidence.parties.items()}
-    for who, (seal, contribution) in sealed.items():
-        if seal_of(who, contribution) != seal:
-            raise _caught(who, "contributed something else to the joint seed than it had sealed")
+    committed = {SERVER: (evidence.contribution_digest, evidence.contribution)}
+    committed |= {party: (each.contribution_digest, each.contribution) for party, each in evidence.parties.items()}
+    for who, (digest, contribution) in committed.items():
+        if contribution_digest(who, contribution) != digest:
+            raise _caught(who, "contributed something else to the joint seed than it had committed to")
     for party, each in evidence.parties.items():
         total = total_of([each.total], evidence.exponent)
         if len(each.root) != _ROOT_BYTES or not 0 < total <= most[party] * (1 + SUM_TOLERANCE):
@@ -189,7 +174,7 @@ def _findings(evidence: Evidence, opened: Mapping[str, int]) -> tuple[str, ...]:
     secret = any(each.scores is None for each in evidence.parties.values())
     checked = [f"{draws:,} of {len(evidence.parties[party].rows):,} of {party}" for party, draws in opened.items()]
     return (
-        "The server and all parties contributed to the joint seed what they had sealed before.",
+        "The server and all parties contributed to the joint seed what they had committed to before.",
         "Every party committed to a total that its columns can have, and drew as many rows as the joint seed says.",
         "Weights follow from sums that were made in secret; those of opened rows were compared."
         if secret

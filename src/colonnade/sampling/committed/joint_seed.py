@@ -1,10 +1,11 @@
-"""The joint seed of a committed draw: how contributions are sealed, how they make one seed, and what it decides.
+"""The joint seed of a committed draw: how contributions are committed to, how they make one seed, and what it decides.
 
-Scores are committed to together with the seals, before any contribution is told, so the seed need not depend on them.
+Scores are committed to together with contributions, before any of these is told, so the seed need not depend on them.
 """
 
 from collections.abc import Sequence
 
+from colonnade.coreset import Evidence
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.integer_draws import count_even, shares
 from colonnade.privacy.primitives import digest
@@ -13,14 +14,19 @@ from colonnade.privacy.primitives import digest
 PROTOCOL = b"colonnade committed draw 1"
 
 
-def seal_of(name: str, contribution: bytes) -> bytes:
-    """Hash a contribution before it is told; it is 32 bytes that nobody guesses."""
+def contribution_digest(name: str, contribution: bytes) -> bytes:
+    """Commit to a contribution before it is told: hash it; it is 32 bytes that nobody guesses."""
     return digest(PROTOCOL, b"seal", name.encode(), contribution)
 
 
 def joint_key(server: bytes, contributions: Sequence[bytes]) -> bytes:
     """Make the joint seed of all contributions: the server's, and the parties' in the order of their names."""
     return digest(PROTOCOL, b"joint", server, *contributions)
+
+
+def key_of(evidence: Evidence) -> bytes:
+    """Make the joint seed again."""
+    return joint_key(evidence.contribution, [evidence.parties[name].contribution for name in sorted(evidence.parties)])
 
 
 def quotas_of(key: bytes, totals: Sequence[int], size: int, even_share: float) -> tuple[int, Rows]:

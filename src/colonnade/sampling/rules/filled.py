@@ -10,7 +10,7 @@ import numpy as np
 
 from colonnade.contracts import PartyCard, ScoreBounds, Table
 from colonnade.kernels.arrays import Floats
-from colonnade.sampling.plain_rules import PlainRule
+from colonnade.sampling.rules.plain import PlainRule
 
 
 class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):

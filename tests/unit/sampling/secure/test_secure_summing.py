@@ -16,8 +16,8 @@ from colonnade.messages import Message
 from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.pairwise import SignedKey
 from colonnade.privacy.primitives import public_key, signing_key
-from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
-from colonnade.sampling.summing import Scores
+from colonnade.sampling.plain.messages import Scores
+from colonnade.sampling.secure.messages import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.transports.loopback import Loopback
 from harness import sessions_of, watch
 from secure_trial import Entropy, Restarting, Wire, flip_message, forms_of

@@ -20,7 +20,8 @@ from colonnade.privacy.primitives import KEY_BYTES, check_available, digest
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.sampling.secure_summing import (
+from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
     AskMaskedScores,
@@ -30,7 +31,6 @@ from colonnade.sampling.secure_summing import (
     digest_of,
     transcript_of_scores,
 )
-from colonnade.sampling.summing import DRAWN
 
 KEYED, MASKED = "keyed", "masked"
 

@@ -2,8 +2,8 @@
 
 from colonnade.contracts import ScoreRule
 from colonnade.errors import UnsupportedError
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.leverage import LeverageScores
 
 PlainRule = LeverageScores | ClusteringScores
 

@@ -5,96 +5,31 @@ out: without one nothing is unmasked. A party that restarted in between has lost
 again with fresh ones; the sum is the same.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
 
 import numpy as np
 
-from colonnade.contracts import Drawn, Roster, ScoreRule, Script
+from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
-from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import Lost, until_kept
-from colonnade.privacy.pairwise import Seal, SignedKey, agreement_of, transcript_of
+from colonnade.privacy.pairwise import Seal, SignedKey, agreement_of
 from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, digest
 from colonnade.protocol import checks
-from colonnade.protocol.codec import wire_bytes
+from colonnade.sampling.secure.messages import (
+    Agreement,
+    AskAgreement,
+    AskMaskedScores,
+    AskPublicKey,
+    MaskedScores,
+    PublicKey,
+    digest_of,
+    transcript_of_scores,
+)
 
-PURPOSE = "scores"
 # Scores are rounded, by their computation and by the ring.
 SLACK = 1e-5
-
-
-class PublicKey(Message, frozen=True):
-    """A fresh key, signed; with digests of what was exchanged before, and of which rows count in which units."""
-
-    phase: ClassVar[str] = "summing"
-    fresh: ClassVar[bool] = True
-
-    key: Annotated[bytes, Reveals.NOTHING]
-    exchanged: Annotated[bytes, Reveals.NOTHING]
-    frame: Annotated[bytes, Reveals.NOTHING]
-    signature: Annotated[bytes, Reveals.NOTHING]
-
-
-class AskPublicKey(Message, frozen=True):
-    """Make a key for one sum of scores."""
-
-    phase: ClassVar[str] = "summing"
-    reply: ClassVar[type[Message]] = PublicKey
-
-
-class MaskedScores(Message, frozen=True):
-    """The scores of the rows in S under masks, `width` bytes each, or none where the party no longer has its key.
-
-    With what the party saw (a digest), and its signature on both.
-    """
-
-    phase: ClassVar[str] = "summing"
-    fresh: ClassVar[bool] = True
-
-    masked: Annotated[bytes | None, Reveals.SCORE_SUMS]
-    width: Annotated[int, Reveals.NOTHING]
-    transcript: Annotated[bytes, Reveals.NOTHING]
-    signature: Annotated[bytes, Reveals.NOTHING]
-
-    def units(self) -> int:
-        """Count one for each score."""
-        return 0 if self.masked is None else len(self.masked) // max(self.width, 1)
-
-    def coded_rows(self) -> int:
-        """Count one for each score."""
-        return self.units()
-
-
-class AskMaskedScores(Message, frozen=True):
-    """S, the ring (the bytes of a number, and the exponent of its step), and all parties' keys by name."""
-
-    phase: ClassVar[str] = "summing"
-    reply: ClassVar[type[Message]] = MaskedScores
-
-    rows: Annotated[Rows, Reveals.ROW_IDS]
-    width: Annotated[int, Reveals.NOTHING]
-    exponent: Annotated[int, Reveals.NOTHING]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
-
-
-class Agreement(Message, frozen=True):
-    """The digest of all that the party saw."""
-
-    phase: ClassVar[str] = "summing"
-
-    digest: Annotated[bytes, Reveals.NOTHING]
-
-
-class AskAgreement(Message, frozen=True):
-    """What every party signed, in the order of their names."""
-
-    phase: ClassVar[str] = "summing"
-    reply: ClassVar[type[Message]] = Agreement
-
-    seals: Annotated[tuple[Seal, ...], Reveals.NOTHING]
 
 
 class SecureSum:
@@ -112,7 +47,7 @@ class SecureSum:
         self._rule = rule
         self._row_weights = row_weights
 
-    def __call__(self, roster: Roster, drawn: Drawn) -> Script[Floats]:
+    def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Sum the scores of the drawn rows over the parties.
 
         Parameters
@@ -127,15 +62,15 @@ class SecureSum:
         ndarray of float64, shape (m,)
             g_i for each i in S, within a millionth of the smallest score.
         """
-        smallest, largest = self._bounds(roster, drawn.rows)
+        smallest, largest = self._bounds(roster, draw.rows)
         ring = narrowest_ring(smallest, largest, len(roster.cards))
         if ring is None:
             raise UnsupportedError(
                 f"The weights of drawn rows differ so much (the lightest is {smallest:.3g} of all) that a secure sum "
                 'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
-        said = {party: digest_of(messages) for party, messages in drawn.exchanged.items()}
-        total = yield from until_kept(lambda: _attempt(roster, drawn.rows, ring, said))
+        said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
+        total = yield from until_kept(lambda: _attempt(roster, draw.rows, ring, said))
         return _checked(to_numbers(total, ring), smallest, largest, roster)
 
     def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
@@ -202,14 +137,3 @@ def _read_seal(party: str, reply: MaskedScores, request: AskMaskedScores, transc
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
     return Seal(digest(packed), reply.signature)
-
-
-def transcript_of_scores(parties: Sequence[str], request: AskMaskedScores, frame: bytes) -> bytes:
-    """Hash what parties and server must agree on in the round of masked scores."""
-    asked = np.ascontiguousarray(request.rows, "<i8").tobytes()
-    return transcript_of(PURPOSE, parties, request.keys, frame, asked, Ring(request.width, request.exponent))
-
-
-def digest_of(messages: Sequence[Message]) -> bytes:
-    """Hash messages as they travel."""
-    return digest(*map(wire_bytes, messages))
