@@ -22,7 +22,7 @@ from colonnade.evaluation.masked.messages import (
     Magnitude,
     MaskedPredictions,
     MaskedReceived,
-    SealedPart,
+    SignedPart,
     SummedLosses,
 )
 from colonnade.evaluation.rounding import RoundedParts
@@ -33,7 +33,7 @@ from colonnade.kernels.quantise import encode_codes
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
-from colonnade.privacy.pairwise import Seal, SignedKey
+from colonnade.privacy.pairwise import SignedDigest, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
@@ -140,7 +140,7 @@ EXAMPLES: dict[str, Message] = {
     ),
     "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
     "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),
-    "ask agreement": AskAgreement((Seal(bytes(32), bytes(64)),)),
+    "ask agreement": AskAgreement((SignedDigest(bytes(32), bytes(64)),)),
     "agreement": Agreement(bytes(32)),
     "ask score codes": AskScoreCodes(sendable_rows([5, 8]), 1),
     "score codes": ScoreCodes(3, encode_scores(np.array([0.5, 0.0, 2.0]))),
@@ -235,7 +235,7 @@ EXAMPLES: dict[str, Message] = {
     "row distances": RowDistances(sendable_floats([[4.0, 0.0]])),
     "ask pair key": AskPairKey(),
     "pair key": PairKey(bytes(range(32)), bytes(32), bytes(32), bytes(64)),
-    "ask pair agreement": AskPairAgreement((Seal(bytes(32), bytes(64)),)),
+    "ask pair agreement": AskPairAgreement((SignedDigest(bytes(32), bytes(64)),)),
     "pair agreement": PairAgreement(bytes(32)),
     "ask sealed seeds": AskSealedSeeds((SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "sealed seeds": SealedSeeds((bytes(48), bytes(range(48)))),
@@ -257,9 +257,9 @@ EXAMPLES: dict[str, Message] = {
     "masked predictions": MaskedPredictions(bytes(range(14)), None, bytes(32), bytes(64)),
     "masked predictions, less labels": MaskedPredictions(bytes(range(14)), 2.5, bytes(32), bytes(64)),
     "masked predictions, key lost": MaskedPredictions(None, None, bytes(32), b""),
-    "deliver masked": DeliverMasked((SealedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
+    "deliver masked": DeliverMasked((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "masked received": MaskedReceived(bytes(32)),
-    "ask losses": AskLosses((SealedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
+    "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
     "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),

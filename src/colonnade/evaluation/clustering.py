@@ -7,7 +7,7 @@ import numpy as np
 
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
-from colonnade.evaluation.rounding import Parts, RoundedParts, Rounding, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, Rounding, SummedParts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.ledger import SERVER
@@ -48,7 +48,7 @@ class AskRoundedDistances(Message, frozen=True):
 
 def nearest_center_distances(
     roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None = None
-) -> Script[tuple[Rows, Parts]]:
+) -> Script[tuple[Rows, SummedParts]]:
     """Find each selected row's nearest centre.
 
     Parameters
@@ -68,7 +68,7 @@ def nearest_center_distances(
     -------
     labels : ndarray of int64, shape (size,)
         The index of the nearest centre, the lowest among equals.
-    squared_distances : Parts
+    squared_distances : SummedParts
         To that centre, shape (size,). No distance is negative: what rounding took below zero is zero.
     """
     parts = yield from _parts(roster, size, centers, scale, rounding)
@@ -90,7 +90,7 @@ def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats |
 
 def _parts(
     roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None
-) -> Script[Parts]:
+) -> Script[SummedParts]:
     own = {
         party: (sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part]))
         for party, part in roster.parts.items()
@@ -105,7 +105,7 @@ def _parts(
     for party, reply in replies.items():
         checks.shape(party, reply, reply.values, (size, len(centers)))
         checks.non_negative(party, reply, reply.values)
-    return Parts(np.sum([reply.values for reply in replies.values()], axis=0))
+    return SummedParts(np.sum([reply.values for reply in replies.values()], axis=0))
 
 
 def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:

@@ -61,7 +61,7 @@ class Rounding:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SummedParts:
     """Parts summed over the parties, and what rounding did to each sum.
 
     Parameters
@@ -92,7 +92,7 @@ def round_parts(request: Message, bits: int, seed: int, values: Floats, label_sp
     return RoundedParts(len(values), sendable_floats(middles), codes, label_spread)
 
 
-def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], rounding: Rounding) -> Parts:
+def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], rounding: Rounding) -> SummedParts:
     """Check, restore and add up the parties' parts.
 
     Parameters
@@ -106,11 +106,11 @@ def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], round
 
     Returns
     -------
-    Parts
+    SummedParts
         Their sums.
     """
     values, steps = zip(*(_read(party, reply, shape, rounding) for party, reply in replies.items()), strict=True)
-    return Parts(np.sum(values, axis=0), float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
+    return SummedParts(np.sum(values, axis=0), float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
 
 
 def _read(party: str, reply: RoundedParts, shape: tuple[int, int], rounding: Rounding) -> tuple[Floats, float]:

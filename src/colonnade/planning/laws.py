@@ -9,7 +9,7 @@ from colonnade.kernels.regression_law import Draw, RegressionLaw, regression_law
 from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.solvers.compact import directions
-from colonnade.solvers.whitened_columns import Whitened
+from colonnade.solvers.whitened_columns import WhitenedRows
 from colonnade.tasks import AnyTask, KMeans
 
 Law = RegressionLaw | ClusteringLaw
@@ -37,7 +37,7 @@ def law_of(task: AnyTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
         rows = np.hstack([columns.values for columns in scaled])
         noise = sum(_noise(columns, pilot.weights) for columns in scaled)
         return clustering_law(rows, pilot.weights, task.n_clusters, noise, rng)
-    parties = [columns for columns in pilot.columns.values() if isinstance(columns, Whitened)]
+    parties = [columns for columns in pilot.columns.values() if isinstance(columns, WhitenedRows)]
     features, label = directions(parties)
     penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
     return regression_law([party.values for party in parties], pilot.weights, PILOT_STEP, features, label, penalty)
@@ -66,7 +66,7 @@ def draw_of(sampler: AnySampler, pilot: PilotRows) -> Draw:
     return Draw(weights, counts if sampler.draws == "stratified" and not share else None)
 
 
-def _penalty(parties: list[Whitened], features: Floats, l2: float) -> Floats:
+def _penalty(parties: list[WhitenedRows], features: Floats, l2: float) -> Floats:
     """Write l2 |theta|^2 as a form in the model along `features`, which whitened columns u = x M^-1 make of theta."""
     mixing = np.zeros((len(features), sum(len(party.mean) - (party.label is not None) for party in parties)))
     row, column = 0, 0

@@ -16,12 +16,12 @@ from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pairwise import (
-    Seal,
     Secret,
+    SignedDigest,
     SignedKey,
     agreement_of,
     check_keys,
-    check_seals,
+    check_signatures,
     frame_digest,
     key_statement,
 )
@@ -71,11 +71,11 @@ class AskPairAgreement(Message, frozen=True):
     phase: ClassVar[str] = "keys"
     reply: ClassVar[type[Message]] = PairAgreement
 
-    seals: Annotated[tuple[Seal, ...], Reveals.NOTHING]
+    signed: Annotated[tuple[SignedDigest, ...], Reveals.NOTHING]
 
 
 @dataclass(frozen=True)
-class Keys:
+class RelayedKeys:
     """All parties' keys of a phase, as the server relays them.
 
     Parameters
@@ -94,14 +94,14 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostKey:
     """A party that has its key no longer, or what else it kept in memory."""
 
     party: str
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PhaseKeys:
     """What a party keeps of a secure phase.
 
     Parameters
@@ -139,7 +139,7 @@ def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) 
         )
 
 
-def until_kept(attempt: Callable[[], Script[T | Lost]], what: str = "its key") -> Script[T]:
+def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key") -> Script[T]:
     """Play an attempt until no party loses what it keeps in memory, such as its key.
 
     Parameters
@@ -157,7 +157,7 @@ def until_kept(attempt: Callable[[], Script[T | Lost]], what: str = "its key") -
     lost = ""
     for _ in range(MAX_ATTEMPTS):
         result = yield from attempt()
-        if not isinstance(result, Lost):
+        if not isinstance(result, LostKey):
             return result
         lost = result.party
     raise RemoteProtocolError(
@@ -166,7 +166,7 @@ def until_kept(attempt: Callable[[], Script[T | Lost]], what: str = "its key") -
     )
 
 
-def exchange_keys(roster: Roster, rows: Rows) -> Script[Keys]:
+def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
     """Ask every party for a fresh key, and see that all have the same rows in the same units before them.
 
     Parameters
@@ -178,7 +178,7 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[Keys]:
 
     Returns
     -------
-    Keys
+    RelayedKeys
         To be relayed.
     """
     inbox = yield {party: AskPairKey() for party in roster.names}
@@ -193,10 +193,10 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[Keys]:
             raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
     ordered = sorted(replies.items())
     signed = tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in ordered)
-    return Keys(tuple(party for party, _ in ordered), signed, frame)
+    return RelayedKeys(tuple(party for party, _ in ordered), signed, frame)
 
 
-def compare(roster: Roster, transcript: bytes, seals: Mapping[str, Seal]) -> Script[None]:
+def compare(roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest]) -> Script[None]:
     """Close a phase: let all sides see that they saw the same.
 
     Parameters
@@ -205,10 +205,10 @@ def compare(roster: Roster, transcript: bytes, seals: Mapping[str, Seal]) -> Scr
         The parties.
     transcript : bytes
         As the server saw it.
-    seals : mapping of str to Seal
+    signed : mapping of str to SignedDigest
         Digests of what came from each party, with its signature.
     """
-    ordered = tuple(seal for _, seal in sorted(seals.items()))
+    ordered = tuple(each for _, each in sorted(signed.items()))
     inbox = yield {party: AskPairAgreement(ordered) for party in roster.names}
     expected = agreement_of(transcript, ordered)
     for party, reply in checks.replies(inbox, PairAgreement).items():
@@ -236,14 +236,14 @@ def frame_of(state: PartyState, data: PartyData) -> bytes:
     return frame_digest(data.table.row_weights, "own" if state.view is None else state.view.scaling)
 
 
-def paired(state: PartyState) -> Paired:
+def phase_keys(state: PartyState) -> PhaseKeys:
     """Give what the party keeps of the phase."""
-    if not isinstance(state.secret, Paired):
+    if not isinstance(state.secret, PhaseKeys):
         raise LocalProtocolError("No secure phase was opened: ask for keys first.")
     return state.secret
 
 
-def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> Paired:
+def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> PhaseKeys:
     """Check relayed keys, and keep them; where the party's own is not among them, a restart came between: it is lost.
 
     Parameters
@@ -257,16 +257,16 @@ def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -
 
     Returns
     -------
-    Paired
+    PhaseKeys
         With a secret, or without one.
     """
-    identity, kept = identity_of(data), paired(state)
+    identity, kept = identity_of(data), phase_keys(state)
     check_keys(identity, signed, frame_of(state, data))
     if any(entry.exchanged != rows_digest(state.selected()) for entry in signed):
         raise RemoteProtocolError("The server relayed a key that was made for other rows.", party=SERVER)
     ours = signed[identity.parties.index(identity.name)]
     secret = kept.secret if kept.secret is not None and kept.secret.key == ours.key else None
-    return Paired(secret, tuple(signed))
+    return PhaseKeys(secret, tuple(signed))
 
 
 def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[PartyState, Message]:
@@ -275,13 +275,13 @@ def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[Part
     secret = Secret(identity.fresh(KEY_BYTES))
     rows, frame = rows_digest(state.selected()), frame_of(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, rows, frame))
-    return replace(state, secret=Paired(secret), learning=None), PairKey(secret.key, rows, frame, signature)
+    return replace(state, secret=PhaseKeys(secret), learning=None), PairKey(secret.key, rows, frame, signature)
 
 
 def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyData) -> tuple[PartyState, Message]:
-    transcript = paired(state).transcript
-    check_seals(identity_of(data), transcript, request.seals)
-    return replace(state, secret=None), PairAgreement(agreement_of(transcript, request.seals))
+    transcript = phase_keys(state).transcript
+    check_signatures(identity_of(data), transcript, request.signed)
+    return replace(state, secret=None), PairAgreement(agreement_of(transcript, request.signed))
 
 
 HANDLERS = (

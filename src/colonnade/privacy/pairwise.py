@@ -33,7 +33,7 @@ class SignedKey(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     signature: bytes
 
 
-class Seal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SignedDigest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The digest of the masked numbers that a party sent, and its signature on it."""
 
     digest: bytes
@@ -107,17 +107,17 @@ class Secret:
         """Derive a seed that only this party can, until it tells it to others."""
         return derive(self._secret, digest(_PROTOCOL, b"own seed", transcript), KEY_BYTES)
 
-    def seal(self, text: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
+    def encrypt_for(self, text: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
         """Encrypt one text of this transcript to the party at this place among the keys; the server cannot read it."""
         context = digest(_PROTOCOL, b"sealed", transcript, self.key, keys[other])
         return encrypt(agreed_secret(self._secret, keys[other]), context, text)
 
-    def unseal(self, sealed: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
-        """Read what the party at this place sealed for us."""
+    def decrypt_from(self, encrypted: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
+        """Read what the party at this place encrypted to us."""
         context = digest(_PROTOCOL, b"sealed", transcript, keys[other], self.key)
-        text = decrypt(agreed_secret(self._secret, keys[other]), context, sealed)
+        text = decrypt(agreed_secret(self._secret, keys[other]), context, encrypted)
         if text is None:
-            raise _relayed_wrongly("a sealed text that was changed on the way, or that another party sealed")
+            raise _relayed_wrongly("an encrypted text that was changed on the way, or that another party encrypted")
         return text
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ def key_statement(party: str, key: bytes, exchanged: bytes, frame: bytes) -> byt
     return digest(_PROTOCOL, b"key", party.encode(), key, exchanged, frame)
 
 
-def seal_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
+def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
     """Give the text a party signs to say: this is what I saw, and this is what I sent."""
     return digest(_PROTOCOL, b"seal", party.encode(), transcript, sent)
 
@@ -170,10 +170,10 @@ def transcript_of(
     return digest(_PROTOCOL, purpose.encode(), names, signed, frame, digest(asked), in_ring)
 
 
-def agreement_of(transcript: bytes, seals: Sequence[Seal]) -> bytes:
+def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:
     """Hash the transcript to its end: what all sides compare."""
-    sealed = digest(*(part for seal in seals for part in (seal.digest, seal.signature)))
-    return digest(_PROTOCOL, b"agreement", transcript, sealed)
+    sent = digest(*(part for each in signed for part in (each.digest, each.signature)))
+    return digest(_PROTOCOL, b"agreement", transcript, sent)
 
 
 def frame_digest(row_weights: Floats | None, scaling: str) -> bytes:
@@ -206,14 +206,16 @@ def check_keys(identity: Identity, keys: Sequence[SignedKey], frame: bytes) -> N
         raise _relayed_wrongly("one key for two parties")
 
 
-def check_seals(identity: Identity, transcript: bytes, seals: Sequence[Seal], but: str | None = None) -> None:
+def check_signatures(
+    identity: Identity, transcript: bytes, signed: Sequence[SignedDigest], but: str | None = None
+) -> None:
     """Require that every pinned party, but for one if so asked, signed the transcript that this party saw."""
     parties = [party for party in identity.parties if party != but]
-    if len(seals) != len(parties):
-        raise _relayed_wrongly(f"{len(seals)} seals for {len(parties)} parties")
-    for party, seal in zip(parties, seals, strict=True):
-        if not identity.is_signed(party, seal_statement(party, transcript, seal.digest), seal.signature):
-            raise _relayed_wrongly(f"a seal of {party!r} on something else than this party saw")
+    if len(signed) != len(parties):
+        raise _relayed_wrongly(f"{len(signed)} signatures for {len(parties)} parties")
+    for party, each in zip(parties, signed, strict=True):
+        if not identity.is_signed(party, sent_statement(party, transcript, each.digest), each.signature):
+            raise _relayed_wrongly(f"a signature of {party!r} on something else than this party saw")
 
 
 def _relayed_wrongly(what: str) -> RemoteProtocolError:

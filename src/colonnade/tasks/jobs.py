@@ -13,7 +13,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
-from colonnade.evaluation.masked.server import Applied, deliver_masked, masked_losses
+from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
 from colonnade.evaluation.reports import (
     ClusteringReport,
     RegressionReport,
@@ -103,10 +103,10 @@ def deliver_in_secret(model: AnyModel, rows: Rows | None, to: str, roster: Roste
     yield from deliver_masked(roster, selected, _applied(model, to))
 
 
-def _applied(model: AnyModel, to: str, *, evaluating: bool = False, by_weight: bool = False) -> Applied:
+def _applied(model: AnyModel, to: str, *, evaluating: bool = False, by_weight: bool = False) -> AppliedModel:
     if isinstance(model, LinearModel):
-        return Applied(model.coef_, None, None, model.intercept_, to, evaluating, by_weight)
-    return Applied(None, model.cluster_centers_, model.scale_, 0.0, to, evaluating, by_weight)
+        return AppliedModel(model.coef_, None, None, model.intercept_, to, evaluating, by_weight)
+    return AppliedModel(None, model.cluster_centers_, model.scale_, 0.0, to, evaluating, by_weight)
 
 
 def _predictions(model: AnyModel, size: int, rounding: Rounding | None, roster: Roster) -> Script[Floats | Rows]:

@@ -9,11 +9,11 @@ import numpy as np
 from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import Seal, SignedKey, transcript_of
+from colonnade.privacy.pairwise import SignedDigest, SignedKey, transcript_of
 from colonnade.privacy.primitives import digest
 
 # Coefficients, or centres and the units of distances.
-Part = tuple[Floats | None, Floats | None, Floats | None]
+ModelPart = tuple[Floats | None, Floats | None, Floats | None]
 
 
 class Magnitude(Message, frozen=True):
@@ -84,25 +84,25 @@ class AskMaskedPredictions(Message, frozen=True):
     keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
 
 
-class SealedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A party's masked part, a digest of what else it sealed, and its signature on both."""
+class SignedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A party's masked part, a digest of what else it signed, and its signature on both."""
 
     masked: bytes
     other: bytes
     signature: bytes
 
     @property
-    def seal(self) -> Seal:
+    def signed_digest(self) -> SignedDigest:
         """What the party signed, and its signature."""
-        return Seal(sealed_digest(self.other, self.masked), self.signature)
+        return SignedDigest(part_digest(self.other, self.masked), self.signature)
 
 
-class PassedOn(Message, frozen=True):
+class OthersParts(Message, frozen=True):
     """The others' masked parts, in the order of their names, for the party that holds the last one; the intercept."""
 
     phase: ClassVar[str] = "predicting"
 
-    parts: Annotated[tuple[SealedPart, ...], Reveals.PREDICTIONS]
+    parts: Annotated[tuple[SignedPart, ...], Reveals.PREDICTIONS]
     intercept: Annotated[float, Reveals.MODEL]
 
     def units(self) -> int:
@@ -111,7 +111,7 @@ class PassedOn(Message, frozen=True):
 
     def fingerprint(self) -> bytes:
         """Hash all of it: by that the party says what it received."""
-        return digest(np.array(self.intercept, "<f8").tobytes(), *(part.seal.digest for part in self.parts))
+        return digest(np.array(self.intercept, "<f8").tobytes(), *(part.signed_digest.digest for part in self.parts))
 
 
 class MaskedReceived(Message, frozen=True):
@@ -123,7 +123,7 @@ class MaskedReceived(Message, frozen=True):
     digest: Annotated[bytes, Reveals.NOTHING]
 
 
-class DeliverMasked(PassedOn, frozen=True):
+class DeliverMasked(OthersParts, frozen=True):
     """The others' masked parts, by name, and the intercept. Learn the sum: these are predictions."""
 
     reply: ClassVar[type[Message]] = MaskedReceived
@@ -143,31 +143,31 @@ class SummedLosses(Message, frozen=True):
     signature: Annotated[bytes, Reveals.NOTHING]
 
 
-class AskLosses(PassedOn, frozen=True):
+class AskLosses(OthersParts, frozen=True):
     """The others' masked parts, by name, and the intercept. Learn the sum, residuals or distances, and add them up."""
 
     reply: ClassVar[type[Message]] = SummedLosses
 
 
-def asked_digest(to: str, magnitude: int, count: int, evaluating: bool, by_weight: bool) -> bytes:
+def question_digest(to: str, magnitude: int, count: int, evaluating: bool, by_weight: bool) -> bytes:
     """Hash what is asked of every party alike."""
     return digest(*(str(each).encode() for each in (to, magnitude, count, evaluating, by_weight)))
 
 
 def transcript_of_parts(
-    parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes, magnitude: int, asked: bytes
+    parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes, magnitude: int, question: bytes
 ) -> bytes:
     """Hash what parties and server must agree on before parts are masked."""
-    return transcript_of("predictions", parties, signed, frame, asked, ring_of_parts(magnitude, len(parties)))
+    return transcript_of("predictions", parties, signed, frame, question, ring_of_parts(magnitude, len(parties)))
 
 
-def other_digest(part: Part, label_spread: float | None) -> bytes:
+def other_digest(part: ModelPart, label_spread: float | None) -> bytes:
     """Hash a party's part of a model, and its label's spread: what it signs says which model it applied."""
     spread = b"" if label_spread is None else np.array(label_spread, "<f8").tobytes()
     return digest(*(b"" if each is None else np.ascontiguousarray(each, "<f8").tobytes() for each in part), spread)
 
 
-def sealed_digest(other: bytes, masked: bytes) -> bytes:
+def part_digest(other: bytes, masked: bytes) -> bytes:
     """Hash what a party signs."""
     return digest(other, masked)
 

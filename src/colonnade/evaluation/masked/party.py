@@ -17,14 +17,14 @@ from colonnade.evaluation.masked.messages import (
     Magnitude,
     MaskedPredictions,
     MaskedReceived,
-    Part,
-    PassedOn,
-    SealedPart,
+    ModelPart,
+    OthersParts,
+    SignedPart,
     SummedLosses,
-    asked_digest,
     losses_digest,
     other_digest,
-    sealed_digest,
+    part_digest,
+    question_digest,
     transcript_of_parts,
 )
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, ring_of_parts, rounded_by, too_few_digits
@@ -34,9 +34,9 @@ from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_numbers, unpack
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
-from colonnade.privacy.one_solving import asked_once, seen_rows
-from colonnade.privacy.pair_keys import PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
-from colonnade.privacy.pairwise import check_seals, seal_statement
+from colonnade.privacy.one_solving import require_same_question, seen_rows
+from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, frame_of, identity_of, phase_keys, with_keys
+from colonnade.privacy.pairwise import check_signatures, sent_statement
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
@@ -49,13 +49,13 @@ NO_ERROR = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class KeptPart:
     """What the party that learns the sum keeps back: its masked part, what it was asked, and what it signed."""
 
     words: Words
     request: AskMaskedPredictions
     transcript: bytes
-    sealed: SealedPart
+    signed: SignedPart
 
     @property
     def n_centers(self) -> int:
@@ -63,7 +63,7 @@ class Held:
         return 0 if self.request.centers is None else len(self.request.centers)
 
     def __repr__(self) -> str:
-        return "Held(not shown)"
+        return "KeptPart(not shown)"
 
 
 def _answer_magnitude(state: PartyState, request: AskMagnitude, data: PartyData) -> tuple[PartyState, Message]:
@@ -77,11 +77,11 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     numbers, spread = _numbers(state, request, data)
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
-    asked = asked_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
+    question = question_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
     other = other_digest(_part(request), spread)
-    state = asked_once(state, request, digest(seen_rows(state, data), asked, other))
-    transcript = transcript_of_parts(identity.parties, request.keys, frame_of(state, data), request.magnitude, asked)
-    after = Paired(None, kept.signed, transcript)
+    state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
+    transcript = transcript_of_parts(identity.parties, request.keys, frame_of(state, data), request.magnitude, question)
+    after = PhaseKeys(None, kept.signed, transcript)
     if kept.secret is None:
         return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")
     # Numbers in a ring are positive.
@@ -91,78 +91,78 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     sent = b"" if is_ours else pack(words, WIDTH)
     # Whoever evaluates signs once, in the end: what it makes of the sum.
     signs_later = is_ours and request.evaluating
-    statement = seal_statement(identity.name, transcript, sealed_digest(other, sent))
-    sealed = SealedPart(sent, other, b"" if signs_later else identity.sign(statement))
-    held = Held(words, request, transcript, sealed) if is_ours else None
-    reply = MaskedPredictions(sent, spread, transcript, sealed.signature)
-    return replace(state, secret=replace(after, kept=held)), reply
+    statement = sent_statement(identity.name, transcript, part_digest(other, sent))
+    signed = SignedPart(sent, other, b"" if signs_later else identity.sign(statement))
+    ours = KeptPart(words, request, transcript, signed) if is_ours else None
+    reply = MaskedPredictions(sent, spread, transcript, signed.signature)
+    return replace(state, secret=replace(after, kept=ours)), reply
 
 
 def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:
-    held, state = _let_go(state, request, evaluating=False)
-    if held is None:
+    ours, state = _let_go(state, request, evaluating=False)
+    if ours is None:
         return state, MaskedReceived(b"")
-    rows, numbers = state.selected(), _unmasked(held, request.parts, data)
-    _check_digits(numbers, held, data)
+    rows, numbers = state.selected(), _unmasked(ours, request.parts, data)
+    _check_digits(numbers, ours, data)
     predictions: Floats | Rows = numbers + request.intercept
-    if held.n_centers:
-        predictions = numbers.reshape(len(rows), held.n_centers).argmin(axis=1)
+    if ours.n_centers:
+        predictions = numbers.reshape(len(rows), ours.n_centers).argmin(axis=1)
     return replace(state, received=Delivery(rows, predictions)), MaskedReceived(request.fingerprint())
 
 
 def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
-    held, state = _let_go(state, request, evaluating=True)
-    if held is None:
+    ours, state = _let_go(state, request, evaluating=True)
+    if ours is None:
         return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
-    weights = weights_of(state, data, by_weight=held.request.by_weight)
+    weights = weights_of(state, data, by_weight=ours.request.by_weight)
     _check_enough_rows(state.selected(), weights)
-    losses = _losses(_unmasked(held, request.parts, data), held, request.intercept, weights, data)
+    losses = _losses(_unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
     # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
-    deviation = 0.0 if held.request.by_weight else losses.deviation
+    deviation = 0.0 if ours.request.by_weight else losses.deviation
     sums, sizes = sendable_floats([losses.cost, losses.absolute, deviation]), sendable_rows(losses.cluster_sizes)
-    identity, sealed = _identity(data), losses_digest(held.sealed.other, request, sums, sizes)
-    return state, SummedLosses(sums, sizes, identity.sign(seal_statement(identity.name, held.transcript, sealed)))
+    identity, sent = _identity(data), losses_digest(ours.signed.other, request, sums, sizes)
+    return state, SummedLosses(sums, sizes, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
 
 
-def _let_go(state: PartyState, request: PassedOn, *, evaluating: bool) -> tuple[Held | None, PartyState]:
+def _let_go(state: PartyState, request: OthersParts, *, evaluating: bool) -> tuple[KeptPart | None, PartyState]:
     """Take out what the party keeps: it tells what comes of it once, and for what it was masked."""
-    keeps = paired(state)
-    held = keeps.kept if isinstance(keeps.kept, Held) else None
-    if held is not None and held.request.evaluating != evaluating:
+    keeps = phase_keys(state)
+    ours = keeps.kept if isinstance(keeps.kept, KeptPart) else None
+    if ours is not None and ours.request.evaluating != evaluating:
         raise checks.wrong(SERVER, request, "a question for something else than parts were masked for")
-    return held, replace(state, secret=replace(keeps, kept=None))
+    return ours, replace(state, secret=replace(keeps, kept=None))
 
 
-def _unmasked(held: Held, parts: tuple[SealedPart, ...], data: PartyData) -> Floats:
+def _unmasked(ours: KeptPart, parts: tuple[SignedPart, ...], data: PartyData) -> Floats:
     """Add our part to the others', if they are as those signed them: masks cancel, and shifts that made them positive.
 
     A server that could change the sum by a little would learn rows from what that does to the losses.
     """
-    identity, count = _identity(data), len(held.words)
+    identity, count = _identity(data), len(ours.words)
     if any(len(part.masked) != count * WIDTH for part in parts):
         raise RemoteProtocolError(f"The server relayed parts of other lengths than {count} x {WIDTH}.", party=SERVER)
-    check_seals(identity, held.transcript, [part.seal for part in parts], but=identity.name)
-    n_parties, words = len(identity.parties), held.words.copy()
+    check_signatures(identity, ours.transcript, [part.signed_digest for part in parts], but=identity.name)
+    n_parties, words = len(identity.parties), ours.words.copy()
     for part in parts:
         words += unpack(part.masked, WIDTH)
-    total: Floats = to_numbers(words, ring_of_parts(held.request.magnitude, n_parties))
-    total -= n_parties * np.ldexp(1.0, held.request.magnitude)
+    total: Floats = to_numbers(words, ring_of_parts(ours.request.magnitude, n_parties))
+    total -= n_parties * np.ldexp(1.0, ours.request.magnitude)
     return total
 
 
-def _losses(numbers: Floats, held: Held, intercept: float, weights: Floats, data: PartyData) -> Losses:
-    if not held.n_centers:
+def _losses(numbers: Floats, ours: KeptPart, intercept: float, weights: Floats, data: PartyData) -> Losses:
+    if not ours.n_centers:
         return residual_losses(numbers + intercept, weights)
-    _check_digits(numbers, held, data)
-    distances = numbers.reshape(len(weights), held.n_centers)
+    _check_digits(numbers, ours, data)
+    distances = numbers.reshape(len(weights), ours.n_centers)
     # No distance is negative: what the masks' steps took below zero is zero.
     nearest = np.maximum(distances.min(axis=1), 0.0)
-    return distance_losses(distances.argmin(axis=1), nearest, weights, held.n_centers)
+    return distance_losses(distances.argmin(axis=1), nearest, weights, ours.n_centers)
 
 
-def _check_digits(numbers: Floats, held: Held, data: PartyData) -> None:
+def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
     """Require that what masks' steps took off is little beside predictions, or distances to all centres."""
-    error = rounded_by(held.request.magnitude, len(_identity(data).parties))
+    error = rounded_by(ours.request.magnitude, len(_identity(data).parties))
     if error > max(LARGEST_ERROR * float(np.abs(numbers).mean()), NO_ERROR):
         raise too_few_digits(error)
 
@@ -180,7 +180,7 @@ def _identity(data: PartyData) -> Identity:
     return identity_of(data, "let the server predict and evaluate")
 
 
-def _part(request: AskMagnitude | AskMaskedPredictions) -> Part:
+def _part(request: AskMagnitude | AskMaskedPredictions) -> ModelPart:
     return request.coef, request.centers, request.scale
 
 

@@ -18,12 +18,12 @@ from colonnade.evaluation.masked.messages import (
     Magnitude,
     MaskedPredictions,
     MaskedReceived,
-    Part,
-    SealedPart,
+    ModelPart,
+    SignedPart,
     SummedLosses,
-    asked_digest,
     losses_digest,
     other_digest,
+    question_digest,
     transcript_of_parts,
 )
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, rounded_by, too_few_digits
@@ -31,13 +31,13 @@ from colonnade.evaluation.reports import Losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import MAX_EXPONENT
 from colonnade.messages import sendable_floats
-from colonnade.privacy.pair_keys import Lost, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import Seal
+from colonnade.privacy.pair_keys import LostKey, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import SignedDigest
 from colonnade.protocol import checks
 
 
 @dataclass(frozen=True, eq=False)
-class Applied:
+class AppliedModel:
     """A linear model, or centres; one of the two; and for whom it is applied, and what for.
 
     Parameters
@@ -69,7 +69,7 @@ class Applied:
         """How many centres, 0 of a linear model."""
         return 0 if self.centers is None else len(self.centers)
 
-    def part(self, columns: slice) -> Part:
+    def part(self, columns: slice) -> ModelPart:
         """Give a party's part."""
         return (
             None if self.coef is None else sendable_floats(self.coef[columns]),
@@ -80,23 +80,23 @@ class Applied:
 
 @dataclass(frozen=True, eq=False)
 class MaskedParts:
-    """All parties' sealed parts; with that of the one that learns their sum, which it keeps, masks cancel."""
+    """All parties' signed parts; with that of the one that learns their sum, which it keeps, masks cancel."""
 
-    sealed: dict[str, SealedPart]
+    signed: dict[str, SignedPart]
     label_spread: float
     transcript: bytes
 
-    def of_others(self, to: str) -> tuple[SealedPart, ...]:
+    def of_others(self, to: str) -> tuple[SignedPart, ...]:
         """Give what the one that learns the sum lacks, in the order of the names."""
-        return tuple(part for party, part in sorted(self.sealed.items()) if party != to)
+        return tuple(part for party, part in sorted(self.signed.items()) if party != to)
 
     @property
-    def seals(self) -> dict[str, Seal]:
+    def digests(self) -> dict[str, SignedDigest]:
         """What every party signed."""
-        return {party: part.seal for party, part in self.sealed.items()}
+        return {party: part.signed_digest for party, part in self.signed.items()}
 
 
-def common_magnitude(roster: Roster, model: Applied) -> Script[int]:
+def common_magnitude(roster: Roster, model: AppliedModel) -> Script[int]:
     """Find the smallest e such that no number of any party's part exceeds 2^e."""
     inbox = yield {party: AskMagnitude(*model.part(part), model.evaluating) for party, part in roster.parts.items()}
     told = checks.replies(inbox, Magnitude)
@@ -106,7 +106,7 @@ def common_magnitude(roster: Roster, model: Applied) -> Script[int]:
     return max(reply.exponent for reply in told.values())
 
 
-def masked_parts(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[MaskedParts | Lost]:
+def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int) -> Script[MaskedParts | LostKey]:
     """Ask for masked parts of the selected rows; the party that is to learn their sum keeps its own.
 
     Parameters
@@ -115,14 +115,14 @@ def masked_parts(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> 
         The parties; each knows which rows are selected.
     rows : ndarray of int64, shape (m,)
         These.
-    model : Applied
+    model : AppliedModel
         What is applied, and for whom.
     magnitude : int
         No number of any part exceeds 2^magnitude.
 
     Returns
     -------
-    MaskedParts or Lost
+    MaskedParts or LostKey
         To be passed on, or who lost its key.
     """
     keys = yield from exchange_keys(roster, rows)
@@ -134,29 +134,29 @@ def masked_parts(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> 
     replies = checks.replies(inbox, MaskedPredictions)
     for party, reply in replies.items():
         if reply.masked is None:
-            return Lost(party)
+            return LostKey(party)
     count = len(rows) * max(model.n_centers, 1)
-    asked = asked_digest(model.to, magnitude, count, *flags)
-    transcript = transcript_of_parts(keys.parties, keys.signed, keys.frame, magnitude, asked)
-    sealed = {}
+    question = question_digest(model.to, magnitude, count, *flags)
+    transcript = transcript_of_parts(keys.parties, keys.signed, keys.frame, magnitude, question)
+    signed = {}
     for party, part in roster.parts.items():
         due = 0 if party == model.to else count
-        sealed[party] = _read_part(party, replies[party], due, transcript, model.part(part))
+        signed[party] = _read_part(party, replies[party], due, transcript, model.part(part))
     spreads = {party: reply.label_spread for party, reply in replies.items()}
     label_party = roster.label_party if model.evaluating and model.coef is not None else None
-    return MaskedParts(sealed, read_spread(replies, spreads, label_party), transcript)
+    return MaskedParts(signed, read_spread(replies, spreads, label_party), transcript)
 
 
-def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: bytes, part: Part) -> SealedPart:
+def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: bytes, part: ModelPart) -> SignedPart:
     masked = reply.masked or b""
     if len(masked) != count * WIDTH:
         raise checks.wrong(party, reply, f"{len(masked)} bytes where {count} x {WIDTH} are due")
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
-    return SealedPart(masked, other_digest(part, reply.label_spread), reply.signature)
+    return SignedPart(masked, other_digest(part, reply.label_spread), reply.signature)
 
 
-def deliver_masked(roster: Roster, rows: Rows, model: Applied) -> Script[None]:
+def deliver_masked(roster: Roster, rows: Rows, model: AppliedModel) -> Script[None]:
     """Let one party learn predictions of the selected rows, and nobody else.
 
     Parameters
@@ -165,29 +165,31 @@ def deliver_masked(roster: Roster, rows: Rows, model: Applied) -> Script[None]:
         The parties; each knows which rows are selected.
     rows : ndarray of int64, shape (m,)
         These.
-    model : Applied
+    model : AppliedModel
         What predicts, and for whom.
     """
     magnitude = yield from common_magnitude(roster, model)
     yield from until_kept(lambda: _attempt_delivery(roster, rows, model, magnitude))
 
 
-def _attempt_delivery(roster: Roster, rows: Rows, model: Applied, magnitude: int) -> Script[Lost | None]:
+def _attempt_delivery(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int) -> Script[LostKey | None]:
     parts = yield from masked_parts(roster, rows, model, magnitude)
-    if isinstance(parts, Lost):
+    if isinstance(parts, LostKey):
         return parts
     delivery = DeliverMasked(parts.of_others(model.to), model.intercept)
     inbox = yield {model.to: delivery}
     for party, received in checks.replies(inbox, MaskedReceived).items():
         if not received.digest:
-            return Lost(party)
+            return LostKey(party)
         if received.digest != delivery.fingerprint():
             raise checks.wrong(party, received, "a digest of something else than it was sent")
-    yield from compare(roster, parts.transcript, parts.seals)
+    yield from compare(roster, parts.transcript, parts.digests)
     return None
 
 
-def masked_losses(roster: Roster, rows: Rows, weights: Floats, model: Applied) -> Script[tuple[Losses, float, float]]:
+def masked_losses(
+    roster: Roster, rows: Rows, weights: Floats, model: AppliedModel
+) -> Script[tuple[Losses, float, float]]:
     """Let one party evaluate a model on the selected rows.
 
     Parameters
@@ -198,7 +200,7 @@ def masked_losses(roster: Roster, rows: Rows, weights: Floats, model: Applied) -
         These.
     weights : ndarray of float64, shape (m,)
         What they count: as they do to the parties, or all the same.
-    model : Applied
+    model : AppliedModel
         What is evaluated, and by whom.
 
     Returns
@@ -220,23 +222,23 @@ def masked_losses(roster: Roster, rows: Rows, weights: Floats, model: Applied) -
 
 
 def _attempt_losses(
-    roster: Roster, rows: Rows, weights: Floats, model: Applied, magnitude: int
-) -> Script[tuple[Losses, float] | Lost]:
+    roster: Roster, rows: Rows, weights: Floats, model: AppliedModel, magnitude: int
+) -> Script[tuple[Losses, float] | LostKey]:
     parts = yield from masked_parts(roster, rows, model, magnitude)
-    if isinstance(parts, Lost):
+    if isinstance(parts, LostKey):
         return parts
     question = AskLosses(parts.of_others(model.to), model.intercept)
     inbox = yield {model.to: question}
     reply = checks.replies(inbox, SummedLosses)[model.to]
     if not len(reply.sums):
-        return Lost(model.to)
+        return LostKey(model.to)
     losses = _read_losses(model, reply, weights)
-    sealed = losses_digest(parts.sealed[model.to].other, question, reply.sums, reply.sizes)
-    yield from compare(roster, parts.transcript, {**parts.seals, model.to: Seal(sealed, reply.signature)})
+    sent = losses_digest(parts.signed[model.to].other, question, reply.sums, reply.sizes)
+    yield from compare(roster, parts.transcript, {**parts.digests, model.to: SignedDigest(sent, reply.signature)})
     return losses, parts.label_spread
 
 
-def _read_losses(model: Applied, reply: SummedLosses, weights: Floats) -> Losses:
+def _read_losses(model: AppliedModel, reply: SummedLosses, weights: Floats) -> Losses:
     party, m, weight = model.to, len(weights), float(weights.sum())
     checks.shape(party, reply, reply.sums, (3,))
     checks.non_negative(party, reply, reply.sums)

@@ -19,7 +19,7 @@ from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, stratified_po
 from colonnade.kernels.masks import Words
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.pair_keys import Lost, until_kept
+from colonnade.privacy.pair_keys import LostKey, until_kept
 from colonnade.privacy.primitives import DIGEST_BYTES, digest
 from colonnade.protocol import checks
 from colonnade.sampling.committed.joint_seed import (
@@ -74,7 +74,7 @@ def sample_committed(
     return replace(design.weigh(draw.rows, scores, total), evidence=evidence)
 
 
-def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw, float, Evidence] | Lost]:
+def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw, float, Evidence] | LostKey]:
     """Play the three rounds once: S, G, and evidence without scores; or the party that lost its contribution."""
     roster, row_weights = design.roster, design.row_weights
     asked: Outbox = dict.fromkeys(roster.names, AskCommitment(rule, contribution_digest(SERVER, ours)))
@@ -91,7 +91,7 @@ def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw
     replies = checks.replies(shown, Contribution)
     for party, reply in replies.items():
         if reply.value is None:
-            return Lost(party)
+            return LostKey(party)
     contributions = {name: _contribution(name, commitments[name], replies[name]) for name in names}
     key = joint_key(ours, tuple(contributions.values()))
 

@@ -8,7 +8,7 @@ import numpy as np
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.masks import Ring
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import Seal, SignedKey, transcript_of
+from colonnade.privacy.pairwise import SignedDigest, SignedKey, transcript_of
 from colonnade.privacy.primitives import digest
 from colonnade.protocol.codec import wire_bytes
 
@@ -83,7 +83,7 @@ class AskAgreement(Message, frozen=True):
     phase: ClassVar[str] = "summing"
     reply: ClassVar[type[Message]] = Agreement
 
-    seals: Annotated[tuple[Seal, ...], Reveals.NOTHING]
+    signed: Annotated[tuple[SignedDigest, ...], Reveals.NOTHING]
 
 
 def transcript_of_scores(parties: Sequence[str], request: AskMaskedScores, frame: bytes) -> bytes:

@@ -12,9 +12,9 @@ from colonnade.privacy.pairwise import (
     Secret,
     agreement_of,
     check_keys,
-    check_seals,
+    check_signatures,
     key_statement,
-    seal_statement,
+    sent_statement,
 )
 from colonnade.privacy.primitives import KEY_BYTES, check_available, digest
 from colonnade.protocol import checks
@@ -36,7 +36,7 @@ KEYED, MASKED = "keyed", "masked"
 
 
 @dataclass(frozen=True)
-class OpenedSum:
+class SumSecret:
     """What a party keeps of a secure sum: its key until it is used, and then what it saw."""
 
     secret: Secret | None = None
@@ -49,7 +49,7 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
     secret = Secret(identity.fresh(KEY_BYTES))
     exchanged, frame = digest_of(state.exchanged), frame_of(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, exchanged, frame))
-    return replace(state, secret=OpenedSum(secret)), PublicKey(secret.key, exchanged, frame, signature)
+    return replace(state, secret=SumSecret(secret)), PublicKey(secret.key, exchanged, frame, signature)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
@@ -58,30 +58,30 @@ def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData)
     check_keys(identity, request.keys, frame)
     ring = _ring(state, request, data)
     transcript = transcript_of_scores(identity.parties, request, frame)
-    secret = _opened(state).secret
+    secret = _sum_secret(state).secret
     ours = request.keys[identity.parties.index(identity.name)]
-    state = replace(state, rows=request.rows, secret=OpenedSum(None, transcript))
+    state = replace(state, rows=request.rows, secret=SumSecret(None, transcript))
     if secret is None or secret.key != ours.key:
         # It signed that key and has it no longer: a restart came between, and with the key went the masks.
         return state, MaskedScores(None, ring.width, transcript, b"")
     scores = data.scores(state.rule)[request.rows]
     packed = pack(secret.masked(scores, ring, [entry.key for entry in request.keys], transcript), ring.width)
-    signature = identity.sign(seal_statement(identity.name, transcript, digest(packed)))
+    signature = identity.sign(sent_statement(identity.name, transcript, digest(packed)))
     return state, MaskedScores(packed, ring.width, transcript, signature)
 
 
 def _answer_agreement(state: PartyState, request: AskAgreement, data: PartyData) -> tuple[PartyState, Message]:
-    transcript = _opened(state).transcript
-    check_seals(_identity(data), transcript, request.seals)
-    return replace(state, secret=None), Agreement(agreement_of(transcript, request.seals))
+    transcript = _sum_secret(state).transcript
+    check_signatures(_identity(data), transcript, request.signed)
+    return replace(state, secret=None), Agreement(agreement_of(transcript, request.signed))
 
 
 def _identity(data: PartyData) -> Identity:
     return identity_of(data, otherwise='ask for scores="plain"')
 
 
-def _opened(state: PartyState) -> OpenedSum:
-    if not isinstance(state.secret, OpenedSum):
+def _sum_secret(state: PartyState) -> SumSecret:
+    if not isinstance(state.secret, SumSecret):
         raise LocalProtocolError("No secure sum was opened: ask for keys first.")
     return state.secret
 

@@ -13,8 +13,8 @@ from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
-from colonnade.privacy.pair_keys import Lost, until_kept
-from colonnade.privacy.pairwise import Seal, SignedKey, agreement_of
+from colonnade.privacy.pair_keys import LostKey, until_kept
+from colonnade.privacy.pairwise import SignedDigest, SignedKey, agreement_of
 from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, digest
 from colonnade.protocol import checks
 from colonnade.sampling.secure.messages import (
@@ -91,7 +91,7 @@ def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> F
     return sums
 
 
-def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | Lost]:
+def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
     """Play the three rounds once; return the sum, or the party that lost its key."""
     inbox = yield {party: AskPublicKey() for party in roster.names}
     keys, frame = _read_keys(checks.replies(inbox, PublicKey), said)
@@ -102,11 +102,11 @@ def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) 
     replies = checks.replies(inbox, MaskedScores)
     for party, reply in replies.items():
         if reply.masked is None:
-            return Lost(party)
-    seals = tuple(_read_seal(party, replies[party], request, transcript) for party in keys)
+            return LostKey(party)
+    signed = tuple(_read_signed(party, replies[party], request, transcript) for party in keys)
 
-    inbox = yield {party: AskAgreement(seals) for party in roster.names}
-    agreement = agreement_of(transcript, seals)
+    inbox = yield {party: AskAgreement(signed) for party in roster.names}
+    agreement = agreement_of(transcript, signed)
     for party, agreed in checks.replies(inbox, Agreement).items():
         if agreed.digest != agreement:
             raise checks.wrong(party, agreed, "a digest of something else than was exchanged")
@@ -130,10 +130,10 @@ def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> t
     return signed, frame
 
 
-def _read_seal(party: str, reply: MaskedScores, request: AskMaskedScores, transcript: bytes) -> Seal:
+def _read_signed(party: str, reply: MaskedScores, request: AskMaskedScores, transcript: bytes) -> SignedDigest:
     packed = reply.masked or b""
     if reply.width != request.width or len(packed) != len(request.rows) * request.width:
         raise checks.wrong(party, reply, f"{len(packed)} bytes where {len(request.rows)} x {request.width} are due")
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
-    return Seal(digest(packed), reply.signature)
+    return SignedDigest(digest(packed), reply.signature)

@@ -11,9 +11,9 @@ from colonnade.kernels.lloyd import largest_distance, means_by_label, single_clu
 from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack, ring_of_magnitude
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
-from colonnade.privacy.one_solving import asked_once, seen_rows
-from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
-from colonnade.privacy.pairwise import seal_statement
+from colonnade.privacy.one_solving import require_same_question, seen_rows
+from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, PhaseKeys, frame_of, identity_of, phase_keys, with_keys
+from colonnade.privacy.pairwise import sent_statement
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
@@ -81,7 +81,7 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     _check_opening(request, len(rows), len(data.table.feature_names))
     weights = np.ones(len(rows)) if request.weights is None else request.weights
     asked = wire_bytes(msgspec.structs.replace(request, keys=()))
-    state = asked_once(state, request, digest(seen_rows(state, data), asked))
+    state = require_same_question(state, request, digest(seen_rows(state, data), asked))
     transcript = opening_transcript(identity_of(data).parties, frame_of(state, data), request)
     magnitude = magnitude_of(np.array([largest_distance(_features(state, data))]))
     learning = LloydLearning(weights, request.n_tries, request.n_clusters, magnitude, transcript)
@@ -111,7 +111,7 @@ def _answer_try(state: PartyState, request: TryCenters, data: PartyData) -> tupl
     is_settled = len(learning.tried) > 0
     if not learning.magnitude <= request.magnitude <= (learning.magnitude if is_settled else MAX_EXPONENT):
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}")
-    state = asked_once(state, request, wire_bytes(request), learning.n_asked)
+    state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
     learning = replace(learning, magnitude=request.magnitude, tried=(*learning.tried, request.places))
     features = _features(state, data)
     return _masked(state, request, learning, squared_distances(features, features[request.places]), data)
@@ -136,7 +136,7 @@ def _answer_move(state: PartyState, request: MoveCenters, data: PartyData) -> tu
     elif request.starts is not None:
         raise checks.wrong(SERVER, request, "places to start from, where centres have moved already")
     centers = means_by_label(features, learning.weights, request.labels, old)
-    state = asked_once(state, request, wire_bytes(request), learning.n_asked)
+    state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
     learning = replace(learning, centers=centers, labels=request.labels, n_moves=learning.n_moves + 1)
     return _masked(state, request, learning, squared_distances(features, centers), data)
 
@@ -157,7 +157,7 @@ def _starts(request: MoveCenters, learning: LloydLearning) -> Rows:
 def _masked(
     state: PartyState, request: Message, learning: LloydLearning, distances: Floats, data: PartyData
 ) -> tuple[PartyState, Message]:
-    kept, n_centers = paired(state), distances.shape[1]
+    kept, n_centers = phase_keys(state), distances.shape[1]
     learning = replace(learning, transcript=digest(learning.transcript, wire_bytes(request)))
     if kept.secret is None:
         return replace(state, learning=learning), MaskedDistances(None, n_centers)
@@ -172,17 +172,17 @@ def _answer_centers(state: PartyState, request: AskLloydCenters, data: PartyData
     learning, identity = _learning(state), identity_of(data)
     if learning.centers is None or learning.labels is None:
         raise checks.wrong(SERVER, request, "a question for centres that have not moved yet: they are rows")
-    state = asked_once(state, request, wire_bytes(request), learning.n_asked)
+    state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
     transcript = digest(learning.transcript, wire_bytes(request))
-    kept = paired(state)
-    state = replace(state, learning=None, secret=Paired(None, kept.signed, transcript))
+    kept = phase_keys(state)
+    state = replace(state, learning=None, secret=PhaseKeys(None, kept.signed, transcript))
     if kept.secret is None:
         return state, LloydCenters(None, None, transcript, b"")
     alone = single_clusters(learning.labels, learning.weights, state.selected(), learning.n_clusters)
     centers = sendable_floats(learning.centers[~alone])
     single = sendable_floats(learning.centers[alone]) if alone.any() else None
     sent = digest(learning.sent, np.ascontiguousarray(learning.centers, "<f8").tobytes())
-    signature = identity.sign(seal_statement(identity.name, transcript, sent))
+    signature = identity.sign(sent_statement(identity.name, transcript, sent))
     return state, LloydCenters(centers, single, transcript, signature)
 
 

@@ -19,8 +19,8 @@ from colonnade.kernels.lloyd import draw_centers, single_clusters
 from colonnade.kernels.masks import MAX_EXPONENT, Ring, ring_of_magnitude, to_numbers, unpack
 from colonnade.messages import MAX_NUMBERS, Reveals, sendable_floats, sendable_rows
 from colonnade.options import flag
-from colonnade.privacy.pair_keys import Keys, Lost, check_enough_parties, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import Seal
+from colonnade.privacy.pair_keys import LostKey, RelayedKeys, check_enough_parties, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import SignedDigest
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
@@ -135,7 +135,7 @@ class Rounds:
         self._transcript, self._labels = b"", np.empty(0, np.int64)
         self._sent: dict[str, bytes] = dict.fromkeys(roster.names, b"")
 
-    def play(self, seed: int) -> Script[tuple[Floats, Mapping[str, float]] | Lost]:
+    def play(self, seed: int) -> Script[tuple[Floats, Mapping[str, float]] | LostKey]:
         """Open, draw starts, refine the best, gather the centres, compare."""
         rng = np.random.default_rng(seed)
         keys = yield from exchange_keys(self._roster, self._coreset.rows)
@@ -143,15 +143,15 @@ class Rounds:
         if lost is not None:
             return lost
         started = yield from self._draw_starts(rng)
-        if isinstance(started, Lost):
+        if isinstance(started, LostKey):
             return started
         refined = yield from self._refine(*started)
-        if isinstance(refined, Lost):
+        if isinstance(refined, LostKey):
             return refined
         centers = yield from self._gather()
-        return centers if isinstance(centers, Lost) else (centers, refined)
+        return centers if isinstance(centers, LostKey) else (centers, refined)
 
-    def _open(self, keys: Keys) -> Script[Lost | None]:
+    def _open(self, keys: RelayedKeys) -> Script[LostKey | None]:
         equal = bool((self._weights == 1).all())
         sent = None if equal else sendable_floats(self._weights)
         request = OpenLloyd(sent, self._n_tries, self._n_clusters, keys.signed)
@@ -161,14 +161,14 @@ class Rounds:
         self._magnitude = -MAX_EXPONENT
         for party, reply in replies.items():
             if reply.magnitude is None:
-                return Lost(party)
+                return LostKey(party)
             if abs(reply.magnitude) > MAX_EXPONENT:
                 raise checks.wrong(party, reply, f"distances of 2^{reply.magnitude}")
             self._magnitude = max(self._magnitude, reply.magnitude)
         self._ring = ring_of_magnitude(self._magnitude, len(keys.parties), WIDTH)
         return None
 
-    def _draw_starts(self, rng: np.random.Generator) -> Script[tuple[Rows, Rows] | Lost]:
+    def _draw_starts(self, rng: np.random.Generator) -> Script[tuple[Rows, Rows] | LostKey]:
         """Draw centres by greedy k-means++: of some rows that are tried, the one that lowers the cost most.
 
         Gives the places of the rows that are the first centres, and each row's label.
@@ -183,7 +183,7 @@ class Rounds:
                 )
             places = draw_centers(nearest, self._weights, self._n_tries, rng)
             distances = yield from self._ask(TryCenters(sendable_rows(places), self._magnitude), self._n_tries)
-            if isinstance(distances, Lost):
+            if isinstance(distances, LostKey):
                 return distances
             lowered = np.minimum(distances, nearest[:, None]) if number else distances
             best = int(np.argmin(self._weights @ lowered))
@@ -192,13 +192,13 @@ class Rounds:
             starts.append(int(places[best]))
         return np.array(starts), labels
 
-    def _refine(self, starts: Rows, labels: Rows) -> Script[Mapping[str, float] | Lost]:
+    def _refine(self, starts: Rows, labels: Rows) -> Script[Mapping[str, float] | LostKey]:
         """Move centres and assign rows until that changes little."""
         cost, n_rounds = np.inf, 0
         while n_rounds < MAX_ROUNDS:
             first = None if n_rounds else sendable_rows(starts)
             distances = yield from self._ask(MoveCenters(sendable_rows(labels), first), self._n_clusters)
-            if isinstance(distances, Lost):
+            if isinstance(distances, LostKey):
                 return distances
             n_rounds, self._labels = n_rounds + 1, labels
             before, cost = cost, float(self._weights @ distances.min(axis=1))
@@ -208,14 +208,14 @@ class Rounds:
             labels = assigned
         return {"cost": cost * float(self._coreset.weights.max()), "rounds": n_rounds}
 
-    def _ask(self, request: TryCenters | MoveCenters, n_centers: int) -> Script[Floats | Lost]:
+    def _ask(self, request: TryCenters | MoveCenters, n_centers: int) -> Script[Floats | LostKey]:
         """Add up the parties' masked distances; shape (m, n_centers)."""
         inbox = yield dict.fromkeys(self._roster.names, request)
         self._transcript = digest(self._transcript, wire_bytes(request))
         size, total = len(self._coreset), np.zeros(len(self._coreset) * n_centers, np.uint64)
         for party, reply in checks.replies(inbox, MaskedDistances).items():
             if reply.masked is None:
-                return Lost(party)
+                return LostKey(party)
             if len(reply.masked) != size * n_centers * WIDTH or reply.n_centers != n_centers:
                 raise checks.wrong(
                     party, reply, f"{len(reply.masked)} bytes where {size} x {n_centers} x {WIDTH} are due"
@@ -224,19 +224,19 @@ class Rounds:
             total += unpack(reply.masked, WIDTH)
         return to_numbers(total, self._ring).reshape(size, n_centers)
 
-    def _gather(self) -> Script[Floats | Lost]:
+    def _gather(self) -> Script[Floats | LostKey]:
         inbox = yield {party: AskLloydCenters() for party in self._roster.names}
         self._transcript = digest(self._transcript, wire_bytes(AskLloydCenters()))
         replies = checks.replies(inbox, LloydCenters)
-        parts, seals = [], {}
+        parts, signed = [], {}
         for card in self._roster.cards:
             reply = replies[card.name]
             if reply.centers is None:
-                return Lost(card.name)
+                return LostKey(card.name)
             parts.append(self._read_centers(card, reply, reply.centers))
             sent = digest(self._sent[card.name], np.ascontiguousarray(parts[-1], "<f8").tobytes())
-            seals[card.name] = Seal(sent, reply.signature)
-        yield from compare(self._roster, self._transcript, seals)
+            signed[card.name] = SignedDigest(sent, reply.signature)
+        yield from compare(self._roster, self._transcript, signed)
         return np.hstack(parts)
 
     def _read_centers(self, card: PartyCard, reply: LloydCenters, several: Floats) -> Floats:

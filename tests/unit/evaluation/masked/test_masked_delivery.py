@@ -174,10 +174,10 @@ def test_a_delivery_must_be_what_was_signed() -> None:
         return DeliverMasked(parts, message.intercept)
 
     for change, why in (
-        (one_more, "a seal of 'party1' on something else"),
+        (one_more, "a signature of 'party1' on something else"),
         (shorter, "parts of other lengths"),
-        (lambda message: DeliverMasked(message.parts[::-1], message.intercept), "a seal of 'party1'"),
-        (lambda message: DeliverMasked(message.parts[:1], message.intercept), "1 seals for 2 parties"),
+        (lambda message: DeliverMasked(message.parts[::-1], message.intercept), "a signature of 'party1'"),
+        (lambda message: DeliverMasked(message.parts[:1], message.intercept), "1 signatures for 2 parties"),
         (lambda message: DeliverMasked(message.parts, message.intercept + 1), "a digest of something else"),
     ):
         with pytest.raises(cn.ColonnadeError, match=why):

@@ -127,7 +127,7 @@ def meddled(kind: type[Message], **changes: Any) -> Wire:
         (SummedLosses, {"sizes": sendable_rows([300])}, "SummedLosses"),
         (MaskedPredictions, {"label_spread": 2.5}, "spread where none was due"),
         (AskLosses, {"intercept": 2.5}, "something else than this party saw"),
-        (AskLosses, {"parts": ()}, "0 seals for 2 parties"),
+        (AskLosses, {"parts": ()}, "0 signatures for 2 parties"),
         (AskMaskedPredictions, {"evaluating": False}, "of another request"),
         (AskMaskedPredictions, {"by_weight": False}, "of another request"),
     ],
@@ -155,7 +155,7 @@ def test_a_server_that_moves_a_residual_by_a_little_is_told_nothing(model: Any) 
         moved = msgspec.structs.replace(part, masked=bytes([part.masked[0] ^ 1]) + part.masked[1:])
         return codec().encode(AskLosses((first, moved), message.intercept))
 
-    with pytest.raises(cn.ColonnadeError, match="a seal of 'party3' on something else"):
+    with pytest.raises(cn.ColonnadeError, match="a signature of 'party3' on something else"):
         federation(Wire(move)).evaluate(model, by="party2")
 
 

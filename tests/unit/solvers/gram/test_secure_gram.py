@@ -231,9 +231,9 @@ def test_a_server_that_puts_its_own_key_between_is_caught() -> None:
         fit(meddled(AskSealedSeeds, swap))
 
 
-def test_a_server_that_swaps_sealed_seeds_is_caught() -> None:
+def test_a_server_that_swaps_encrypted_seeds_is_caught() -> None:
     swapped = meddled(AskGramShares, lambda r: msgspec.structs.replace(r, boxes=r.boxes[::-1]))
-    with pytest.raises(cn.LocalProtocolError, match="a sealed text that was changed on the way"):
+    with pytest.raises(cn.LocalProtocolError, match="an encrypted text that was changed on the way"):
         fit(swapped)
 
 
@@ -283,7 +283,7 @@ def test_a_party_that_shares_something_else_is_found_out() -> None:
     def other(reply: GramShares) -> GramShares:
         return msgspec.structs.replace(reply, factors=sendable_floats(2 * reply.factors))
 
-    with pytest.raises(cn.ColonnadeError, match="a seal of 'party2' on something else"):
+    with pytest.raises(cn.ColonnadeError, match="a signature of 'party2' on something else"):
         fit(meddled(GramShares, other))
 
 
@@ -299,9 +299,9 @@ def test_a_party_that_restarts_for_ever_is_an_error() -> None:
         fit(Restarting("AskGramShares", times=99))
 
 
-def test_sealed_seeds_must_be_as_many_as_the_others() -> None:
+def test_encrypted_seeds_must_be_as_many_as_the_others() -> None:
     fewer = meddled(SealedSeeds, lambda reply: SealedSeeds(reply.boxes[:1]))
-    with pytest.raises(cn.RemoteProtocolError, match="other than one sealed seed of 48 bytes for each other party"):
+    with pytest.raises(cn.RemoteProtocolError, match="other than one encrypted seed of 48 bytes for each other party"):
         fit(fewer)
 
 

@@ -22,19 +22,19 @@ from colonnade.privacy.ckks import (
     new_context,
     rows_a_ciphertext,
 )
-from colonnade.privacy.one_solving import asked_once, seen_rows
+from colonnade.privacy.one_solving import require_same_question, seen_rows
 from colonnade.privacy.pair_keys import (
     MULTIPLIED,
     OPENED,
     PAIRED,
     SHARED,
-    Paired,
+    PhaseKeys,
     frame_of,
     identity_of,
-    paired,
+    phase_keys,
     with_keys,
 )
-from colonnade.privacy.pairwise import seal_statement
+from colonnade.privacy.pairwise import sent_statement
 from colonnade.privacy.primitives import KEY_BYTES, digest, mask_words
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
@@ -55,7 +55,7 @@ from colonnade.solvers.gram.question import GramQuestion
 
 
 @dataclass(frozen=True, eq=False)
-class Encrypting:
+class CkksState:
     """What a party keeps between rounds: its secret key, its rows in their basis, and what it told."""
 
     context: Any
@@ -64,7 +64,7 @@ class Encrypting:
     masks: Floats
 
     def __repr__(self) -> str:
-        return "Encrypting(not shown)"
+        return "CkksState(not shown)"
 
 
 def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) -> tuple[PartyState, Message]:
@@ -72,19 +72,19 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
     check_ckks_available()
     question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
     check_question(question, request, data)
-    state = asked_once(state, request, digest(seen_rows(state, data), question.fingerprint()))
+    state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
     transcript = question.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
     _check_sizes(question)
     if kept.secret is None:
         nothing = sendable_floats([])
         lost = EncryptedRows(nothing, sendable_floats(np.empty((0, 0))), (), b"")
-        return replace(state, secret=Paired(None, kept.signed, transcript)), lost
+        return replace(state, secret=PhaseKeys(None, kept.signed, transcript)), lost
     basis, context = local_basis(data.table.take(question.rows), question.row_weights()), new_context()
     is_last = identity.name == identity.parties[-1]
     ciphertexts = () if is_last else encrypt_matrix(context, basis.directions)
-    encrypting = Encrypting(context, basis, request.n_columns, sendable_floats([]))
+    ckks = CkksState(context, basis, request.n_columns, sendable_floats([]))
     signature = identity.sign(_statement(identity.name, transcript, b"rows", ciphertexts))
-    state = replace(state, secret=Paired(kept.secret, kept.signed, transcript, encrypting))
+    state = replace(state, secret=PhaseKeys(kept.secret, kept.signed, transcript, ckks))
     return state, EncryptedRows(sendable_floats(basis.mean), sendable_floats(basis.factor), ciphertexts, signature)
 
 
@@ -99,7 +99,7 @@ def _check_sizes(question: GramQuestion) -> None:
 
 
 def _statement(party: str, transcript: bytes, what: bytes, ciphertexts: Ciphertexts) -> bytes:
-    return seal_statement(party, transcript, digest(what, *ciphertexts))
+    return sent_statement(party, transcript, digest(what, *ciphertexts))
 
 
 def _check_signed(
@@ -114,23 +114,23 @@ def _check_signed(
 
 
 def _answer_products(state: PartyState, request: AskEncryptedProducts, data: PartyData) -> tuple[PartyState, Message]:
-    identity, kept = identity_of(data), paired(state)
+    identity, kept = identity_of(data), phase_keys(state)
     if kept.secret is None:
         return state, EncryptedProducts((), sendable_floats([]), (), has_key=False)
-    encrypting = _encrypting(kept)
+    ckks = _ckks_state(kept)
     place = identity.parties.index(identity.name)
     if len(request.rows) != place or len(request.signatures) != place:
         raise checks.wrong(SERVER, request, f"rows of {len(request.rows)} parties where {place} are due")
     products, sums, signatures = [], [np.empty(0)], []
     for other, ciphertexts, signature in zip(identity.parties[:place], request.rows, request.signatures, strict=True):
         _check_signed(identity, other, kept.transcript, b"rows", ciphertexts, signature)
-        n_columns = encrypting.n_columns[identity.parties.index(other)]
-        product, told = _multiplied(ciphertexts, n_columns, encrypting.basis.directions, identity.fresh(KEY_BYTES))
+        n_columns = ckks.n_columns[identity.parties.index(other)]
+        product, told = _multiplied(ciphertexts, n_columns, ckks.basis.directions, identity.fresh(KEY_BYTES))
         products.append(product)
         sums.append(told.reshape(-1))
         signatures.append(identity.sign(_statement(identity.name, kept.transcript, other.encode(), product)))
     masks = sendable_floats(np.concatenate(sums))
-    state = replace(state, secret=replace(kept, kept=replace(encrypting, masks=masks)))
+    state = replace(state, secret=replace(kept, kept=replace(ckks, masks=masks)))
     return state, EncryptedProducts(tuple(products), masks, tuple(signatures), has_key=True)
 
 
@@ -148,26 +148,26 @@ def _multiplied(ciphertexts: Ciphertexts, n_columns: int, ours: Floats, seed: by
 
 
 def _answer_decrypted(state: PartyState, request: AskDecryptedProducts, data: PartyData) -> tuple[PartyState, Message]:
-    identity, kept = identity_of(data), paired(state)
-    after = replace(state, secret=Paired(None, kept.signed, kept.transcript))
+    identity, kept = identity_of(data), phase_keys(state)
+    after = replace(state, secret=PhaseKeys(None, kept.signed, kept.transcript))
     if kept.secret is None:
         return after, DecryptedProducts(sendable_floats([]), kept.transcript, b"")
-    encrypting, place = _encrypting(kept), identity.parties.index(identity.name)
+    ckks, place = _ckks_state(kept), identity.parties.index(identity.name)
     later = identity.parties[place + 1 :]
     if len(request.products) != len(later) or len(request.signatures) != len(later):
         raise checks.wrong(SERVER, request, f"products of {len(request.products)} parties where {len(later)} are due")
     sums = [np.empty(0)]
     for other, ciphertexts, signature in zip(later, request.products, request.signatures, strict=True):
         _check_signed(identity, other, kept.transcript, identity.name.encode(), ciphertexts, signature)
-        sums.append(decrypt_products(encrypting.context, ciphertexts, encrypting.n_columns[place]).reshape(-1))
+        sums.append(decrypt_products(ckks.context, ciphertexts, ckks.n_columns[place]).reshape(-1))
     told = sendable_floats(np.concatenate(sums))
-    sent = sent_digest(encrypting.basis.mean, encrypting.basis.factor, encrypting.masks, told)
-    signature = identity.sign(seal_statement(identity.name, kept.transcript, sent))
+    sent = sent_digest(ckks.basis.mean, ckks.basis.factor, ckks.masks, told)
+    signature = identity.sign(sent_statement(identity.name, kept.transcript, sent))
     return after, DecryptedProducts(told, kept.transcript, signature)
 
 
-def _encrypting(kept: Paired) -> Encrypting:
-    if not isinstance(kept.kept, Encrypting):
+def _ckks_state(kept: PhaseKeys) -> CkksState:
+    if not isinstance(kept.kept, CkksState):
         raise LocalProtocolError("No rows were encrypted: ask for them first.")
     return kept.kept
 

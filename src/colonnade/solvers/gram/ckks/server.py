@@ -15,8 +15,8 @@ from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import Summary
 from colonnade.privacy.ckks import STEP, n_ciphertexts
-from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import Seal
+from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import SignedDigest
 from colonnade.protocol import checks
 from colonnade.solvers.gram.ckks.messages import (
     PURPOSE,
@@ -59,36 +59,36 @@ def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
 
 def _attempt(
     roster: Roster, question: GramQuestion
-) -> Script[tuple[Mapping[str, GramMoments], Mapping[tuple[str, str], Floats]] | Lost]:
+) -> Script[tuple[Mapping[str, GramMoments], Mapping[tuple[str, str], Floats]] | LostKey]:
     keys = yield from exchange_keys(roster, question.rows)
     n_columns = dict(zip(keys.parties, question.n_columns, strict=True))
     inbox = yield dict.fromkeys(roster.names, AskEncryptedRows(question.weights, question.n_columns, keys.signed))
     rows = checks.replies(inbox, EncryptedRows)
     for party, reply in rows.items():
         if not reply.signature:
-            return Lost(party)
+            return LostKey(party)
         _check_rows(party, reply, question, keys, n_columns[party])
 
     inbox = yield {party: _relayed_rows(party, rows, keys.parties) for party in roster.names}
     multiplied = checks.replies(inbox, EncryptedProducts)
     for party, product in multiplied.items():
         if not product.has_key:
-            return Lost(party)
+            return LostKey(party)
         _check_products(party, product, keys.parties, n_columns)
 
     inbox = yield {party: _relayed_products(party, multiplied, keys.parties) for party in roster.names}
     decrypted = checks.replies(inbox, DecryptedProducts)
     for party, told in decrypted.items():
         if not told.signature:
-            return Lost(party)
+            return LostKey(party)
     transcript = question.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
-    seals = {p: _seal(p, rows[p], multiplied[p], decrypted[p], transcript, n_columns) for p in keys.parties}
-    yield from compare(roster, transcript, seals)
+    signed = {p: _read_signed(p, rows[p], multiplied[p], decrypted[p], transcript, n_columns) for p in keys.parties}
+    yield from compare(roster, transcript, signed)
     moments = {party: GramMoments(reply.mean, reply.factor) for party, reply in rows.items()}
     return moments, _unmasked(multiplied, decrypted, keys.parties, n_columns)
 
 
-def _check_rows(party: str, reply: EncryptedRows, question: GramQuestion, keys: Keys, n_columns: int) -> None:
+def _check_rows(party: str, reply: EncryptedRows, question: GramQuestion, keys: RelayedKeys, n_columns: int) -> None:
     checks.shape(party, reply, reply.mean, (n_columns,))
     checks.shape(party, reply, reply.factor, (n_columns, n_columns))
     checks.in_range(party, reply, reply.mean)
@@ -123,20 +123,20 @@ def _relayed_products(
     )
 
 
-def _seal(
+def _read_signed(
     party: str,
     rows: EncryptedRows,
     multiplied: EncryptedProducts,
     decrypted: DecryptedProducts,
     transcript: bytes,
     n_columns: Mapping[str, int],
-) -> Seal:
+) -> SignedDigest:
     later = sum(n_columns[other] for other in n_columns if other > party)
     checks.shape(party, decrypted, decrypted.sums, (n_columns[party] * later,))
     checks.in_range(party, decrypted, decrypted.sums)
     if decrypted.transcript != transcript:
         raise checks.wrong(party, decrypted, "a digest of another request than it was sent")
-    return Seal(sent_digest(rows.mean, rows.factor, multiplied.masks, decrypted.sums), decrypted.signature)
+    return SignedDigest(sent_digest(rows.mean, rows.factor, multiplied.masks, decrypted.sums), decrypted.signature)
 
 
 def _unmasked(

@@ -17,7 +17,7 @@ PURPOSE = "gram by shares"
 
 
 class SealedSeeds(Message, frozen=True):
-    """The seed of the party's share, sealed for each other party, 48 bytes, by name; none where its key is lost."""
+    """The seed of the party's share, encrypted to each other party, 48 bytes, by name; none where its key is lost."""
 
     phase: ClassVar[str] = "solving"
     fresh: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class GramShares(Message, frozen=True):
 
 
 class AskGramShares(Message, frozen=True):
-    """The rows' weights and folds (none: all alike), every party's number of columns, and what others sealed for you.
+    """The rows' weights and folds (none: all alike), every party's number of columns, and what others encrypted.
 
     A coreset's weights are 1 over the parties' summed scores, up to one factor: that is what they reveal.
     """
@@ -74,7 +74,7 @@ class AskGramShares(Message, frozen=True):
 
 
 def seeds_transcript(parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes) -> bytes:
-    """Hash what parties agree on when they seal the seeds of their shares."""
+    """Hash what parties agree on when they encrypt the seeds of their shares."""
     return transcript_of("gram seeds", parties, signed, frame, b"", RING)
 
 

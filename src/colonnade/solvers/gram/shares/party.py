@@ -1,4 +1,4 @@
-"""A party's side of Gram mode: seals the seed of its share, then tells moments, a share, and masked blocks."""
+"""A party's side of Gram mode by shares: encrypts the seed of its share, tells moments, share and masked blocks."""
 
 from dataclasses import replace
 
@@ -10,9 +10,9 @@ from colonnade.kernels.masks import Words
 from colonnade.kernels.shares import LIMBS, MAX_ROWS, limb_products, pack_words, to_limbs
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
-from colonnade.privacy.one_solving import asked_once, seen_rows
-from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, Paired, frame_of, identity_of, paired, with_keys
-from colonnade.privacy.pairwise import Secret, seal_statement, share_words
+from colonnade.privacy.one_solving import require_same_question, seen_rows
+from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, PhaseKeys, frame_of, identity_of, phase_keys, with_keys
+from colonnade.privacy.pairwise import Secret, sent_statement, share_words
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
@@ -37,19 +37,19 @@ def _answer_seeds(state: PartyState, request: AskSealedSeeds, data: PartyData) -
     transcript, keys = _of_seeds(state, kept, data), kept.keys
     seed = kept.secret.own_seed(transcript)
     others = [place for place, key in enumerate(keys) if key != kept.secret.key]
-    return state, SealedSeeds(tuple(kept.secret.seal(seed, other, keys, transcript) for other in others))
+    return state, SealedSeeds(tuple(kept.secret.encrypt_for(seed, other, keys, transcript) for other in others))
 
 
-def _of_seeds(state: PartyState, kept: Paired, data: PartyData) -> bytes:
+def _of_seeds(state: PartyState, kept: PhaseKeys, data: PartyData) -> bytes:
     return seeds_transcript(identity_of(data).parties, kept.signed, frame_of(state, data))
 
 
 def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[PartyState, Message]:
-    identity, kept = identity_of(data), paired(state)
+    identity, kept = identity_of(data), phase_keys(state)
     question = _question(state, request, data)
-    state = asked_once(state, request, digest(seen_rows(state, data), question.fingerprint()))
+    state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
     transcript = question.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
-    after = replace(state, secret=Paired(None, kept.signed, transcript))
+    after = replace(state, secret=PhaseKeys(None, kept.signed, transcript))
     if kept.secret is None:
         nothing = sendable_floats(np.empty((0, 0)))
         return after, GramShares(nothing, nothing, None, b"", transcript, b"")
@@ -59,7 +59,7 @@ def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -
     means = sendable_floats(np.stack([basis.mean for basis in bases]))
     factors = sendable_floats(np.vstack([basis.factor for basis in bases]))
     sent = sent_digest(means, factors, share, blocks)
-    signature = identity.sign(seal_statement(identity.name, transcript, sent))
+    signature = identity.sign(sent_statement(identity.name, transcript, sent))
     return after, GramShares(means, factors, share, blocks, transcript, signature)
 
 
@@ -91,21 +91,21 @@ def _directions(bases: list[LocalBasis], question: GramQuestion) -> Words:
 
 
 def _masks(
-    request: AskGramShares, question: GramQuestion, kept: Paired, secret: Secret, of_seeds: bytes, transcript: bytes
+    request: AskGramShares, question: GramQuestion, kept: PhaseKeys, secret: Secret, of_seeds: bytes, transcript: bytes
 ) -> list[Words]:
     """Stretch every party's seed, ours among them, to its masked matrix E_l, shape (m, 2 c_l)."""
     ours, boxes = kept.keys.index(secret.key), iter(request.boxes)
     masks = []
     for place, n_columns in enumerate(question.n_columns):
         is_ours = place == ours
-        seed = secret.own_seed(of_seeds) if is_ours else secret.unseal(next(boxes), place, kept.keys, of_seeds)
+        seed = secret.own_seed(of_seeds) if is_ours else secret.decrypt_from(next(boxes), place, kept.keys, of_seeds)
         shape = (len(question.rows), LIMBS * n_columns)
         masks.append(share_words(seed, transcript, shape[0] * shape[1]).reshape(shape))
     return masks
 
 
 def _shared(
-    directions: Words, masks: list[Words], question: GramQuestion, kept: Paired, secret: Secret, transcript: bytes
+    directions: Words, masks: list[Words], question: GramQuestion, kept: PhaseKeys, secret: Secret, transcript: bytes
 ) -> tuple[bytes, bytes]:
     """Compute U_j, and for each other party our term of the product of our columns and theirs, under a mask."""
     ours, groups = kept.keys.index(secret.key), question.groups()

@@ -1,4 +1,4 @@
-"""The server's side of Gram mode by additive shares: keys, sealed seeds, shares and masked blocks, a comparison."""
+"""The server's side of Gram mode by additive shares: keys, encrypted seeds, shares and masked blocks, a comparison."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -17,8 +17,8 @@ from colonnade.kernels.shares import (
     packed_size,
     unpack_words,
 )
-from colonnade.privacy.pair_keys import Keys, Lost, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import Seal
+from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import SignedDigest
 from colonnade.privacy.primitives import KEY_BYTES, TAG_BYTES
 from colonnade.protocol import checks
 from colonnade.solvers.gram.moments import GramMoments, senseless, summary
@@ -71,41 +71,41 @@ def gram_by_shares(roster: Roster, coreset: Coreset, folds: Rows | None) -> Scri
     ]
 
 
-def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, GramShares] | Lost]:
+def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, GramShares] | LostKey]:
     keys = yield from exchange_keys(roster, question.rows)
     inbox = yield dict.fromkeys(roster.names, AskSealedSeeds(keys.signed))
-    sealed = checks.replies(inbox, SealedSeeds)
-    for party, reply in sealed.items():
+    encrypted = checks.replies(inbox, SealedSeeds)
+    for party, reply in encrypted.items():
         if not reply.boxes:
-            return Lost(party)
+            return LostKey(party)
         if [len(box) for box in reply.boxes] != [BOX_BYTES] * (len(keys.parties) - 1):
-            raise checks.wrong(party, reply, f"other than one sealed seed of {BOX_BYTES} bytes for each other party")
+            raise checks.wrong(party, reply, f"other than one encrypted seed of {BOX_BYTES} bytes for each other party")
     inbox = yield {
-        party: AskGramShares(question.weights, question.folds, question.n_columns, _boxes_for(party, sealed, keys))
+        party: AskGramShares(question.weights, question.folds, question.n_columns, _boxes_for(party, encrypted, keys))
         for party in roster.names
     }
     replies = checks.replies(inbox, GramShares)
     for party, shared in replies.items():
         if shared.share is None:
-            return Lost(party)
+            return LostKey(party)
     transcript = question.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
-    seals = {party: _read_seal(party, replies[party], question, keys.parties, transcript) for party in keys.parties}
-    yield from compare(roster, transcript, seals)
+    signed = {party: _read_signed(party, replies[party], question, keys.parties, transcript) for party in keys.parties}
+    yield from compare(roster, transcript, signed)
     return replies
 
 
-def _boxes_for(party: str, sealed: Mapping[str, SealedSeeds], keys: Keys) -> tuple[bytes, ...]:
-    """Collect what the others sealed for a party, in the order of their names."""
+def _boxes_for(party: str, encrypted: Mapping[str, SealedSeeds], keys: RelayedKeys) -> tuple[bytes, ...]:
+    """Collect what the others encrypted to a party, in the order of their names."""
     return tuple(
-        sealed[other].boxes[[each for each in keys.parties if each != other].index(party)]
+        encrypted[other].boxes[[each for each in keys.parties if each != other].index(party)]
         for other in keys.parties
         if other != party
     )
 
 
-def _read_seal(
+def _read_signed(
     party: str, reply: GramShares, question: GramQuestion, parties: Sequence[str], transcript: bytes
-) -> Seal:
+) -> SignedDigest:
     ours, n_folds = question.n_columns[parties.index(party)], len(question.groups())
     others = sum(question.n_columns) - ours
     checks.shape(party, reply, reply.means, (n_folds, ours))
@@ -117,7 +117,7 @@ def _read_seal(
         raise checks.wrong(party, reply, f"a share or blocks of other than {due[0]} and {due[1]} bytes")
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
-    return Seal(sent_digest(reply.means, reply.factors, reply.share or b"", reply.blocks), reply.signature)
+    return SignedDigest(sent_digest(reply.means, reply.factors, reply.share or b"", reply.blocks), reply.signature)
 
 
 def _products(replies: Mapping[str, GramShares], question: GramQuestion) -> dict[tuple[str, str], Floats]:
