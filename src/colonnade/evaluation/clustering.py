@@ -49,27 +49,10 @@ class AskRoundedDistances(Message, frozen=True):
 def nearest_center_distances(
     roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None = None
 ) -> Script[tuple[Rows, SummedParts]]:
-    """Find each selected row's nearest centre.
+    """Find each selected row's nearest centre, the lowest among equals, and the squared distance to it; both (size,).
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    size : int
-        How many rows are selected.
-    centers : ndarray of float64, shape (k, n_features)
-        In the roster's column order.
-    scale : ndarray of float64, shape (n_features,), or None
-        Units to measure distances in.
-    rounding : Rounding, optional
-        How parts travel, if not as they are.
-
-    Returns
-    -------
-    labels : ndarray of int64, shape (size,)
-        The index of the nearest centre, the lowest among equals.
-    squared_distances : SummedParts
-        To that centre, shape (size,). No distance is negative: what rounding took below zero is zero.
+    Centres, shape (k, n_features), and the units to measure distances in, shape (n_features,), are in the roster's
+    column order. No distance is negative: what rounding took below zero is zero.
     """
     parts = yield from _parts(roster, size, centers, scale, rounding)
     nearest = np.maximum(parts.values.min(axis=1), 0.0)
@@ -77,13 +60,7 @@ def nearest_center_distances(
 
 
 def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats | None = None) -> Script[Floats]:
-    """Sum the parties' parts of the selected rows' distances; the parameters are those of `nearest_center_distances`.
-
-    Returns
-    -------
-    ndarray of float64, shape (size, k)
-        Squared distances to every centre.
-    """
+    """Sum the parties' parts of the selected rows' squared distances to every centre; shape (size, k)."""
     parts = yield from _parts(roster, size, centers, scale, None)
     return parts.values
 

@@ -38,15 +38,7 @@ class RoundedParts(Message, frozen=True):
 
 @dataclass(frozen=True)
 class Rounding:
-    """How parts are to travel.
-
-    Parameters
-    ----------
-    bits : int
-        A part.
-    seeds : mapping of str to int
-        Each party's dither.
-    """
+    """How parts are to travel: bits a part, and each party's dither."""
 
     bits: int
     seeds: dict[str, int]
@@ -93,22 +85,7 @@ def round_parts(request: Message, bits: int, seed: int, values: Floats, label_sp
 
 
 def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], rounding: Rounding) -> SummedParts:
-    """Check, restore and add up the parties' parts.
-
-    Parameters
-    ----------
-    replies : mapping of str to RoundedParts
-        Each party's.
-    shape : tuple of int
-        m and k.
-    rounding : Rounding
-        As they were asked.
-
-    Returns
-    -------
-    SummedParts
-        Their sums.
-    """
+    """Check, restore and add up the parties' parts, of shape (m, k)."""
     values, steps = zip(*(_read(party, reply, shape, rounding) for party, reply in replies.items()), strict=True)
     return SummedParts(np.sum(values, axis=0), float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
 

@@ -76,17 +76,7 @@ class AskPairAgreement(Message, frozen=True):
 
 @dataclass(frozen=True)
 class RelayedKeys:
-    """All parties' keys of a phase, as the server relays them.
-
-    Parameters
-    ----------
-    parties : tuple of str
-        In the order of their names.
-    signed : tuple of SignedKey
-        Theirs.
-    frame : bytes
-        What all of them see alike.
-    """
+    """All parties' keys of a phase, as the server relays them, in the order of names; and what they all see alike."""
 
     parties: tuple[str, ...]
     signed: tuple[SignedKey, ...]
@@ -111,7 +101,7 @@ class PhaseKeys:
     signed : tuple of SignedKey
         All parties' keys, in the order of their names.
     transcript : bytes
-        What it saw.
+        A digest of what it saw.
     kept : object or None
         What else the phase keeps at the party, in memory only; it alone reads it.
     """
@@ -140,20 +130,7 @@ def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) 
 
 
 def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key") -> Script[T]:
-    """Play an attempt until no party loses what it keeps in memory, such as its key.
-
-    Parameters
-    ----------
-    attempt : callable
-        Makes the script of one attempt, which begins with fresh keys, and returns its result or who lost a key.
-    what : str
-        What a party can lose, for the error.
-
-    Returns
-    -------
-    object
-        The result.
-    """
+    """Play an attempt, which begins with fresh keys, until no party loses what it keeps in memory (`what`)."""
     lost = ""
     for _ in range(MAX_ATTEMPTS):
         result = yield from attempt()
@@ -167,20 +144,7 @@ def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key"
 
 
 def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
-    """Ask every party for a fresh key, and see that all have the same rows in the same units before them.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows the rows.
-    rows : ndarray of int64, shape (m,)
-        The rows agreed on.
-
-    Returns
-    -------
-    RelayedKeys
-        To be relayed.
-    """
+    """Ask every party for a fresh key, and see that all have the same rows in the same units before them."""
     inbox = yield {party: AskPairKey() for party in roster.names}
     replies = checks.replies(inbox, PairKey)
     agreed, frame = rows_digest(rows), next(iter(replies.values())).frame
@@ -197,17 +161,7 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
 
 
 def compare(roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest]) -> Script[None]:
-    """Close a phase: let all sides see that they saw the same.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    transcript : bytes
-        As the server saw it.
-    signed : mapping of str to SignedDigest
-        Digests of what came from each party, with its signature.
-    """
+    """Close a phase: let all sides see that they saw the same transcript, and that each signed what it sent."""
     ordered = tuple(each for _, each in sorted(signed.items()))
     inbox = yield {party: AskPairAgreement(ordered) for party in roster.names}
     expected = agreement_of(transcript, ordered)
@@ -244,22 +198,7 @@ def phase_keys(state: PartyState) -> PhaseKeys:
 
 
 def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> PhaseKeys:
-    """Check relayed keys, and keep them; where the party's own is not among them, a restart came between: it is lost.
-
-    Parameters
-    ----------
-    state : PartyState
-        Of the party that checks.
-    signed : sequence of SignedKey
-        In the order of the parties' names.
-    data : PartyData
-        The party's.
-
-    Returns
-    -------
-    PhaseKeys
-        With a secret, or without one.
-    """
+    """Check relayed keys, and keep them; a party whose own is not among them was restarted, and lost its secret."""
     identity, kept = identity_of(data), phase_keys(state)
     check_keys(identity, signed, frame_of(state, data))
     if any(entry.exchanged != rows_digest(state.selected()) for entry in signed):

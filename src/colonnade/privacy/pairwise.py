@@ -41,36 +41,16 @@ class SignedDigest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 
 
 class Secret:
-    """A party's secret key of one sum: made afresh, in memory only, used once.
-
-    Parameters
-    ----------
-    secret : bytes
-        32 bytes of entropy.
-    """
+    """A party's secret key of one sum, from 32 bytes of entropy: made afresh, in memory only, used once."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self.key = public_key(secret)
 
     def masked(self, numbers: Floats, ring: Ring, keys: Sequence[bytes], transcript: bytes) -> Words:
-        """Hide numbers under a mask with each other party.
+        """Hide numbers, shape (m,), under a mask with each other party; summed over all parties, masks cancel.
 
-        Parameters
-        ----------
-        numbers : ndarray of float64, shape (m,)
-            To be summed.
-        ring : Ring
-            Where.
-        keys : sequence of bytes
-            All parties' public keys, in one order for all; ours is among them.
-        transcript : bytes
-            What all parties must agree on: masks of different transcripts do not cancel.
-
-        Returns
-        -------
-        ndarray of uint64, shape (m,)
-            The sum over all parties is the sum of the numbers.
+        Keys are all parties', in one order for all. Masks of different transcripts do not cancel.
         """
         ours = keys.index(self.key)
         masks = [
@@ -79,25 +59,9 @@ class Secret:
         return masked(to_words(numbers, ring), masks[ours:], masks[:ours], ring.width)
 
     def stream(self, other: int, keys: Sequence[bytes], transcript: bytes, purpose: bytes, count: int) -> Words:
-        """Stretch what is agreed with one other party to uniform words, the same at both.
+        """Stretch what is agreed with the party at a place among the keys to so many uniform words, the same at both.
 
-        Parameters
-        ----------
-        other : int
-            Its place among the keys.
-        keys : sequence of bytes
-            All parties' public keys, in one order for all; ours is among them.
-        transcript : bytes
-            What all parties must agree on.
-        purpose : bytes
-            Another one gives unrelated words.
-        count : int
-            How many.
-
-        Returns
-        -------
-        ndarray of uint64, shape (count,)
-            Words.
+        Another transcript, or another purpose, gives unrelated words.
         """
         first, second = sorted((keys.index(self.key), other))
         context = digest(_PROTOCOL, purpose, transcript, keys[first], keys[second])
@@ -144,25 +108,16 @@ def transcript_of(
 ) -> bytes:
     """Hash all that parties and server must agree on before anything is masked.
 
+    It is new in every run and every attempt, since every honest party's key is.
+
     Parameters
     ----------
     purpose : str
         Which sum of a run it is.
-    parties : sequence of str
-        In the order of their names.
-    keys : sequence of SignedKey
-        Theirs.
     frame : bytes
         The digest of which rows count and in which units.
     asked : bytes
         What is to be summed.
-    ring : Ring
-        Where.
-
-    Returns
-    -------
-    bytes
-        A digest. It is new in every run and every attempt, since every honest party's key is.
     """
     names = digest(*(party.encode() for party in parties))
     signed = digest(*(part for entry in keys for part in (entry.key, entry.exchanged, entry.signature)))
@@ -183,17 +138,7 @@ def frame_digest(row_weights: Floats | None, scaling: str) -> bytes:
 
 
 def check_keys(identity: Identity, keys: Sequence[SignedKey], frame: bytes) -> None:
-    """Require one key of each pinned party, signed by it, all different.
-
-    Parameters
-    ----------
-    identity : Identity
-        Of the party that checks.
-    keys : sequence of SignedKey
-        As the server relayed them, in the order of the parties' names.
-    frame : bytes
-        As this party sees it.
-    """
+    """Require one key of each pinned party, in the order of names, signed by it for this frame, all different."""
     if len(keys) != len(identity.parties):
         raise _relayed_wrongly(
             f"{len(keys)} keys, but its owner pinned {len(identity.parties)} parties: {', '.join(identity.parties)}"

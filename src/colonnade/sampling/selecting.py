@@ -72,9 +72,7 @@ def use_all_rows(roster: Roster, row_weights: Floats | None = None) -> Script[Co
     """Let all parties take every row that counts, once; it weighs what it counts (`row_weights`, shape (n_rows,))."""
     n = roster.n_rows
     if n > MAX_NUMBERS:
-        raise InputError(
-            f"The parties hold {n:,} rows; all of them at once are at most {MAX_NUMBERS:,}. Use a coreset."
-        )
+        raise InputError(f"The parties hold {n:,} rows, and AllRows takes at most {MAX_NUMBERS:,}. Use a coreset.")
     yield {party: UseAllRows() for party in roster.names}
     rows = _counted_rows(n, row_weights)
     weights = np.ones(n) if row_weights is None else row_weights[rows]

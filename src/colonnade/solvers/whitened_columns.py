@@ -76,24 +76,7 @@ class WhitenedRows:
 
 
 def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: float, seed: int) -> WhitenedRows:
-    """Check and restore what a party sent.
-
-    Parameters
-    ----------
-    card : PartyCard
-        The party.
-    reply : WhitenedColumns
-        From it.
-    size : int
-        m.
-    step, seed
-        As it was asked.
-
-    Returns
-    -------
-    WhitenedRows
-        Its rows.
-    """
+    """Check and restore the rows that a party sent."""
     party = card.name
     checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):

@@ -43,15 +43,13 @@ class AppliedModel:
     Parameters
     ----------
     coef : ndarray of float64, shape (n_features,), or None
-        Coefficients.
+        Of a linear model.
     centers : ndarray of float64, shape (k, n_features), or None
-        Centres.
+        Of a clustering.
     scale : ndarray of float64, shape (n_features,), or None
         The units distances are measured in.
-    intercept : float
-        Of the linear model.
     to : str
-        The party that learns what it gives.
+        The party that learns what comes of it.
     evaluating, by_weight : bool
         Whether that party evaluates the model; whether rows then count by their weights.
     """
@@ -107,24 +105,7 @@ def common_magnitude(roster: Roster, model: AppliedModel) -> Script[int]:
 
 
 def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int) -> Script[MaskedParts | LostKey]:
-    """Ask for masked parts of the selected rows; the party that is to learn their sum keeps its own.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    rows : ndarray of int64, shape (m,)
-        These.
-    model : AppliedModel
-        What is applied, and for whom.
-    magnitude : int
-        No number of any part exceeds 2^magnitude.
-
-    Returns
-    -------
-    MaskedParts or LostKey
-        To be passed on, or who lost its key.
-    """
+    """Ask for masked parts of the selected rows, none above 2^magnitude; who is to learn their sum keeps its own."""
     keys = yield from exchange_keys(roster, rows)
     flags = (model.evaluating, model.by_weight)
     inbox = yield {
@@ -157,17 +138,7 @@ def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: byt
 
 
 def deliver_masked(roster: Roster, rows: Rows, model: AppliedModel) -> Script[None]:
-    """Let one party learn predictions of the selected rows, and nobody else.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    rows : ndarray of int64, shape (m,)
-        These.
-    model : AppliedModel
-        What predicts, and for whom.
-    """
+    """Let one party learn predictions of the selected rows, shape (m,), and nobody else."""
     magnitude = yield from common_magnitude(roster, model)
     yield from until_kept(lambda: _attempt_delivery(roster, rows, model, magnitude))
 
@@ -190,27 +161,11 @@ def _attempt_delivery(roster: Roster, rows: Rows, model: AppliedModel, magnitude
 def masked_losses(
     roster: Roster, rows: Rows, weights: Floats, model: AppliedModel
 ) -> Script[tuple[Losses, float, float]]:
-    """Let one party evaluate a model on the selected rows.
+    """Let one party evaluate a model on the selected rows, and sum up losses.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    rows : ndarray of int64, shape (m,)
-        These.
-    weights : ndarray of float64, shape (m,)
-        What they count: as they do to the parties, or all the same.
-    model : AppliedModel
-        What is evaluated, and by whom.
-
-    Returns
-    -------
-    losses : Losses
-        As the party sums them up.
-    label_spread : float
-        sum_i w_i (y_i - mean y)^2, with w_i = 1 where all rows count the same; 0 of centres.
-    error : float
-        No residual, or squared distance, is off by more.
+    `weights`, shape (m,), is what rows count: as they do to the parties, or all the same. Gives the losses; the label's
+    spread, sum_i w_i (y_i - mean y)^2, with w_i = 1 where all rows count the same, and 0 of centres; and a bound of how
+    far any residual, or squared distance, is off.
     """
     magnitude = yield from common_magnitude(roster, model)
     error = rounded_by(magnitude, len(roster.cards))

@@ -166,8 +166,8 @@ def _check_copies(roster: Roster, draw: Draw, totals: Floats, scores: Floats, *,
         most = most_copies(share, len(rows), stratified=stratified)
         for at in np.flatnonzero(copies > most)[:1].tolist():
             raise RemoteProtocolError(
-                f"{party!r} drew row {ids[at]} {copies[at]} times among {len(rows)}; by its score it can be "
-                f"{most[at]:.0f} times at most. The run was stopped; nothing of it was used.",
+                f"{party!r} drew row {ids[at]} {copies[at]} times among {len(rows)}; its score allows at "
+                f"most {most[at]:.0f}. The run was stopped; nothing of it was used.",
                 party=party,
                 kind=DrawnRows.__name__,
             )

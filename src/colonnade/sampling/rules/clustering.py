@@ -28,18 +28,7 @@ class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, f
     n_clusters: int
 
     def scores(self, table: Table) -> Floats:
-        """Compute g^(j) by the three terms of line 10, from a local k-means of the party's features.
-
-        Parameters
-        ----------
-        table : Table
-            The party's columns; a label column takes no part.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            Positive scores.
-        """
+        """Compute g^(j), positive, by the three terms of line 10, from a local k-means of the features."""
         if not 1 <= self.n_clusters <= table.n_rows:
             raise InputError(
                 f"n_clusters is {self.n_clusters} but there are {table.n_rows} rows. "
@@ -59,18 +48,8 @@ class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, f
         return clustering_scores(blocks, centers, table.row_weights)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:  # noqa: ARG002  # columns do not matter
-        """Bound the three terms of line 10 by 1, 1 and 2, and their sums by 1, 1 and 2 a cluster.
+        """Bound the three terms of line 10 by 1, 1 and 2, and their sums by 1, 1 and 2 a cluster, whatever the columns.
 
-        Parameters
-        ----------
-        card : PartyCard
-            Not used: the bounds hold for any columns.
-        n_counted : int
-            There are no more clusters with rows in them.
-
-        Returns
-        -------
-        ScoreBounds
-            4, and 2 + 2 k: the paper's 2 α (k + 1) with α = 1.
+        That is 4, and the paper's 2 α (k + 1) with α = 1; there are no more clusters with rows in them than rows count.
         """
         return ScoreBounds(4.0, 2.0 + 2.0 * min(self.n_clusters, n_counted))

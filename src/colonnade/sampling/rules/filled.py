@@ -25,18 +25,7 @@ class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
     rule: PlainRule
 
     def scores(self, table: Table) -> Floats:
-        """Compute the other rule's scores and spread evenly what their sum lacks.
-
-        Parameters
-        ----------
-        table : Table
-            The party's columns.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            Positive where a row counts. Their sum is the bound, to rounding.
-        """
+        """Compute the other rule's scores and spread evenly what their sum lacks of the bound."""
         scores, weights = self.rule.scores(table), table.row_weights
         n_counted = table.n_rows if weights is None else int(np.count_nonzero(weights))
         card = PartyCard("", table.n_rows, table.feature_names, table.label_name)
@@ -46,19 +35,6 @@ class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
         return np.asarray(filled * (total / filled.sum()), dtype=np.float64)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
-        """Give the other rule's bound of the total: it is the total; a score exceeds it no more than they all do.
-
-        Parameters
-        ----------
-        card : PartyCard
-            The party's columns.
-        n_counted : int
-            So many rows count.
-
-        Returns
-        -------
-        ScoreBounds
-            The total, for both.
-        """
+        """Give the other rule's bound of the total: it is the total; a score exceeds it no more than they all do."""
         total = self.rule.bounds(card, n_counted).total
         return ScoreBounds(total, total)

@@ -41,38 +41,12 @@ class IntegerScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
         return on_grid(self.rule.scores(table), self.exponent)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
-        """Allow the other rule's bounds what rounding may add.
-
-        Parameters
-        ----------
-        card : PartyCard
-            The party's columns.
-        n_counted : int
-            So many rows count.
-
-        Returns
-        -------
-        ScoreBounds
-            The other rule's, larger by the rounding.
-        """
+        """Allow the other rule's bounds what rounding may add."""
         return self.rule.bounds(card, n_counted).times(1 + ROUNDED_UP_BY)
 
 
 def integer_rule(rule: ScoreRule, roster: Roster) -> IntegerScores:
-    """Choose the finest step in which no party's total leaves 62 bits, from what all sides know.
-
-    Parameters
-    ----------
-    rule : LeverageScores, ClusteringScores or FilledScores
-        How rows are scored.
-    roster : Roster
-        The parties: their columns bound the totals.
-
-    Returns
-    -------
-    IntegerScores
-        With a step of 2^-48 or finer.
-    """
+    """Choose the finest step in which no party's total leaves 62 bits, from what all sides know: 2^-48 or finer."""
     largest = max(rule.bounds(card, roster.n_rows).total for card in roster.cards)
     exponent = TOTAL_BITS - int(largest).bit_length()
     if exponent < LEAST_EXPONENT:

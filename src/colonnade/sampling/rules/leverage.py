@@ -19,17 +19,9 @@ class LeverageScores(msgspec.Struct, frozen=True, array_like=True, tag=True, for
     fit_intercept: bool
 
     def scores(self, table: Table) -> Floats:
-        """Compute g^(j): the squared row norms of an orthonormal basis of the columns, plus 1/n (lines 2-3).
+        """Compute g^(j), positive: the squared row norms of an orthonormal basis of the columns, plus 1/n (lines 2-3).
 
-        Parameters
-        ----------
-        table : Table
-            The party's columns; the label's column counts as one (Assumption 4.1).
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            Positive scores.
+        The label's column counts as one of the party's (Assumption 4.1).
         """
         holds_label = table.label_name is not None
         return regression_scores(table.blocks, constant=self.fit_intercept and holds_label, weights=table.row_weights)
@@ -37,17 +29,7 @@ class LeverageScores(msgspec.Struct, frozen=True, array_like=True, tag=True, for
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
         """Bound a leverage by 1 and their sum by the rank; a row's part of the weight by 1, and so their sum.
 
-        Parameters
-        ----------
-        card : PartyCard
-            Its features count, and at the label party the label and the intercept's column of ones.
-        n_counted : int
-            No rank is larger.
-
-        Returns
-        -------
-        ScoreBounds
-            2, and the rank + 1.
+        At the label party the label counts as a column, and the intercept's column of ones.
         """
         at_label = 0 if card.label_name is None else 1 + self.fit_intercept
         return ScoreBounds(2.0, min(card.n_features + at_label, n_counted) + 1.0)

@@ -35,20 +35,7 @@ class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
         return round_scores(self.rule.scores(table))
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
-        """Allow the other rule's bounds what rounding may add.
-
-        Parameters
-        ----------
-        card : PartyCard
-            The party's columns.
-        n_counted : int
-            So many rows count.
-
-        Returns
-        -------
-        ScoreBounds
-            The other rule's, larger by the rounding.
-        """
+        """Allow the other rule's bounds what rounding may add."""
         return self.rule.bounds(card, n_counted).times(1 + ROUNDED_BY)
 
 
@@ -73,7 +60,7 @@ class CoarseScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
         return round_scores(self.rule.scores(table), self.log_step)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
-        """Allow the other rule's bounds what rounding may add; the parameters are those of `RoundedScores`."""
+        """Allow the other rule's bounds what rounding may add."""
         return self.rule.bounds(card, n_counted).times(math.exp(self.log_step / 2))
 
 

@@ -35,12 +35,8 @@ SLACK = 1e-5
 class SecureSum:
     """Sums scores so that nobody learns a single party's.
 
-    Parameters
-    ----------
-    rule : ScoreRule
-        How rows are scored: it bounds the scores, and so the ring.
-    row_weights : ndarray of float64, shape (n_rows,), or None
-        What each row counts: the smallest score of a row is its part of all.
+    The rule bounds the scores from above, and the rows' weights (shape (n_rows,); 1 if None) from below: the smallest
+    score of a row is its part of all. The bounds decide the ring.
     """
 
     def __init__(self, rule: ScoreRule, row_weights: Floats | None) -> None:
@@ -48,19 +44,9 @@ class SecureSum:
         self._row_weights = row_weights
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
-        """Sum the scores of the drawn rows over the parties.
+        """Sum the scores of the drawn rows, shape (m,), within a millionth of the smallest score.
 
-        Parameters
-        ----------
-        roster : Roster
-            The parties.
-        drawn : Drawn
-            S, and what the parties were asked and answered before; each must remember the same.
-
-        Returns
-        -------
-        ndarray of float64, shape (m,)
-            g_i for each i in S, within a millionth of the smallest score.
+        Each party must remember that the same was exchanged before as the draw says.
         """
         smallest, largest = self._bounds(roster, draw.rows)
         ring = narrowest_ring(smallest, largest, len(roster.cards))

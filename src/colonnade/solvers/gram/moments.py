@@ -13,15 +13,7 @@ from colonnade.kernels.gram import Summary, join_bases
 
 @dataclass(frozen=True, eq=False)
 class GramMoments:
-    """What a party tells of its own columns.
-
-    Parameters
-    ----------
-    mean : ndarray of float64, shape (c,)
-        Their weighted mean.
-    factor : ndarray of float64, shape (c, c)
-        R, with R'R their weighted Gram matrix about the mean.
-    """
+    """What a party tells of its c columns: their weighted mean, and R, (c, c), with R'R their Gram matrix about it."""
 
     mean: Floats
     factor: Floats
@@ -35,27 +27,18 @@ def summary(
     largest_weight: float,
     rounding: float,
 ) -> Summary:
-    """Put moments and products together.
+    """Put moments and products together: features in the order of the roster, the label last.
 
     Parameters
     ----------
-    roster : Roster
-        The parties.
     moments : mapping of str to GramMoments
-        Of each, by weights relative to the largest.
+        By weights relative to the largest.
     products : mapping of (str, str) to ndarray of float64, shape (c_j, c_l)
         Q_j'Q_l of each pair.
     weights : ndarray of float64, shape (m,)
-        The rows'.
-    largest_weight : float
-        That of the coreset.
+        The rows'; the largest is that of the whole coreset.
     rounding : float
         Of a product.
-
-    Returns
-    -------
-    Summary
-        Features in the order of the roster, the label last.
     """
     factors = [moments[party].factor for party in roster.names]
     ends = np.cumsum([len(factor) for factor in factors])
@@ -87,6 +70,6 @@ def _label_last(roster: Roster) -> Rows:
 def senseless(*parties: str) -> RemoteProtocolError:
     """Build the error for products that no columns have."""
     return RemoteProtocolError(
-        f"The products of the columns of {', '.join(parties)} are none of unit columns: one of them shared something "
+        f"The products of the columns of {', '.join(parties)} cannot be those of unit columns: one of them shared something "
         "else, and shares do not show which. Nothing of it was used; see that all run the same version."
     )

@@ -39,7 +39,7 @@ def check_question(question: GramQuestion, request: Message, data: PartyData) ->
         if effective <= ours or effective < LEAST_ROWS:
             raise InputError(
                 f"its {ours} columns of {effective:.3g} rows (effectively, in fold {fold}) would nearly show the rows: "
-                f"a Gram matrix hides them only where rows are more than columns, and {LEAST_ROWS} at least. Use a "
+                f"a Gram matrix hides them only if there are more rows than columns, and at least {LEAST_ROWS}. Use a "
                 "larger size."
             )
 

@@ -129,7 +129,7 @@ def _answer_move(state: PartyState, request: MoveCenters, data: PartyData) -> tu
         raise checks.wrong(SERVER, request, f"labels outside 0..{learning.n_clusters - 1}")
     # A server that went on with labels of its choice would learn distances to ever new means of rows.
     if learning.n_moves == MAX_ROUNDS:
-        raise checks.wrong(SERVER, request, f"a move of centres after {MAX_ROUNDS}, which are the most")
+        raise checks.wrong(SERVER, request, f"a move of centres after {MAX_ROUNDS}, the most there can be")
     features = _features(state, data)
     if (old := learning.centers) is None:
         old = features[_starts(request, learning)]

@@ -115,17 +115,7 @@ def _clustering(task: Task[M]) -> ClusteringTask[M]:
 
 
 class Rounds:
-    """One attempt: the rounds, and what the server keeps of them.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows the coreset's rows.
-    coreset : Coreset
-        Rows and weights.
-    n_clusters, n_tries : int
-        k, and how many rows are tried for each centre.
-    """
+    """One attempt: the rounds, and what the server keeps of them; `n_tries` rows are tried for each centre."""
 
     def __init__(self, roster: Roster, coreset: Coreset, n_clusters: int, n_tries: int) -> None:
         self._roster, self._coreset = roster, coreset

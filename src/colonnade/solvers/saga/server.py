@@ -142,7 +142,9 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
 def linear_task(task: Task[M]) -> LinearTask[M]:
     """Require a task whose model is linear."""
     if not isinstance(task, LinearTask):
-        raise UnsupportedError(f"Saga solves linear tasks, and {type(task).__name__} is none. Use another solver.")
+        raise UnsupportedError(
+            f"Saga solves linear tasks, and {type(task).__name__} is not linear. Use another solver."
+        )
     task.penalties()  # refuses "cv"
     return task
 

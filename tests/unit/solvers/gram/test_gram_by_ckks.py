@@ -115,9 +115,9 @@ def test_bytes_that_no_party_signed_are_not_read(kind: Any) -> None:
 def test_garbage_of_a_signed_peer_is_an_error(data: bytes) -> None:
     from colonnade.privacy.ckks import SLOTS, decrypt_products, encrypt_matrix, masked_products, new_context
 
-    with pytest.raises(cn.RemoteProtocolError, match="no ciphertext of this exchange"):
+    with pytest.raises(cn.RemoteProtocolError, match="not a ciphertext of this exchange"):
         masked_products([data], 2, np.zeros((5, 1)), np.zeros((1, SLOTS)))
-    with pytest.raises(cn.RemoteProtocolError, match="no ciphertext of this exchange"):
+    with pytest.raises(cn.RemoteProtocolError, match="not a ciphertext of this exchange"):
         decrypt_products(new_context(), [data], 2)
     own = encrypt_matrix(new_context(), np.zeros((5, 3)))
     with pytest.raises(cn.RemoteProtocolError, match="a ciphertext of 2046 slots"):

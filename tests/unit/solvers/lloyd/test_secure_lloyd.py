@@ -162,7 +162,7 @@ def test_a_party_counts_the_rounds_itself() -> None:
         assert isinstance(session.answer(MoveCenters(sendable_rows(rng.integers(3, size=30)), None)), MaskedDistances)
     refused = session.answer(MoveCenters(LABELS, None))
     assert isinstance(refused, Refused)
-    assert "a move of centres after 200, which are the most" in refused.reason
+    assert "a move of centres after 200, the most there can be" in refused.reason
     assert isinstance(session.answer(AskLloydCenters()), LloydCenters)
 
 

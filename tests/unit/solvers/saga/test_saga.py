@@ -197,7 +197,7 @@ def test_policies_are_respected(party: int, kept: str, asked: str) -> None:
 def test_other_tasks_are_refused_before_anything_is_sent() -> None:
     shared = federation()
     sent = len(shared.ledger)
-    with pytest.raises(cn.UnsupportedError, match=r"Saga solves linear tasks, and KMeans is none\."):
+    with pytest.raises(cn.UnsupportedError, match=r"Saga solves linear tasks, and KMeans is not linear\."):
         shared.fit(cn.KMeans(3), sampler=cn.AllRows(), solver=cn.Saga())
     with pytest.raises(cn.UnsupportedError, match="cv"):
         shared.fit(cn.Regression(l2="cv"), sampler=cn.AllRows(), solver=cn.Saga())

@@ -37,20 +37,7 @@ SLACK = 1e-3
 
 
 def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
-    """Learn the moments of the coreset's columns, and nothing of single rows.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows the coreset's rows.
-    coreset : Coreset
-        Rows and weights.
-
-    Returns
-    -------
-    list of Summary
-        One: features in the order of the roster, the label last.
-    """
+    """Learn the moments of the coreset's columns, features as in the roster, the label last; nothing of single rows."""
     question = question_of(roster, coreset, None)
     moments, products = yield from until_kept(lambda: _attempt(roster, question))
     largest = float(coreset.weights.max())

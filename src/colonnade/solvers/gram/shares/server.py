@@ -41,19 +41,7 @@ SLACK = 1e-6
 def gram_by_shares(roster: Roster, coreset: Coreset, folds: Rows | None) -> Script[list[Summary]]:
     """Learn the moments of the coreset's columns, in each fold if there are any, and nothing of single rows.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows the coreset's rows.
-    coreset : Coreset
-        Rows and weights.
-    folds : ndarray of int64, shape (m,), or None
-        Each row's fold, or -1.
-
-    Returns
-    -------
-    list of Summary
-        One a fold; features in the order of the roster, the label last.
+    `folds`, shape (m,), is each row's fold, or -1. Gives one summary a fold: features as in the roster, the label last.
     """
     question = question_of(roster, coreset, folds)
     replies = yield from until_kept(lambda: _attempt(roster, question))
