@@ -11,7 +11,7 @@ from colonnade.contracts import Inbox, Roster, Script
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
-from colonnade.kernels.step_choice import value_bits
+from colonnade.kernels.value_bits import value_bits
 from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.protocol.framing import use_frame

@@ -28,8 +28,8 @@ def require_same_question(state: PartyState, request: Message, what: bytes, plac
         return replace(state, answered_digests=(*state.answered_digests, asked))
     if state.answered_digests[place] != asked:
         raise RemoteProtocolError(
-            f"The server sent a {request.kind} that differs from what it asked before in this run: from the "
-            "difference of the answers it would learn about single rows. Start another run for other rows, weights or options.",
+            f"The server sent a {request.kind} that differs from what it asked before in this run: from the difference "
+            "of the answers it would learn about single rows. Start another run for other rows, weights or options.",
             party=SERVER,
             kind=request.kind,
         )

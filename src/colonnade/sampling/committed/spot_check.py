@@ -193,7 +193,8 @@ def _certainty(opened: Sequence[int]) -> str:
             "No draw of some party was opened: whether it drew by its scores is not checked. `fit --audit 20` opens 20."
         )
     found = 1 - 0.9 ** min(opened)
-    return f"A party that made one in ten of its draws otherwise would have been found with probability {found:.2g} or more."
+    odds = f"probability {found:.2g} or more"
+    return f"A party that made one in ten of its draws otherwise would have been found with {odds}."
 
 
 def _caught(party: str, what: str) -> RemoteProtocolError:

@@ -70,6 +70,6 @@ def _label_last(roster: Roster) -> Rows:
 def senseless(*parties: str) -> RemoteProtocolError:
     """Build the error for products that no columns have."""
     return RemoteProtocolError(
-        f"The products of the columns of {', '.join(parties)} cannot be those of unit columns: one of them shared something "
-        "else, and shares do not show which. Nothing of it was used; see that all run the same version."
+        f"The products of the columns of {', '.join(parties)} cannot be those of unit columns: one of them shared "
+        "something else, and shares do not show which. Nothing of it was used; see that all run the same version."
     )
