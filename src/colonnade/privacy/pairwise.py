@@ -21,7 +21,8 @@ from colonnade.privacy.primitives import (
 )
 from colonnade.protocol.identity import Identity
 
-# In every signed or derived text, so that none of another protocol, or of another version, can take its place.
+# In every signed or derived text, so that none of another protocol, or of another version, can take its place. The
+# words beside it ("seal", "sealed") belong to this version, and stay with it.
 _PROTOCOL = b"colonnade secure sum 1"
 
 

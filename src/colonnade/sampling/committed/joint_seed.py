@@ -10,7 +10,8 @@ from colonnade.kernels.arrays import Rows
 from colonnade.kernels.integer_draws import count_even, shares
 from colonnade.privacy.primitives import digest
 
-# In every hashed text, so that none of another protocol, or of another version, can take its place.
+# In every hashed text, so that none of another protocol, or of another version, can take its place. The words beside it
+# ("seal") belong to this version, and stay with it.
 PROTOCOL = b"colonnade committed draw 1"
 
 
