@@ -33,7 +33,7 @@ from colonnade.kernels.kmeans import nearest_centers
 from colonnade.messages import sendable_rows
 from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.drawing import DrawnRows, DrawRows
+from colonnade.sampling.plain.messages import DrawnRows, DrawRows
 
 AUDIT = 600
 LEAST_COVERAGE = 0.93

@@ -36,7 +36,7 @@ from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.asked import Asked
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartyState
-from colonnade.sampling.shared import Ready, UseAllRows
+from colonnade.sampling.selecting import Ready, UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.transports import grpc_wire
 from colonnade.transports.allowance import Allowance

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from wire import JOBS, Job
+from wire import JOBS, Job, best_step
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength
@@ -28,9 +28,8 @@ from colonnade.kernels.elastic_net import elastic_net
 from colonnade.kernels.quantise import encode_codes, restore_dithered, round_with_dither
 from colonnade.kernels.row_ids import encode_row_ids, row_id_bytes
 from colonnade.kernels.score_codes import LOG_STEP, encode_scores, round_scores
-from colonnade.kernels.step_choice import best_step
 from colonnade.kernels.whitening import mix, whiten
-from colonnade.sampling.summing import others
+from colonnade.sampling.plain.server import others
 
 SCORE_BITS = {"fine": 11.3, "coarse": 5.0, "read": 0.0, "drawn": 0.0}
 LOG_STEPS = {"fine": LOG_STEP, "coarse": 0.2}

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
-from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rules.leverage import LeverageScores
 
 WIDTHS = (30, 30, 30)
 TIMES_FASTER_THAN_QR = 12.0

@@ -19,7 +19,7 @@ from statistics import median
 import numpy as np
 
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Drawn, Roster, SumMechanism
+from colonnade.contracts import Draw, Roster, SumMechanism
 from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import Ledger
@@ -29,9 +29,10 @@ from colonnade.protocol.conductor import Conductor
 from colonnade.protocol.hello import hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.secure_summing import SecureSum
-from colonnade.sampling.summing import DRAWN, sum_in_the_clear
+from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.plain.server import sum_in_the_clear
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.secure.server import SecureSum
 from colonnade.transports.loopback import Loopback
 
 N_ROWS = 1_000_000
@@ -76,12 +77,12 @@ def open_sessions(n_parties: int, scores: Floats) -> dict[str, PartySession]:
     return sessions
 
 
-def at_round_three(sessions: Mapping[str, PartySession], rows: Rows) -> Drawn:
+def at_round_three(sessions: Mapping[str, PartySession], rows: Rows) -> Draw:
     """Put parties where they are after they have drawn rows: drawing from a million takes longer than the sum."""
     own = dict(zip(sessions, (sendable_rows(rows[k :: len(sessions)]) for k in range(len(sessions))), strict=True))
     for name, session in sessions.items():
         session.state = replace(session.state, step=DRAWN, rule=RULE, rows=own[name], exchanged=())
-    return Drawn(rows, own, {name: [] for name in sessions})
+    return Draw(rows, own, {name: [] for name in sessions})
 
 
 def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats: int) -> Measured:

@@ -90,9 +90,8 @@ def party() -> Play:
     from colonnade.catalogue import codec, party_session
     from colonnade.messages import sendable_rows
     from colonnade.protocol.asked import Asked
-    from colonnade.sampling.drawing import AskTotal, DrawRows
-    from colonnade.sampling.leverage import LeverageScores
-    from colonnade.sampling.summing import AskScores
+    from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawRows
+    from colonnade.sampling.rules.leverage import LeverageScores
     from colonnade.solvers.central import AskColumns
     from colonnade.transports.allowance import Allowance
     from colonnade.transports.envelopes import Ask

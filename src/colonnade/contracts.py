@@ -189,7 +189,7 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Draw:
     """S, ascending; S^(j), the part of it that each party drew; what each was asked and answered for it, in order."""
 
     rows: Rows
@@ -200,7 +200,7 @@ class Drawn:
 class SumMechanism(Protocol):
     """Round 3 of Algorithm 1: the sum over parties of their scores on the drawn rows."""
 
-    def __call__(self, roster: Roster, drawn: Drawn) -> Script[Floats]:
+    def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Sum the scores of the drawn rows over the parties, in the clear or otherwise."""
 
 

@@ -23,8 +23,8 @@ class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Of the tree of its scores.
     total : int
         Their sum, in steps.
-    seal : bytes
-        The digest of its contribution to the joint seed, told before any contribution was.
+    contribution_digest : bytes
+        Of its contribution to the joint seed, told before any contribution was.
     contribution : bytes
         What it then contributed.
     rows : tuple of int
@@ -37,7 +37,7 @@ class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     root: bytes
     total: int
-    seal: bytes
+    contribution_digest: bytes = msgspec.field(name="seal")  # as in files of earlier versions
     contribution: bytes
     rows: tuple[int, ...]
     scores: tuple[int, ...] | None = None
@@ -60,7 +60,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     exponent : int
         Scores are in steps of 2^-exponent.
-    seal, contribution : bytes
+    contribution_digest, contribution : bytes
         The server's.
     parties : dict of str to PartyEvidence
         In the order of the federation.
@@ -69,7 +69,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     exponent: int
-    seal: bytes
+    contribution_digest: bytes = msgspec.field(name="seal")  # as in files of earlier versions
     contribution: bytes
     parties: dict[str, PartyEvidence]
     counts: tuple[float, ...] | None = None

@@ -39,8 +39,8 @@ from colonnade.rehearsal import in_small, stand_ins
 from colonnade.run import Run
 from colonnade.runtime import MakeTransport, Runtime
 from colonnade.sampling import AnySampler
-from colonnade.sampling.opening import rows_to_open
-from colonnade.sampling.shared import sample_size
+from colonnade.sampling.committed.opening import rows_to_open
+from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask, KMeansModel, PaperTask, jobs
 from colonnade.transports.inprocess import InProcess

@@ -1,6 +1,6 @@
 """What a message is: a frozen typed struct whose every field says what it reveals.
 
-The kinds themselves live with their phase (one phase, one file); this module holds what they share.
+The kinds themselves live with their phase; this module holds what they share.
 """
 
 from collections.abc import Container

@@ -15,7 +15,7 @@ from colonnade.errors import UnsupportedError
 from colonnade.ledger import Ledger
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler, ImportanceSampling
-from colonnade.sampling.auditing import Audit, audit
+from colonnade.sampling.committed.spot_check import SpotCheck, spot_check
 from colonnade.solvers import AnySolver
 from colonnade.storage import AnyPath, Folder, Layout
 from colonnade.tasks import AnyTask
@@ -120,7 +120,7 @@ class Run(Generic[M]):
         """Who learned what about whom in this run: print it, or take its `lines`."""
         return Disclosure.of(self.ledger)
 
-    def audit(self) -> Audit:
+    def audit(self) -> SpotCheck:
         """Compare what parties drew and told with what they had committed to, from this run alone.
 
         Needs ``draws="committed"``; rows that `Federation.audit` opened are compared too. The first thing that does not
@@ -128,7 +128,7 @@ class Run(Generic[M]):
 
         Returns
         -------
-        Audit
+        SpotCheck
             What was checked: print it.
 
         Examples
@@ -147,7 +147,7 @@ class Run(Generic[M]):
             )
         rule = self.rule
         most = {card.name: rule.bounds(card, self.roster.n_rows).total for card in self.roster.cards}
-        return audit(self.coreset, evidence, most, sampler.size, sampler.uniform_share)
+        return spot_check(self.coreset, evidence, most, sampler.size, sampler.uniform_share)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.

@@ -23,7 +23,7 @@ from colonnade.privacy.primitives import check_available
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
-from colonnade.sampling.integers import IntegerScores
+from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import MODELS, AnyTask, PaperTask, jobs
 

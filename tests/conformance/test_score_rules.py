@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.protocol.framed_table import FramedTable
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.integers import IntegerScores
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.rounded import CoarseScores, RoundedScores
 from colonnade.sampling.rules import AnyRule
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
 
 RULES = [
     LeverageScores(fit_intercept=True),

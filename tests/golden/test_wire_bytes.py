@@ -14,15 +14,17 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
-from colonnade.evaluation.masked import (
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
     AskMagnitude,
     AskMaskedPredictions,
+    DeliverMasked,
     Magnitude,
     MaskedPredictions,
-    SealedPart,
+    MaskedReceived,
+    SignedPart,
+    SummedLosses,
 )
-from colonnade.evaluation.masked_delivery import DeliverMasked, MaskedReceived
-from colonnade.evaluation.masked_losses import AskLosses, SummedLosses
 from colonnade.evaluation.rounding import RoundedParts
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns
@@ -31,27 +33,38 @@ from colonnade.kernels.quantise import encode_codes
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
-from colonnade.privacy.pairwise import Seal, SignedKey
+from colonnade.privacy.pairwise import SignedDigest, SignedKey
 from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.splits import HoldOut, SplitBy
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.committed import (
+from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
+    AskOpenings,
     Commitment,
-    Committed,
     Contribution,
     DrawCommitted,
+    Openings,
+    PartyCommitment,
 )
-from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, OpenDraw, Total
-from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.integers import IntegerScores
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.opening import AskOpenings, Openings
-from colonnade.sampling.rounded import AskScoreCodes, CoarseScores, RoundedScores, ScoreCodes
-from colonnade.sampling.secure_summing import (
+from colonnade.sampling.plain.messages import (
+    AskScoreCodes,
+    AskScores,
+    AskTotal,
+    DrawnRows,
+    DrawRows,
+    OpenDraw,
+    ScoreCodes,
+    Scores,
+    Total,
+)
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
+from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
     AskMaskedScores,
@@ -59,11 +72,10 @@ from colonnade.sampling.secure_summing import (
     MaskedScores,
     PublicKey,
 )
-from colonnade.sampling.shared import Ready, UseAllRows, UseRows, UseSharedDraw
-from colonnade.sampling.summing import AskScores, Scores
+from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
-from colonnade.solvers.gram_by_ckks import (
+from colonnade.solvers.gram.ckks.messages import (
     AskDecryptedProducts,
     AskEncryptedProducts,
     AskEncryptedRows,
@@ -71,8 +83,8 @@ from colonnade.solvers.gram_by_ckks import (
     EncryptedProducts,
     EncryptedRows,
 )
-from colonnade.solvers.gram_by_shares import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
-from colonnade.solvers.lloyd_rounds import (
+from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
     LloydOpened,
@@ -81,8 +93,8 @@ from colonnade.solvers.lloyd_rounds import (
     OpenLloyd,
     TryCenters,
 )
-from colonnade.solvers.saga_coded import AskCodedProgress, CodedProducts, CodedStep
-from colonnade.solvers.saga_messages import (
+from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedStep
+from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -128,7 +140,7 @@ EXAMPLES: dict[str, Message] = {
     ),
     "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
     "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),
-    "ask agreement": AskAgreement((Seal(bytes(32), bytes(64)),)),
+    "ask agreement": AskAgreement((SignedDigest(bytes(32), bytes(64)),)),
     "agreement": Agreement(bytes(32)),
     "ask score codes": AskScoreCodes(sendable_rows([5, 8]), 1),
     "score codes": ScoreCodes(3, encode_scores(np.array([0.5, 0.0, 2.0]))),
@@ -136,7 +148,7 @@ EXAMPLES: dict[str, Message] = {
     "open draw": OpenDraw(FilledScores(LeverageScores(fit_intercept=True)), 400, seed=5, stratified=True),
     "ask commitment": AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 57), bytes(range(32))),
     "commitment": Commitment(bytes(32), 2**61, bytes(range(32))),
-    "ask contribution": AskContribution((Committed(bytes(32), bytes(range(32))),)),
+    "ask contribution": AskContribution((PartyCommitment(bytes(32), bytes(range(32))),)),
     "contribution": Contribution(bytes(range(32)), bytes(32)),
     "contribution, lost": Contribution(None, b""),
     "draw committed": DrawCommitted(400, bytes(32), (bytes(range(32)), b"c"), bytes(32)),
@@ -223,7 +235,7 @@ EXAMPLES: dict[str, Message] = {
     "row distances": RowDistances(sendable_floats([[4.0, 0.0]])),
     "ask pair key": AskPairKey(),
     "pair key": PairKey(bytes(range(32)), bytes(32), bytes(32), bytes(64)),
-    "ask pair agreement": AskPairAgreement((Seal(bytes(32), bytes(64)),)),
+    "ask pair agreement": AskPairAgreement((SignedDigest(bytes(32), bytes(64)),)),
     "pair agreement": PairAgreement(bytes(32)),
     "ask sealed seeds": AskSealedSeeds((SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "sealed seeds": SealedSeeds((bytes(48), bytes(range(48)))),
@@ -245,9 +257,9 @@ EXAMPLES: dict[str, Message] = {
     "masked predictions": MaskedPredictions(bytes(range(14)), None, bytes(32), bytes(64)),
     "masked predictions, less labels": MaskedPredictions(bytes(range(14)), 2.5, bytes(32), bytes(64)),
     "masked predictions, key lost": MaskedPredictions(None, None, bytes(32), b""),
-    "deliver masked": DeliverMasked((SealedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
+    "deliver masked": DeliverMasked((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "masked received": MaskedReceived(bytes(32)),
-    "ask losses": AskLosses((SealedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
+    "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
     "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),

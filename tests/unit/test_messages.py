@@ -5,8 +5,7 @@ import pytest
 
 from colonnade.catalogue import kinds
 from colonnade.messages import Message, Reveals, disclosures, sendable_floats, sendable_rows
-from colonnade.sampling.drawing import DrawnRows, DrawRows, Total
-from colonnade.sampling.summing import AskScores
+from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Total
 from colonnade.solvers.central import Columns
 
 

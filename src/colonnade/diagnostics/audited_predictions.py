@@ -12,7 +12,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.audit import Part
+from colonnade.kernels.audit import ResidualPart
 from colonnade.kernels.moments import mean_and_variance
 from colonnade.kernels.sixteen_bits import restore_evenly, round_evenly
 from colonnade.ledger import SERVER
@@ -55,7 +55,7 @@ class AskAuditedPredictions(Message, frozen=True):
 
 def audited_predictions(
     roster: Roster, size: int, coef: Floats, directions: Floats, rng: np.random.Generator
-) -> Script[tuple[Mapping[str, Part], Floats]]:
+) -> Script[tuple[Mapping[str, ResidualPart], Floats]]:
     """Ask for the parties' parts of the selected rows' residuals. Two bytes a row, party and direction.
 
     Parameters
@@ -73,7 +73,7 @@ def audited_predictions(
 
     Returns
     -------
-    parts : mapping of str to Part
+    parts : mapping of str to ResidualPart
         Each party's part of the residuals, without the intercept.
     along : ndarray of float64, shape (h, size)
         The rows along the further directions.
@@ -89,7 +89,7 @@ def audited_predictions(
     for party, reply in replies.items():
         codes = reply.less_label if party == roster.label_party else reply.codes
         values = _read(party, reply, codes or b"", size, len(stacked), seeds[party])
-        parts[party] = Part(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
+        parts[party] = ResidualPart(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
         along += values[1:]
     return parts, along
 

@@ -18,7 +18,7 @@ from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.over_parties import centers_in_frame, shown_to_server
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.audit import AuditedRows, Part, clustering_cost, gradient_p, weights_p
+from colonnade.kernels.audit import AuditedRows, ResidualPart, clustering_cost, gradient_p, weights_p
 from colonnade.kernels.estimates import Estimate
 from colonnade.kernels.sixteen_bits import LOG_STEP
 from colonnade.ledger import Ledger
@@ -209,7 +209,7 @@ def _gradients(
     return found
 
 
-def _with_intercept(told: Mapping[str, Part], roster: Roster, intercept: float) -> tuple[Part, ...]:
+def _with_intercept(told: Mapping[str, ResidualPart], roster: Roster, intercept: float) -> tuple[ResidualPart, ...]:
     """Add the intercept to the label party's part."""
     return tuple(
         with_fields(part, values=part.values + intercept, mean=part.mean + intercept)

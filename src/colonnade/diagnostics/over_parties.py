@@ -35,7 +35,7 @@ from colonnade.kernels.measured_error import random_sets
 from colonnade.ledger import SERVER, Ledger
 from colonnade.protocol.framing import use_frame
 from colonnade.sampling import AnySampler, ImportanceSampling
-from colonnade.sampling.shared import use_rows
+from colonnade.sampling.selecting import use_rows
 from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
 
 Source = AnySampler | Coreset | None

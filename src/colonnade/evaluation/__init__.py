@@ -1,7 +1,12 @@
-"""Evaluation: what a model says of rows whose columns stay with the parties. One idea a file; the registry is here."""
+"""Evaluation: what a model says of rows whose columns stay with the parties. The registry of handlers is here.
 
-from colonnade.evaluation import clustering, delivery, linear, masked_party
+`linear` and `clustering` add up the parties' parts of predictions and of distances, `rounding` lets them travel with
+few bits, `delivery` hands predictions on to a party. In `masked`, one party learns what comes of it and the server does
+not. `reports` says it in words.
+"""
 
-HANDLERS = (*linear.HANDLERS, *clustering.HANDLERS, *delivery.HANDLERS, *masked_party.HANDLERS)
+from colonnade.evaluation import clustering, delivery, linear, masked
+
+HANDLERS = (*linear.HANDLERS, *clustering.HANDLERS, *delivery.HANDLERS, *masked.HANDLERS)
 
 __all__ = ["HANDLERS"]

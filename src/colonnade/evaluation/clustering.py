@@ -7,7 +7,7 @@ import numpy as np
 
 from colonnade.contracts import Roster, Rounding, Script
 from colonnade.errors import InputError
-from colonnade.evaluation.rounding import Parts, RoundedParts, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, SummedParts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.ledger import SERVER
@@ -48,28 +48,11 @@ class AskRoundedDistances(Message, frozen=True):
 
 def nearest_center_distances(
     roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None = None
-) -> Script[tuple[Rows, Parts]]:
-    """Find each selected row's nearest centre.
+) -> Script[tuple[Rows, SummedParts]]:
+    """Find each selected row's nearest centre, the lowest among equals, and the squared distance to it; both (size,).
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    size : int
-        How many rows are selected.
-    centers : ndarray of float64, shape (k, n_features)
-        In the roster's column order.
-    scale : ndarray of float64, shape (n_features,), or None
-        Units to measure distances in.
-    rounding : Rounding, optional
-        How parts travel, if not as they are.
-
-    Returns
-    -------
-    labels : ndarray of int64, shape (size,)
-        The index of the nearest centre, the lowest among equals.
-    squared_distances : Parts
-        To that centre, shape (size,). No distance is negative: what rounding took below zero is zero.
+    Centres, shape (k, n_features), and the units to measure distances in, shape (n_features,), are in the roster's
+    column order. No distance is negative: what rounding took below zero is zero.
     """
     parts = yield from _parts(roster, size, centers, scale, rounding)
     nearest = np.maximum(parts.values.min(axis=1), 0.0)
@@ -77,20 +60,14 @@ def nearest_center_distances(
 
 
 def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats | None = None) -> Script[Floats]:
-    """Sum the parties' parts of the selected rows' distances; the parameters are those of `nearest_center_distances`.
-
-    Returns
-    -------
-    ndarray of float64, shape (size, k)
-        Squared distances to every centre.
-    """
+    """Sum the parties' parts of the selected rows' squared distances to every centre; shape (size, k)."""
     parts = yield from _parts(roster, size, centers, scale, None)
     return parts.values
 
 
 def _parts(
     roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None
-) -> Script[Parts]:
+) -> Script[SummedParts]:
     own = {
         party: (sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part]))
         for party, part in roster.parts.items()
@@ -105,7 +82,7 @@ def _parts(
     for party, reply in replies.items():
         checks.shape(party, reply, reply.values, (size, len(centers)))
         checks.non_negative(party, reply, reply.values)
-    return Parts(np.sum([reply.values for reply in replies.values()], axis=0))
+    return SummedParts(np.sum([reply.values for reply in replies.values()], axis=0))
 
 
 def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:

@@ -28,15 +28,7 @@ class Deliver(Message, frozen=True):
 
 
 def deliver(party: str, predictions: Floats | Rows) -> Script[None]:
-    """Give a party the predictions of the rows it knows to be selected.
-
-    Parameters
-    ----------
-    party : str
-        Who gets them.
-    predictions : ndarray of float64 or int64, shape (m,)
-        Values, or numbers of clusters, in the order of the rows.
-    """
+    """Give a party the predictions, shape (m,), of the rows it knows to be selected: values, or numbers of clusters."""
     if predictions.dtype.kind == "f":
         yield {party: Deliver(sendable_floats(predictions), None)}
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import Roster, Rounding, Script
-from colonnade.evaluation.rounding import Parts, RoundedParts, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, SummedParts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
@@ -73,7 +73,7 @@ def linear_predictions(roster: Roster, size: int, coef: Floats, rounding: Roundi
 
 def linear_residuals(
     roster: Roster, size: int, coef: Floats, *, by_weight: bool, rounding: Rounding | None = None
-) -> Script[Parts]:
+) -> Script[SummedParts]:
     """Sum partial predictions less labels: the server learns residuals, neither labels nor predictions.
 
     Parameters
@@ -91,7 +91,7 @@ def linear_residuals(
 
     Returns
     -------
-    Parts
+    SummedParts
         x_i.theta - y_i for each selected row, shape (size,), and sum_i w_i (y_i - mean y)^2 over them.
     """
     return (yield from _parts(roster, size, coef, rounding, less_label=True, by_weight=by_weight))
@@ -105,7 +105,7 @@ def _parts(
     *,
     less_label: bool,
     by_weight: bool = False,
-) -> Script[Parts]:
+) -> Script[SummedParts]:
     label_party = roster.label_party if less_label else None
     own = {party: sendable_floats(coef[part]) for party, part in roster.parts.items()}
     if rounding is None:
@@ -115,7 +115,7 @@ def _parts(
             checks.shape(party, reply, reply.values, (size,))
             checks.in_range(party, reply, reply.values)
         total = np.sum([reply.values for reply in replies.values()], axis=0)
-        return Parts(total, label_spread=_spread_in(replies, label_party))
+        return SummedParts(total, label_spread=_spread_in(replies, label_party))
     inbox = yield {
         party: AskRoundedPredictions(part, less_label, by_weight, rounding.bits, rounding.seeds[party])
         for party, part in own.items()

@@ -37,7 +37,7 @@ class RoundedParts(Message, frozen=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SummedParts:
     """Parts summed over the parties, and what rounding did to each sum.
 
     Parameters
@@ -68,25 +68,10 @@ def round_parts(request: Message, bits: int, seed: int, values: Floats, label_sp
     return RoundedParts(len(values), sendable_floats(middles), codes, label_spread)
 
 
-def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], rounding: Rounding) -> Parts:
-    """Check, restore and add up the parties' parts.
-
-    Parameters
-    ----------
-    replies : mapping of str to RoundedParts
-        Each party's.
-    shape : tuple of int
-        m and k.
-    rounding : Rounding
-        As they were asked.
-
-    Returns
-    -------
-    Parts
-        Their sums.
-    """
+def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], rounding: Rounding) -> SummedParts:
+    """Check, restore and add up the parties' parts, of shape (m, k)."""
     values, steps = zip(*(_read(party, reply, shape, rounding) for party, reply in replies.items()), strict=True)
-    return Parts(np.sum(values, axis=0), float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
+    return SummedParts(np.sum(values, axis=0), float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
 
 
 def _read(party: str, reply: RoundedParts, shape: tuple[int, int], rounding: Rounding) -> tuple[Floats, float]:

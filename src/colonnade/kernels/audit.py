@@ -18,7 +18,7 @@ ONE_IN_FORTY, ONE_IN_A_HUNDRED = 1.96, 2.58
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ResidualPart:
     """One block's part of the residuals.
 
     Parameters
@@ -48,7 +48,7 @@ class AuditedRows:
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of ResidualPart
         Their values add up to the residuals.
     weights : ndarray of float64, shape (m,)
         With which the rows, drawn independently, stand for all.
@@ -56,7 +56,7 @@ class AuditedRows:
         Of all rows.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[ResidualPart]
     weights: Floats
     total_weight: float
 

@@ -31,21 +31,6 @@ def clustering_size(
     return sampling_size(epsilon, delta, alpha * tau, n_clusters * n_parties, n_features * n_clusters, constant)
 
 
-def robust_sampling_size(
-    epsilon: float,
-    delta: float,
-    beta: float,
-    total: float,
-    sensitivities: float,
-    n_parties: int,
-    dimension: float,
-    constant: float,
-) -> float:
-    """Theorem G.2: C c²G² / ε² (dim + log 1/δ) with c = 2 Σ_i s_i / (βT), for a (β, ε)-robust coreset."""
-    c = 2 * sensitivities / (beta * n_parties)
-    return constant * (c * total / epsilon) ** 2 * (dimension + math.log(1 / delta))
-
-
 def robust_regression_size(
     epsilon: float, delta: float, beta: float, n_features: int, n_parties: int, constant: float
 ) -> float:

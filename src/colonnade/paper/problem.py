@@ -19,7 +19,7 @@ from colonnade.ledger import Ledger
 from colonnade.paper.data_sets.data_set import DataSet
 from colonnade.paper.design import Draw, Part
 from colonnade.paper.variants import Variant
-from colonnade.sampling.clustering import LOCAL_SEED
+from colonnade.sampling.rules.clustering import LOCAL_SEED
 from colonnade.tasks import KMeans, LinearModel, Regression
 
 

@@ -10,7 +10,7 @@ from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.quantise import encode_codes, round_with_dither
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
-from colonnade.solvers.whitened_columns import Whitened
+from colonnade.solvers.whitened_columns import WhitenedRows
 
 # Rows of the pilot are drawn again to so many, in as many parts as tell how much lengths vary.
 DRAWN_AGAIN, PARTS = 4096, 8
@@ -82,7 +82,9 @@ def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Ge
     return _measured(lengths, shares, pilot.weights)
 
 
-def _code_length(columns: Whitened | Scaled, rows: Rows, step: float, rng: np.random.Generator, even: Floats) -> int:
+def _code_length(
+    columns: WhitenedRows | Scaled, rows: Rows, step: float, rng: np.random.Generator, even: Floats
+) -> int:
     values = columns.values[rows]
     if isinstance(columns, Scaled):
         own_step = columns.step * step / PILOT_STEP

@@ -11,7 +11,7 @@ from colonnade.kernels.regression_law import Draw, RegressionLaw, regression_law
 from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.solvers.compact import directions
-from colonnade.solvers.whitened_columns import Whitened
+from colonnade.solvers.whitened_columns import WhitenedRows
 from colonnade.tasks import KMeans, PaperTask, Regression
 
 Law = RegressionLaw | ClusteringLaw
@@ -51,7 +51,7 @@ def _clustering_law(task: KMeans, pilot: PilotRows, rng: np.random.Generator) ->
 
 
 def _regression_law(task: Regression, pilot: PilotRows) -> RegressionLaw:
-    parties = [columns for columns in pilot.columns.values() if isinstance(columns, Whitened)]
+    parties = [columns for columns in pilot.columns.values() if isinstance(columns, WhitenedRows)]
     features, label = directions(parties)
     penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
     return regression_law([party.values for party in parties], pilot.weights, PILOT_STEP, features, label, penalty)
@@ -80,7 +80,7 @@ def draw_of(sampler: AnySampler, pilot: PilotRows) -> Draw:
     return Draw(weights, counts if sampler.draws == "stratified" and not share else None)
 
 
-def _penalty(parties: list[Whitened], features: Floats, l2: float) -> Floats:
+def _penalty(parties: list[WhitenedRows], features: Floats, l2: float) -> Floats:
     """Write l2 |theta|^2 as a form in the model along `features`, which whitened columns u = x M^-1 make of theta."""
     mixing = np.zeros((len(features), sum(len(party.mean) - (party.label is not None) for party in parties)))
     row, column = 0, 0

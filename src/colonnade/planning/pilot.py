@@ -11,16 +11,15 @@ from colonnade.contracts import ClusteringTask, Inbox, Roster, Script
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
-from colonnade.kernels.step_choice import value_bits
+from colonnade.kernels.value_bits import value_bits
 from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import ImportanceSampling
-from colonnade.sampling.drawing import Total
-from colonnade.sampling.rounded import ScoreCodes
+from colonnade.sampling.plain.messages import ScoreCodes, Total
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 from colonnade.tasks import KMeans, PaperTask, Regression
 
 T = TypeVar("T")
@@ -48,7 +47,7 @@ class PilotRows:
         G^(j).
     scores : ndarray of float64, shape (parties, m0)
         g^(j) of the rows.
-    columns : mapping of str to Whitened or Scaled
+    columns : mapping of str to WhitenedRows or Scaled
         What each party sent of them.
     """
 
@@ -56,7 +55,7 @@ class PilotRows:
     total_weight: float
     totals: Floats
     scores: Floats
-    columns: Mapping[str, "Whitened | Scaled"]
+    columns: Mapping[str, "WhitenedRows | Scaled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +130,7 @@ def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
     return next(checks.replies(inbox, kind) for inbox in heard if isinstance(next(iter(inbox.values())), kind))
 
 
-def _fetch(task: PaperTask, roster: Roster, size: int, seeds: list[int]) -> Script[dict[str, Whitened | Scaled]]:
+def _fetch(task: PaperTask, roster: Roster, size: int, seeds: list[int]) -> Script[dict[str, WhitenedRows | Scaled]]:
     asked = list(zip(roster.cards, seeds, strict=True))
     if isinstance(task, ClusteringTask):
         inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}

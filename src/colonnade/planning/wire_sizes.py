@@ -11,9 +11,9 @@ from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows, Scaled
 from colonnade.protocol.codec import wire_bytes
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
-from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
-from colonnade.sampling.rounded import AskScoreCodes, RoundedScores, ScoreCodes
-from colonnade.sampling.shared import Ready, UseAllRows, UseSharedDraw
+from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
+from colonnade.sampling.rules.rounded import RoundedScores
+from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns

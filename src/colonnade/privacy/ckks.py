@@ -57,20 +57,7 @@ def n_ciphertexts(n_rows: int, n_columns: int) -> int:
 
 
 def encrypt_matrix(context: Any, numbers: Floats) -> tuple[bytes, ...]:
-    """Encrypt a matrix.
-
-    Parameters
-    ----------
-    context : object
-        With a secret key.
-    numbers : ndarray of float64, shape (m, c)
-        From -1 to 1.
-
-    Returns
-    -------
-    tuple of bytes
-        Ciphertexts of several rows each.
-    """
+    """Encrypt a matrix of numbers from -1 to 1, several rows a ciphertext; the context has a secret key."""
     import tenseal
 
     return tuple(
@@ -82,21 +69,7 @@ def encrypt_matrix(context: Any, numbers: Floats) -> tuple[bytes, ...]:
 def masked_products(encrypted: Sequence[bytes], n_columns: int, numbers: Floats, masks: Floats) -> tuple[bytes, ...]:
     """Multiply an encrypted matrix by one's own, without a key, and mask the parts of the result.
 
-    Parameters
-    ----------
-    encrypted : sequence of bytes
-        Of a matrix of m rows and `n_columns` columns, from its holder.
-    n_columns : int
-        c.
-    numbers : ndarray of float64, shape (m, q)
-        One's own.
-    masks : ndarray of float64, shape (q, P c)
-        Added to the parts.
-
-    Returns
-    -------
-    tuple of bytes
-        q ciphertexts.
+    The encrypted one has m rows and c columns, `numbers` shape (m, q), `masks` shape (q, P c). Gives q ciphertexts.
     """
     context, blocks = new_context(), _blocks(numbers, n_columns)
     found = []
@@ -112,21 +85,9 @@ def masked_products(encrypted: Sequence[bytes], n_columns: int, numbers: Floats,
 
 
 def decrypt_products(context: Any, encrypted: Sequence[bytes], n_columns: int) -> Floats:
-    """Decrypt masked parts of products, add them up, and round the sums.
+    """Decrypt what `masked_products` gave, add the parts up, and round the sums to multiples of 2^-22.
 
-    Parameters
-    ----------
-    context : object
-        With the secret key.
-    encrypted : sequence of bytes
-        q ciphertexts of `masked_products`.
-    n_columns : int
-        c.
-
-    Returns
-    -------
-    ndarray of float64, shape (c, q)
-        Inner products plus the sums of their masks, to multiples of 2^-22.
+    Gives the inner products plus the sums of their masks, shape (c, q).
     """
     with _foreign_bytes():
         parts = [np.array(_load(context, data, n_columns).decrypt()).reshape(-1, n_columns) for data in encrypted]
@@ -162,7 +123,7 @@ def _foreign_bytes() -> Iterator[None]:
         yield
     except (ValueError, RuntimeError, IndexError, TypeError, MemoryError) as error:
         raise RemoteProtocolError(
-            f"What was relayed is no ciphertext of this exchange: {error}. See that all run the same version."
+            f"What was relayed is not a ciphertext of this exchange: {error}. See that all run the same version."
         ) from error
 
 

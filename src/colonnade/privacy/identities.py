@@ -100,20 +100,7 @@ class _PinsOfSeeds(Mapping[str, bytes]):
 
 
 def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, PinnedIdentity]:
-    """Make identities for parties of one process, each with pins of all. For a rehearsal: whoever runs it holds them.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The parties.
-    entropy : callable
-        Gives so many secret bytes.
-
-    Returns
-    -------
-    dict of str to PinnedIdentity
-        One a party.
-    """
+    """Make identities for the parties of one process, with pins of all, for a rehearsal: whoever runs it holds them."""
     seeds = {name: entropy(KEY_BYTES) for name in names}
     pins = _PinsOfSeeds(seeds)
     return {name: PinnedIdentity(name, seed, pins, entropy, rehearses=True) for name, seed in seeds.items()}

@@ -13,32 +13,23 @@ from colonnade.privacy.primitives import digest
 from colonnade.protocol.session import PartyData, PartyState
 
 
-def asked_once(state: PartyState, request: Message, what: bytes, place: int = 0) -> PartyState:
-    """Note what a run's secure phases ask; refuse something else than it asked at this place before.
+def require_same_question(state: PartyState, request: Message, what: bytes, place: int = 0) -> PartyState:
+    """Note what a run's secure phases ask; refuse something else than was asked at this place before.
 
     Parameters
     ----------
-    state : PartyState
-        Of the party that is asked.
-    request : Message
-        What the server sent.
     what : bytes
         All that decides the answer; keys do not.
     place : int
         How many such requests came before it since keys were made.
-
-    Returns
-    -------
-    PartyState
-        With the note.
     """
     asked = digest(request.kind.encode(), what)
-    if place == len(state.asked):
-        return replace(state, asked=(*state.asked, asked))
-    if state.asked[place] != asked:
+    if place == len(state.answered_digests):
+        return replace(state, answered_digests=(*state.answered_digests, asked))
+    if state.answered_digests[place] != asked:
         raise RemoteProtocolError(
-            f"The server sent a {request.kind} that differs from what it asked before in this run: by the difference "
-            "of the answers it would learn of single rows. Start another run for other rows, weights or options.",
+            f"The server sent a {request.kind} that differs from what it asked before in this run: from the difference "
+            "of the answers it would learn about single rows. Start another run for other rows, weights or options.",
             party=SERVER,
             kind=request.kind,
         )

@@ -16,12 +16,12 @@ from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pairwise import (
-    Seal,
     Secret,
+    SignedDigest,
     SignedKey,
     agreement_of,
     check_keys,
-    check_seals,
+    check_signatures,
     frame_digest,
     key_statement,
 )
@@ -71,22 +71,12 @@ class AskPairAgreement(Message, frozen=True):
     phase: ClassVar[str] = "keys"
     reply: ClassVar[type[Message]] = PairAgreement
 
-    seals: Annotated[tuple[Seal, ...], Reveals.NOTHING]
+    signed: Annotated[tuple[SignedDigest, ...], Reveals.NOTHING]
 
 
 @dataclass(frozen=True)
-class Keys:
-    """All parties' keys of a phase, as the server relays them.
-
-    Parameters
-    ----------
-    parties : tuple of str
-        In the order of their names.
-    signed : tuple of SignedKey
-        Theirs.
-    frame : bytes
-        What all of them see alike.
-    """
+class RelayedKeys:
+    """All parties' keys of a phase, as the server relays them, in the order of names; and what they all see alike."""
 
     parties: tuple[str, ...]
     signed: tuple[SignedKey, ...]
@@ -94,14 +84,14 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostKey:
     """A party that has its key no longer, or what else it kept in memory."""
 
     party: str
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PhaseKeys:
     """What a party keeps of a secure phase.
 
     Parameters
@@ -111,7 +101,7 @@ class Paired:
     signed : tuple of SignedKey
         All parties' keys, in the order of their names.
     transcript : bytes
-        What it saw.
+        A digest of what it saw.
     kept : object or None
         What else the phase keeps at the party, in memory only; it alone reads it.
     """
@@ -139,25 +129,12 @@ def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) 
         )
 
 
-def until_kept(attempt: Callable[[], Script[T | Lost]], what: str = "its key") -> Script[T]:
-    """Play an attempt until no party loses what it keeps in memory, such as its key.
-
-    Parameters
-    ----------
-    attempt : callable
-        Makes the script of one attempt, which begins with fresh keys, and returns its result or who lost a key.
-    what : str
-        What a party can lose, for the error.
-
-    Returns
-    -------
-    object
-        The result.
-    """
+def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key") -> Script[T]:
+    """Play an attempt, which begins with fresh keys, until no party loses what it keeps in memory (`what`)."""
     lost = ""
     for _ in range(MAX_ATTEMPTS):
         result = yield from attempt()
-        if not isinstance(result, Lost):
+        if not isinstance(result, LostKey):
             return result
         lost = result.party
     raise RemoteProtocolError(
@@ -166,21 +143,8 @@ def until_kept(attempt: Callable[[], Script[T | Lost]], what: str = "its key") -
     )
 
 
-def exchange_keys(roster: Roster, rows: Rows) -> Script[Keys]:
-    """Ask every party for a fresh key, and see that all have the same rows in the same units before them.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows the rows.
-    rows : ndarray of int64, shape (m,)
-        The rows agreed on.
-
-    Returns
-    -------
-    Keys
-        To be relayed.
-    """
+def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
+    """Ask every party for a fresh key, and see that all have the same rows in the same units before them."""
     inbox = yield {party: AskPairKey() for party in roster.names}
     replies = checks.replies(inbox, PairKey)
     agreed, frame = rows_digest(rows), next(iter(replies.values())).frame
@@ -193,22 +157,12 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[Keys]:
             raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
     ordered = sorted(replies.items())
     signed = tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in ordered)
-    return Keys(tuple(party for party, _ in ordered), signed, frame)
+    return RelayedKeys(tuple(party for party, _ in ordered), signed, frame)
 
 
-def compare(roster: Roster, transcript: bytes, seals: Mapping[str, Seal]) -> Script[None]:
-    """Close a phase: let all sides see that they saw the same.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    transcript : bytes
-        As the server saw it.
-    seals : mapping of str to Seal
-        Digests of what came from each party, with its signature.
-    """
-    ordered = tuple(seal for _, seal in sorted(seals.items()))
+def compare(roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest]) -> Script[None]:
+    """Close a phase: let all sides see that they saw the same transcript, and that each signed what it sent."""
+    ordered = tuple(each for _, each in sorted(signed.items()))
     inbox = yield {party: AskPairAgreement(ordered) for party in roster.names}
     expected = agreement_of(transcript, ordered)
     for party, reply in checks.replies(inbox, PairAgreement).items():
@@ -236,37 +190,22 @@ def frame_of(state: PartyState, data: PartyData) -> bytes:
     return frame_digest(data.table.row_weights, "own" if state.view is None else state.view.scaling)
 
 
-def paired(state: PartyState) -> Paired:
+def phase_keys(state: PartyState) -> PhaseKeys:
     """Give what the party keeps of the phase."""
-    if not isinstance(state.secret, Paired):
+    if not isinstance(state.secret, PhaseKeys):
         raise LocalProtocolError("No secure phase was opened: ask for keys first.")
     return state.secret
 
 
-def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> Paired:
-    """Check relayed keys, and keep them; where the party's own is not among them, a restart came between: it is lost.
-
-    Parameters
-    ----------
-    state : PartyState
-        Of the party that checks.
-    signed : sequence of SignedKey
-        In the order of the parties' names.
-    data : PartyData
-        The party's.
-
-    Returns
-    -------
-    Paired
-        With a secret, or without one.
-    """
-    identity, kept = identity_of(data), paired(state)
+def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> PhaseKeys:
+    """Check relayed keys, and keep them; a party whose own is not among them was restarted, and lost its secret."""
+    identity, kept = identity_of(data), phase_keys(state)
     check_keys(identity, signed, frame_of(state, data))
     if any(entry.exchanged != rows_digest(state.selected()) for entry in signed):
         raise RemoteProtocolError("The server relayed a key that was made for other rows.", party=SERVER)
     ours = signed[identity.parties.index(identity.name)]
     secret = kept.secret if kept.secret is not None and kept.secret.key == ours.key else None
-    return Paired(secret, tuple(signed))
+    return PhaseKeys(secret, tuple(signed))
 
 
 def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[PartyState, Message]:
@@ -275,13 +214,13 @@ def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[Part
     secret = Secret(identity.fresh(KEY_BYTES))
     rows, frame = rows_digest(state.selected()), frame_of(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, rows, frame))
-    return replace(state, secret=Paired(secret), learning=None), PairKey(secret.key, rows, frame, signature)
+    return replace(state, secret=PhaseKeys(secret), learning=None), PairKey(secret.key, rows, frame, signature)
 
 
 def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyData) -> tuple[PartyState, Message]:
-    transcript = paired(state).transcript
-    check_seals(identity_of(data), transcript, request.seals)
-    return replace(state, secret=None), PairAgreement(agreement_of(transcript, request.seals))
+    transcript = phase_keys(state).transcript
+    check_signatures(identity_of(data), transcript, request.signed)
+    return replace(state, secret=None), PairAgreement(agreement_of(transcript, request.signed))
 
 
 HANDLERS = (

@@ -21,7 +21,8 @@ from colonnade.privacy.primitives import (
 )
 from colonnade.protocol.identity import Identity
 
-# In every signed or derived text, so that none of another protocol, or of another version, can take its place.
+# In every signed or derived text, so that none of another protocol, or of another version, can take its place. The
+# words beside it ("seal", "sealed") belong to this version, and stay with it.
 _PROTOCOL = b"colonnade secure sum 1"
 
 
@@ -33,7 +34,7 @@ class SignedKey(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     signature: bytes
 
 
-class Seal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SignedDigest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The digest of the masked numbers that a party sent, and its signature on it."""
 
     digest: bytes
@@ -41,36 +42,16 @@ class Seal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Secret:
-    """A party's secret key of one sum: made afresh, in memory only, used once.
-
-    Parameters
-    ----------
-    secret : bytes
-        32 bytes of entropy.
-    """
+    """A party's secret key of one sum, from 32 bytes of entropy: made afresh, in memory only, used once."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self.key = public_key(secret)
 
     def masked(self, numbers: Floats, ring: Ring, keys: Sequence[bytes], transcript: bytes) -> Words:
-        """Hide numbers under a mask with each other party.
+        """Hide numbers, shape (m,), under a mask with each other party; summed over all parties, masks cancel.
 
-        Parameters
-        ----------
-        numbers : ndarray of float64, shape (m,)
-            To be summed.
-        ring : Ring
-            Where.
-        keys : sequence of bytes
-            All parties' public keys, in one order for all; ours is among them.
-        transcript : bytes
-            What all parties must agree on: masks of different transcripts do not cancel.
-
-        Returns
-        -------
-        ndarray of uint64, shape (m,)
-            The sum over all parties is the sum of the numbers.
+        Keys are all parties', in one order for all. Masks of different transcripts do not cancel.
         """
         ours = keys.index(self.key)
         masks = [
@@ -79,25 +60,9 @@ class Secret:
         return masked(to_words(numbers, ring), masks[ours:], masks[:ours], ring.width)
 
     def stream(self, other: int, keys: Sequence[bytes], transcript: bytes, purpose: bytes, count: int) -> Words:
-        """Stretch what is agreed with one other party to uniform words, the same at both.
+        """Stretch what is agreed with the party at a place among the keys to so many uniform words, the same at both.
 
-        Parameters
-        ----------
-        other : int
-            Its place among the keys.
-        keys : sequence of bytes
-            All parties' public keys, in one order for all; ours is among them.
-        transcript : bytes
-            What all parties must agree on.
-        purpose : bytes
-            Another one gives unrelated words.
-        count : int
-            How many.
-
-        Returns
-        -------
-        ndarray of uint64, shape (count,)
-            Words.
+        Another transcript, or another purpose, gives unrelated words.
         """
         first, second = sorted((keys.index(self.key), other))
         context = digest(_PROTOCOL, purpose, transcript, keys[first], keys[second])
@@ -107,17 +72,17 @@ class Secret:
         """Derive a seed that only this party can, until it tells it to others."""
         return derive(self._secret, digest(_PROTOCOL, b"own seed", transcript), KEY_BYTES)
 
-    def seal(self, text: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
+    def encrypt_for(self, text: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
         """Encrypt one text of this transcript to the party at this place among the keys; the server cannot read it."""
         context = digest(_PROTOCOL, b"sealed", transcript, self.key, keys[other])
         return encrypt(agreed_secret(self._secret, keys[other]), context, text)
 
-    def unseal(self, sealed: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
-        """Read what the party at this place sealed for us."""
+    def decrypt_from(self, encrypted: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
+        """Read what the party at this place encrypted to us."""
         context = digest(_PROTOCOL, b"sealed", transcript, keys[other], self.key)
-        text = decrypt(agreed_secret(self._secret, keys[other]), context, sealed)
+        text = decrypt(agreed_secret(self._secret, keys[other]), context, encrypted)
         if text is None:
-            raise _relayed_wrongly("a sealed text that was changed on the way, or that another party sealed")
+            raise _relayed_wrongly("an encrypted text that was changed on the way, or that another party encrypted")
         return text
 
     def __repr__(self) -> str:
@@ -134,7 +99,7 @@ def key_statement(party: str, key: bytes, exchanged: bytes, frame: bytes) -> byt
     return digest(_PROTOCOL, b"key", party.encode(), key, exchanged, frame)
 
 
-def seal_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
+def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
     """Give the text a party signs to say: this is what I saw, and this is what I sent."""
     return digest(_PROTOCOL, b"seal", party.encode(), transcript, sent)
 
@@ -144,25 +109,16 @@ def transcript_of(
 ) -> bytes:
     """Hash all that parties and server must agree on before anything is masked.
 
+    It is new in every run and every attempt, since every honest party's key is.
+
     Parameters
     ----------
     purpose : str
         Which sum of a run it is.
-    parties : sequence of str
-        In the order of their names.
-    keys : sequence of SignedKey
-        Theirs.
     frame : bytes
         The digest of which rows count and in which units.
     asked : bytes
         What is to be summed.
-    ring : Ring
-        Where.
-
-    Returns
-    -------
-    bytes
-        A digest. It is new in every run and every attempt, since every honest party's key is.
     """
     names = digest(*(party.encode() for party in parties))
     signed = digest(*(part for entry in keys for part in (entry.key, entry.exchanged, entry.signature)))
@@ -170,10 +126,10 @@ def transcript_of(
     return digest(_PROTOCOL, purpose.encode(), names, signed, frame, digest(asked), in_ring)
 
 
-def agreement_of(transcript: bytes, seals: Sequence[Seal]) -> bytes:
+def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:
     """Hash the transcript to its end: what all sides compare."""
-    sealed = digest(*(part for seal in seals for part in (seal.digest, seal.signature)))
-    return digest(_PROTOCOL, b"agreement", transcript, sealed)
+    sent = digest(*(part for each in signed for part in (each.digest, each.signature)))
+    return digest(_PROTOCOL, b"agreement", transcript, sent)
 
 
 def frame_digest(row_weights: Floats | None, scaling: str) -> bytes:
@@ -183,17 +139,7 @@ def frame_digest(row_weights: Floats | None, scaling: str) -> bytes:
 
 
 def check_keys(identity: Identity, keys: Sequence[SignedKey], frame: bytes) -> None:
-    """Require one key of each pinned party, signed by it, all different.
-
-    Parameters
-    ----------
-    identity : Identity
-        Of the party that checks.
-    keys : sequence of SignedKey
-        As the server relayed them, in the order of the parties' names.
-    frame : bytes
-        As this party sees it.
-    """
+    """Require one key of each pinned party, in the order of names, signed by it for this frame, all different."""
     if len(keys) != len(identity.parties):
         raise _relayed_wrongly(
             f"{len(keys)} keys, but its owner pinned {len(identity.parties)} parties: {', '.join(identity.parties)}"
@@ -206,14 +152,16 @@ def check_keys(identity: Identity, keys: Sequence[SignedKey], frame: bytes) -> N
         raise _relayed_wrongly("one key for two parties")
 
 
-def check_seals(identity: Identity, transcript: bytes, seals: Sequence[Seal], but: str | None = None) -> None:
+def check_signatures(
+    identity: Identity, transcript: bytes, signed: Sequence[SignedDigest], but: str | None = None
+) -> None:
     """Require that every pinned party, but for one if so asked, signed the transcript that this party saw."""
     parties = [party for party in identity.parties if party != but]
-    if len(seals) != len(parties):
-        raise _relayed_wrongly(f"{len(seals)} seals for {len(parties)} parties")
-    for party, seal in zip(parties, seals, strict=True):
-        if not identity.is_signed(party, seal_statement(party, transcript, seal.digest), seal.signature):
-            raise _relayed_wrongly(f"a seal of {party!r} on something else than this party saw")
+    if len(signed) != len(parties):
+        raise _relayed_wrongly(f"{len(signed)} signatures for {len(parties)} parties")
+    for party, each in zip(parties, signed, strict=True):
+        if not identity.is_signed(party, sent_statement(party, transcript, each.digest), each.signature):
+            raise _relayed_wrongly(f"a signature of {party!r} on something else than this party saw")
 
 
 def _relayed_wrongly(what: str) -> RemoteProtocolError:

@@ -30,18 +30,7 @@ def check_available() -> None:
 
 
 def digest(*parts: bytes) -> bytes:
-    """Hash parts so that no two lists of parts have one text: each is preceded by its length.
-
-    Parameters
-    ----------
-    *parts : bytes
-        Any.
-
-    Returns
-    -------
-    bytes
-        32 of them.
-    """
+    """Hash parts to 32 bytes so that no two lists of parts have one text: each is preceded by its length."""
     hashed = hashlib.sha256()
     for part in parts:
         hashed.update(len(part).to_bytes(8, "little"))
@@ -63,25 +52,16 @@ def agreed_secret(secret: bytes, their_key: bytes) -> bytes:
     try:
         return X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(their_key))
     except ValueError as error:
-        raise RemoteProtocolError("A public key that agrees on nothing was sent on.", party=SERVER) from error
+        raise RemoteProtocolError(
+            "The server relayed a public key with which no secret can be agreed on. See that all run the same version.",
+            party=SERVER,
+        ) from error
 
 
 def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
     """Stretch an agreed secret to uniform words: HKDF gives an AES key and a first counter, AES the stream.
 
-    Parameters
-    ----------
-    agreed : bytes
-        From `agreed_secret`.
-    context : bytes
-        What the mask is for: another context gives an unrelated mask.
-    count : int
-        m.
-
-    Returns
-    -------
-    ndarray of uint64, shape (m,)
-        The mask.
+    Another context, what the mask is for, gives an unrelated mask.
     """
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES256
@@ -103,19 +83,7 @@ def derive(secret: bytes, context: bytes, count: int) -> bytes:
 def encrypt(agreed: bytes, context: bytes, text: bytes) -> bytes:
     """Encrypt one text so that the other holder of `agreed` alone can read it, and nobody can change it (AES-256-GCM).
 
-    Parameters
-    ----------
-    agreed : bytes
-        From `agreed_secret`.
-    context : bytes
-        What the text is, from whom and to whom: it must never be the same for two texts.
-    text : bytes
-        Any.
-
-    Returns
-    -------
-    bytes
-        16 more than the text.
+    The context says what the text is, from whom and to whom: it must never be the same for two texts. Adds 16 bytes.
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 

@@ -28,19 +28,7 @@ _NODE_WORDS = (HASH_BYTES + _SUM_BYTES) // _SUM_BYTES
 
 @dataclass(frozen=True)
 class Opening:
-    """One number of a tree, and the way up from it.
-
-    Parameters
-    ----------
-    number : int
-        The number.
-    salt : bytes
-        Its own.
-    hashes : tuple of bytes
-        Of the neighbour on each level, from the leaves up.
-    sums : tuple of int
-        The sum below each of these.
-    """
+    """One number of a tree, its salt, and the neighbours' hashes and sums on the way up from the leaves."""
 
     number: int
     salt: bytes
@@ -49,14 +37,9 @@ class Opening:
 
 
 class SumTree:
-    """The tree, whole: at whoever commits.
+    """The tree, whole, at whoever commits: of one number or more, whose sum is below 2^63.
 
-    Parameters
-    ----------
-    numbers : ndarray of uint64, shape (n,)
-        At least one; their sum is below 2^63.
-    secret : bytes
-        Where the leaves' salts come from.
+    The leaves' salts come from the secret.
     """
 
     def __init__(self, numbers: Words, secret: bytes) -> None:
@@ -101,25 +84,10 @@ def depth(count: int) -> int:
 
 
 def start_of(opening: Opening, place: int, count: int, root: bytes, total: int) -> int | None:
-    """Check an opening, and find what comes before its number on the line.
+    """Check an opening from somebody who may lie, and find the sum of all numbers before this one on the line.
 
-    Parameters
-    ----------
-    opening : Opening
-        From somebody who may lie.
-    place : int
-        Where the number is said to be, among `count`.
-    count : int
-        n.
-    root : bytes
-        What was committed to.
-    total : int
-        The sum of all numbers, as it was told.
-
-    Returns
-    -------
-    int or None
-        The sum of all numbers before this one; None where the opening does not belong to the commitment.
+    The number is said to be at this place among `count`; root and total are what was committed to. None where the
+    opening does not belong to the commitment.
     """
     if not len(opening.hashes) == len(opening.sums) == depth(count) or not 0 <= place < count:
         return None

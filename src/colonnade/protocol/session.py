@@ -64,8 +64,8 @@ class PartyState:
         What a secure sum keeps at the party between two of its rounds; it alone reads it.
     learning : object or None
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
-    asked : tuple of bytes
-        Digests of what a secure solver asked in this run: it may ask that again, and nothing else.
+    answered_digests : tuple of bytes
+        Of what a secure solver asked in this run: it may ask that again, and nothing else.
     received : Delivery or None
         The predictions that were delivered last.
     """
@@ -77,7 +77,7 @@ class PartyState:
     exchanged: tuple[Message, ...] = ()
     secret: object | None = None
     learning: object | None = None
-    asked: tuple[bytes, ...] = ()
+    answered_digests: tuple[bytes, ...] = ()
     received: Delivery | None = None
 
     def __repr__(self) -> str:

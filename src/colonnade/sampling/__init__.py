@@ -1,17 +1,16 @@
-"""Samplers: how server and parties agree on a coreset. One idea a file; the registry is at the end of this one."""
+"""Samplers: how server and parties agree on a coreset. The registry of them, and of what parties answer, is here.
 
-from colonnade.sampling import committed_party, drawing, rounded, secure_party, shared, summing
+`importance` is the sampler of the paper. Its scripts are a folder each, with `messages`, `server` and `party`: `plain`
+is Algorithm 1, `secure` sums its scores under masks, `committed` draws so that anybody can check. How rows are scored
+is in `rules`, how many can be drawn in `size`, what they weigh in `weights`. `baselines` are what a coreset is compared
+with; `selecting` tells parties rows that need no scores.
+"""
+
+from colonnade.sampling import committed, plain, secure, selecting
+from colonnade.sampling.baselines import AllRows, UniformSampling
 from colonnade.sampling.importance import ImportanceSampling
-from colonnade.sampling.shared import AllRows, UniformSampling
 
 AnySampler = ImportanceSampling | UniformSampling | AllRows
-HANDLERS = (
-    *drawing.HANDLERS,
-    *committed_party.HANDLERS,
-    *summing.HANDLERS,
-    *rounded.HANDLERS,
-    *secure_party.HANDLERS,
-    *shared.HANDLERS,
-)
+HANDLERS = (*plain.HANDLERS, *committed.HANDLERS, *secure.HANDLERS, *selecting.HANDLERS)
 
 __all__ = ["HANDLERS", "AllRows", "AnySampler", "ImportanceSampling", "UniformSampling"]

@@ -1,4 +1,4 @@
-"""Algorithm 1: importance sampling in three rounds: who draws, who sums, and the weights."""
+"""ImportanceSampling: the options of Algorithm 1, and which script plays it."""
 
 import dataclasses
 from typing import Literal, Self
@@ -10,19 +10,19 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
-from colonnade.sampling.committed import draw_committed, told_in_the_clear
-from colonnade.sampling.drawing import check_copies, draw_by_totals
-from colonnade.sampling.filled import FilledScores
-from colonnade.sampling.integers import IntegerScores, integer_rule
-from colonnade.sampling.plain_rules import plain_rule
-from colonnade.sampling.rounded import CoarseScores, RoundedScores, SumRounded, rounded_rule
-from colonnade.sampling.secure_summing import SecureSum
-from colonnade.sampling.shared import sample_size, weight_of_all, weights_of
-from colonnade.sampling.summing import sum_in_the_clear
+from colonnade.sampling.committed.server import sample_committed
+from colonnade.sampling.plain.server import Algorithm1, SumRounded, sum_in_the_clear
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.integers import IntegerScores, integer_rule
+from colonnade.sampling.rules.plain import plain_rule
+from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, rounded_rule
+from colonnade.sampling.secure.server import SecureSum
+from colonnade.sampling.size import sample_size
+from colonnade.sampling.weights import Design
 
 NO_SHARE = 0.0
 DRAWS = ("stratified", "independent", "committed")
@@ -147,13 +147,17 @@ class ImportanceSampling(
     ) -> Script[Coreset]:
         """Play Algorithm 1 with rows drawn, and scores summed, as asked."""
         self._check_parties(roster)
-        scored = self.scored_by(rule, roster)
-        if isinstance(scored, IntegerScores):
-            coreset = yield from self._committed(roster, scored, rng, row_weights)
-        else:
-            coreset = yield from self._plain(roster, scored, rng, row_weights)
+        design = Design(roster, row_weights, self.size, self.uniform_share)
+        coreset = yield from self._script(design, self.scored_by(rule, roster), rng)
         # It serves whatever the rule itself serves.
-        return dataclasses.replace(coreset, rule=type(rule).__name__)
+        return dataclasses.replace(coreset, sampler=str(self), rule=type(rule).__name__)
+
+    def _script(self, design: Design, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
+        if isinstance(rule, IntegerScores):
+            return sample_committed(design, rule, rng, in_secret=self.scores == "secure")
+        sum_scores = self._sum_mechanism(rule, design.row_weights)
+        algorithm = Algorithm1(design, rng, sum_scores, stratified=self.draws == "stratified")
+        return algorithm.with_set_totals(rule) if isinstance(rule, FilledScores) else algorithm.with_told_totals(rule)
 
     def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
         """Say what parties score their rows by, where the task's rule is this."""
@@ -168,24 +172,6 @@ class ImportanceSampling(
             return SecureSum(rule, row_weights)
         return SumRounded(rule) if isinstance(rule, RoundedScores | CoarseScores) else sum_in_the_clear
 
-    def _plain(
-        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None
-    ) -> Script[Coreset]:
-        return importance_sampling(roster, rule, self, rng, self._sum_mechanism(rule, row_weights), row_weights)
-
-    def _committed(
-        self, roster: Roster, rule: IntegerScores, rng: np.random.Generator, row_weights: Floats | None
-    ) -> Script[Coreset]:
-        drawn, total, evidence = yield from draw_committed(
-            roster, rule, rng, row_weights, size=self.size, even_share=self.uniform_share
-        )
-        if self.scores == "secure":
-            scores = yield from SecureSum(rule, row_weights)(roster, drawn)
-        else:
-            scores, evidence = yield from told_in_the_clear(roster, drawn, evidence)
-        coreset = _weighed(self, roster, drawn.rows, scores, total, row_weights)
-        return dataclasses.replace(coreset, evidence=evidence)
-
 
 def _checked_rounding(round_scores: bool | float) -> bool | float:
     if isinstance(round_scores, float) and LOG_STEP <= round_scores <= LARGEST_LOG_STEP:
@@ -196,63 +182,3 @@ def _checked_rounding(round_scores: bool | float) -> bool | float:
             f"{round_scores!r}. Pass for instance round_scores=0.2."
         )
     return bool(round_scores)
-
-
-def importance_sampling(
-    roster: Roster,
-    rule: ScoreRule,
-    sampler: ImportanceSampling,
-    rng: np.random.Generator,
-    sum_scores: SumMechanism,
-    row_weights: Floats | None = None,
-) -> Script[Coreset]:
-    """Draw a coreset by the parties' scores.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    rule : ScoreRule
-        How each scores its rows.
-    sampler : ImportanceSampling
-        m, s, and how rows are drawn.
-    rng : numpy.random.Generator
-        Draws the quotas, each party's seed, and the rows that are drawn evenly.
-    sum_scores : SumMechanism
-        Round 3.
-    row_weights : ndarray of float64, shape (n_rows,), optional
-        w, what each row counts, also in its scores; 1 if left out.
-
-    Returns
-    -------
-    Coreset
-        Rows drawn with probability q_i = (1 - s) g_i / G + s w_i / W and weighted by w_i / (m q_i); where all rows
-        count 1, w_i / W is 1 / n.
-    """
-    drawn, totals = yield from draw_by_totals(
-        roster,
-        rule,
-        rng,
-        row_weights,
-        size=sampler.size,
-        even_share=sampler.uniform_share,
-        stratified=sampler.draws == "stratified",
-    )
-    scores = yield from sum_scores(roster, drawn)
-    check_copies(roster, drawn, totals, scores, stratified=sampler.draws == "stratified")
-    return _weighed(sampler, roster, drawn.rows, scores, float(totals.sum()), row_weights, type(rule).__name__)
-
-
-def _weighed(
-    sampler: ImportanceSampling,
-    roster: Roster,
-    rows: Rows,
-    scores: Floats,
-    total: float,
-    row_weights: Floats | None,
-    rule: str | None = None,
-) -> Coreset:
-    counts = 1.0 if row_weights is None else row_weights[rows]
-    all_weight = weight_of_all(roster, row_weights)
-    weights = weights_of(scores, total, counts, all_weight, sampler.size, sampler.uniform_share)
-    return Coreset(rows, weights, roster.n_rows, all_weight, str(sampler), rule, total)

@@ -1,21 +1,17 @@
-"""Solvers: how a model is learned on a coreset. One idea a file; the registry is at the end of this one."""
+"""Solvers: how a model is learned on a coreset. The registry of them, and of what their parties answer, is here.
 
-from colonnade.solvers import (
-    central,
-    ckks_party,
-    distdim,
-    gram_party,
-    lloyd_party,
-    saga_party,
-    scaled_columns,
-    whitened_columns,
-)
+A short protocol is a file: `central`, `distdim`, `compact` (with its columns in `whitened_columns` and
+`scaled_columns`). A long one is a folder with `messages`, `server` and `party`: `saga`, `gram`, `lloyd`. `precision`
+says what the rows that were solved on tell of the model.
+"""
+
+from colonnade.solvers import central, distdim, gram, lloyd, saga, scaled_columns, whitened_columns
 from colonnade.solvers.central import Central
 from colonnade.solvers.compact import CompactCentral
 from colonnade.solvers.distdim import DistDim
+from colonnade.solvers.gram import SecureGram
+from colonnade.solvers.lloyd import SecureLloyd
 from colonnade.solvers.saga import Saga
-from colonnade.solvers.secure_gram import SecureGram
-from colonnade.solvers.secure_lloyd import SecureLloyd
 
 AnySolver = Central | CompactCentral | DistDim | Saga | SecureGram | SecureLloyd
 HANDLERS = (
@@ -23,10 +19,9 @@ HANDLERS = (
     *whitened_columns.HANDLERS,
     *scaled_columns.HANDLERS,
     *distdim.HANDLERS,
-    *saga_party.HANDLERS,
-    *gram_party.HANDLERS,
-    *ckks_party.HANDLERS,
-    *lloyd_party.HANDLERS,
+    *saga.HANDLERS,
+    *gram.HANDLERS,
+    *lloyd.HANDLERS,
 )
 
 __all__ = ["HANDLERS", "AnySolver", "Central", "CompactCentral", "DistDim", "Saga", "SecureGram", "SecureLloyd"]

@@ -24,7 +24,7 @@ from colonnade.messages import Reveals
 from colonnade.protocol import checks
 from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, Whitened, WhitenedColumns, read_whitened
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 
 M = TypeVar("M")
 Fetched = tuple[WeightedRows, Mapping[str, float], Noise | None]
@@ -114,7 +114,7 @@ def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[i
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, noise
 
 
-def _mixing_and_directions(parties: list[Whitened], hidden: Floats) -> tuple[Floats, Floats]:
+def _mixing_and_directions(parties: list[WhitenedRows], hidden: Floats) -> tuple[Floats, Floats]:
     """Join the mixing matrices of all parties, the label's column last; and give hidden directions as coefficients."""
     ranks = [party.values.shape[1] for party in parties]
     widths = [len(party.mean) - (party.label is not None) for party in parties]
@@ -130,7 +130,7 @@ def _mixing_and_directions(parties: list[Whitened], hidden: Floats) -> tuple[Flo
     return mixing, directions.T
 
 
-def directions(parties: list[Whitened]) -> tuple[Floats, Floats]:
+def directions(parties: list[WhitenedRows]) -> tuple[Floats, Floats]:
     """Give the directions of the joined whitened columns that features span, and the label's coordinates."""
     rank = sum(party.values.shape[1] for party in parties)
     spans, label, start = [], np.zeros(rank), 0
@@ -152,7 +152,7 @@ def _orthonormal(matrix: Floats) -> Floats:
     return U[:, values > 1e-11 * max(values.max(initial=0.0), 1e-300)]
 
 
-def _restore(joined: Floats, parties: list[Whitened]) -> tuple[Floats, Floats | None]:
+def _restore(joined: Floats, parties: list[WhitenedRows]) -> tuple[Floats, Floats | None]:
     features, labels, start = [], None, 0
     for party in parties:
         r = party.values.shape[1]

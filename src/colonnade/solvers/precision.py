@@ -59,27 +59,9 @@ class Noise:
 def precision_of(
     task: Task[Any], model: Any, rows: WeightedRows, roster: Roster, coreset: Coreset, noise: Noise | None = None
 ) -> Precision | None:
-    """Say what rows tell of the model learned on them.
+    """Say what rows tell of the linear model learned on them, for `certify`; of other tasks nothing.
 
-    Parameters
-    ----------
-    task : Task
-        Only linear ones have precision.
-    model : model of the task
-        With `coef_` and `intercept_`, of the columns as the rows have them.
-    rows : WeightedRows
-        What it was learned on.
-    roster : Roster
-        The parties.
-    coreset : Coreset
-        Where the rows came from.
-    noise : Noise, optional
-        What rounding left in them; nothing if left out.
-
-    Returns
-    -------
-    Precision or None
-        For `certify`.
+    The model has `coef_` and `intercept_`, of the columns as the rows have them; noise is what rounding left in these.
     """
     if not isinstance(task, LinearTask) or rows.labels is None:
         return None

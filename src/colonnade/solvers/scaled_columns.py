@@ -45,24 +45,7 @@ class AskScaledColumns(Message, frozen=True):
 
 
 def read_scaled(card: PartyCard, reply: ScaledColumns, size: int, seed: int) -> Floats:
-    """Check and restore what a party sent.
-
-    Parameters
-    ----------
-    card : PartyCard
-        The party.
-    reply : ScaledColumns
-        From it.
-    size : int
-        m.
-    seed : int
-        As it was asked.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, n_features)
-        Its features.
-    """
+    """Check and restore the features that a party sent; shape (m, n_features)."""
     if (reply.size, reply.n_columns) != (size, card.n_features):
         raise checks.wrong(card.name, reply, f"{reply.size} rows of {reply.n_columns} columns, not as asked for")
     checks.positive(card.name, reply, reply.step)

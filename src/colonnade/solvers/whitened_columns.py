@@ -54,13 +54,13 @@ class AskWhitenedColumns(Message, frozen=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Whitened:
+class WhitenedRows:
     """A party's rows as the server has them.
 
     Parameters
     ----------
     values : ndarray of float64, shape (m, r)
-        Whitened and rounded.
+        WhitenedRows and rounded.
     mean : ndarray of float64, shape (d,)
         Of the columns, the label's last.
     mixing : ndarray of float64, shape (r, d)
@@ -75,25 +75,8 @@ class Whitened:
     label: int | None
 
 
-def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: float, seed: int) -> Whitened:
-    """Check and restore what a party sent.
-
-    Parameters
-    ----------
-    card : PartyCard
-        The party.
-    reply : WhitenedColumns
-        From it.
-    size : int
-        m.
-    step, seed
-        As it was asked.
-
-    Returns
-    -------
-    Whitened
-        Its rows.
-    """
+def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: float, seed: int) -> WhitenedRows:
+    """Check and restore the rows that a party sent."""
     party = card.name
     checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):
@@ -110,7 +93,7 @@ def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: floa
         raise checks.wrong(party, reply, str(error)) from error
     values = restore_dithered(codes, step, np.random.default_rng(seed))
     checks.in_range(party, reply, values)
-    return Whitened(values, mean, mixing, None if reply.label_mean is None else card.n_features)
+    return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features)
 
 
 def check_rounding(request: Message, step: float, seed: int) -> None:

@@ -13,9 +13,9 @@ from colonnade.evaluation.delivery import deliver
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
-from colonnade.sampling.integers import IntegerScores
-from colonnade.sampling.opening import open_rows
-from colonnade.sampling.shared import use_all_rows, use_even_draw, use_rows
+from colonnade.sampling.committed.opening import open_rows
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.selecting import use_all_rows, use_even_draw, use_rows
 
 M = TypeVar("M")
 R = TypeVar("R", bound=Report)

@@ -12,7 +12,7 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers, weighted_kmeans
 from colonnade.options import flag, whole_number
-from colonnade.sampling.clustering import ClusteringScores
+from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.tasks.kmeans_model import KMeansModel
 from colonnade.tasks.model_columns import widths
 

@@ -11,9 +11,7 @@ from colonnade.contracts import Roster, Rounding, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
-from colonnade.evaluation.masked import Applied
-from colonnade.evaluation.masked_delivery import deliver_masked
-from colonnade.evaluation.masked_losses import masked_losses
+from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
 from colonnade.evaluation.reports import ClusteringReport, clustering_report, distance_losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
@@ -131,8 +129,8 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
     def _centers(self) -> tuple[Floats, Floats | None]:
         return self.cluster_centers_, self.scale_
 
-    def _applied(self, to: str, *, evaluating: bool = False, by_weight: bool = False) -> Applied:
-        return Applied(None, self.cluster_centers_, self.scale_, 0.0, to, evaluating, by_weight)
+    def _applied(self, to: str, *, evaluating: bool = False, by_weight: bool = False) -> AppliedModel:
+        return AppliedModel(None, self.cluster_centers_, self.scale_, 0.0, to, evaluating, by_weight)
 
     def table(self) -> str:
         """Lay out the centres, a column each, for people."""

@@ -11,9 +11,7 @@ from colonnade.contracts import Roster, Rounding, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
-from colonnade.evaluation.masked import Applied
-from colonnade.evaluation.masked_delivery import deliver_masked
-from colonnade.evaluation.masked_losses import masked_losses
+from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
 from colonnade.evaluation.reports import RegressionReport, regression_report, residual_losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import aligned
@@ -139,8 +137,8 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         losses, spread, error = yield from masked_losses(roster, selected.rows, selected.weights, applied)
         return replace(regression_report(losses, spread, sampled=sampled), rounded_by=error)
 
-    def _applied(self, to: str, *, evaluating: bool = False, by_weight: bool = False) -> Applied:
-        return Applied(self.coef_, None, None, self.intercept_, to, evaluating, by_weight)
+    def _applied(self, to: str, *, evaluating: bool = False, by_weight: bool = False) -> AppliedModel:
+        return AppliedModel(self.coef_, None, None, self.intercept_, to, evaluating, by_weight)
 
     def table(self) -> str:
         """Lay out the coefficients, and how a penalty was chosen, for people."""

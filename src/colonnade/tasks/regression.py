@@ -14,7 +14,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.elastic_net import elastic_net, solve_elastic_net
 from colonnade.kernels.gram import Summary, merge
 from colonnade.options import flag, non_negative_number
-from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.tasks.linear_model import LinearModel
 from colonnade.tasks.model_columns import widths
 from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty, choose_penalty_of_parts, deal_folds

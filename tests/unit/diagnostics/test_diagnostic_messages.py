@@ -18,8 +18,8 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.shared import HANDLERS as SHARED
-from colonnade.sampling.shared import UseRows
+from colonnade.sampling.selecting import HANDLERS as SHARED
+from colonnade.sampling.selecting import UseRows
 
 ROSTER = Roster((PartyCard("a", 9, ("x", "z"), None), PartyCard("b", 9, ("v",), "y")))
 A = sendable_floats(np.ones((4, 2)))

@@ -14,7 +14,7 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.shared import UseAllRows, UseRows
+from colonnade.sampling.selecting import UseAllRows, UseRows
 from colonnade.transports.loopback import Loopback
 
 N = 50

@@ -17,7 +17,7 @@ from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.shared import UseAllRows
+from colonnade.sampling.selecting import UseAllRows
 from colonnade.transports.loopback import Loopback
 from random_parties import make_parties
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from colonnade.kernels.audit import AuditedRows, Part, gradient_p, weights_p
+from colonnade.kernels.audit import AuditedRows, ResidualPart, gradient_p, weights_p
 from colonnade.kernels.estimates import Estimate, exactly
 
 RNG = np.random.default_rng(0)
@@ -17,7 +17,7 @@ def audit(seed: int, m: int = 400, noise: float = 0.0, *, evenly: bool = False) 
     rng = np.random.default_rng(seed)
     rows = rng.choice(N, size=m, p=None if evenly else P)
     parts = [
-        Part(values[rows] + np.sqrt(12 * noise) * (rng.random(m) - 0.5), noise, values.mean(), values.var())
+        ResidualPart(values[rows] + np.sqrt(12 * noise) * (rng.random(m) - 0.5), noise, values.mean(), values.var())
         for values in (A, B)
     ]
     return AuditedRows(parts, 1 / (m * P[rows]), float(N))
@@ -45,7 +45,7 @@ def test_controls_shorten_intervals() -> None:
     """Of ten even draws, where squares of heavy parts are most of what varies."""
     for seed in range(10):
         rows = np.random.default_rng(seed).integers(N, size=400)
-        parts = [Part(values[rows], 0.0, values.mean(), values.var()) for values in (10 * A, B)]
+        parts = [ResidualPart(values[rows], 0.0, values.mean(), values.var()) for values in (10 * A, B)]
         found = AuditedRows(parts, np.full(400, N / 400), float(N)).cost()
         plain = np.square(parts[0].values + parts[1].values).std() * N / np.sqrt(400)
         assert found.deviation < 0.5 * plain
@@ -70,8 +70,8 @@ def test_weights_must_add_up() -> None:
 
 
 def test_a_part_that_does_not_vary_is_no_control() -> None:
-    flat = Part(np.zeros(50), 1e-6, 0.0, 0.0)
-    whole = AuditedRows([flat, Part(np.arange(50.0), 0.0, 24.5, 208.25)], np.ones(50), 50.0)
+    flat = ResidualPart(np.zeros(50), 1e-6, 0.0, 0.0)
+    whole = AuditedRows([flat, ResidualPart(np.arange(50.0), 0.0, 24.5, 208.25)], np.ones(50), 50.0)
     assert whole.controls()[0].shape == (50, 3)
     assert whole.cost().value == pytest.approx(np.square(np.arange(50.0)).sum())
 
@@ -94,7 +94,7 @@ def test_what_hides_along_a_direction_is_bounded_or_seen(strength: float) -> Non
     bounds = []
     for _ in range(200):
         rows = rng.integers(N, size=400)
-        one = AuditedRows([Part(residuals[rows], 0.0, 0.0, 1.0)], np.full(400, N / 400), float(N))
+        one = AuditedRows([ResidualPart(residuals[rows], 0.0, 0.0, 1.0)], np.full(400, N / 400), float(N))
         bounds.append(one.hidden_excess(z[np.newaxis, rows], centred=True))
     assert np.mean(np.array(bounds) >= gain) > 0.92
     assert np.isinf(bounds).mean() < 0.04
@@ -104,5 +104,5 @@ def test_what_hides_along_a_direction_is_bounded_or_seen(strength: float) -> Non
 
 def test_a_gain_that_is_seen_has_no_bound() -> None:
     z = np.random.default_rng(6).normal(size=(2, 400))
-    seen = AuditedRows([Part(z[0] - z[1], 0.0, 0.0, 2.0)], np.full(400, 2.0), 800.0)
+    seen = AuditedRows([ResidualPart(z[0] - z[1], 0.0, 0.0, 2.0)], np.full(400, 2.0), 800.0)
     assert np.isinf(seen.hidden_excess(1e-3 * z, centred=True))

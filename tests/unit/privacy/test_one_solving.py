@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.sampling.shared import use_rows
-from colonnade.solvers.gram_by_ckks import gram_by_ckks
-from colonnade.solvers.gram_by_shares import GramShares, gram_by_shares
+from colonnade.sampling.selecting import use_rows
+from colonnade.solvers.gram.ckks.server import gram_by_ckks
+from colonnade.solvers.gram.shares.messages import GramShares
+from colonnade.solvers.gram.shares.server import gram_by_shares
 from harness import play
 from secure_trial import Recording, made_parties
 

@@ -11,8 +11,7 @@ from colonnade.catalogue import codec, kinds
 from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol.codec import Codec
-from colonnade.sampling.drawing import DrawnRows, Total
-from colonnade.sampling.summing import Scores
+from colonnade.sampling.plain.messages import DrawnRows, Scores, Total
 from colonnade.solvers.central import Columns
 from strategies import MESSAGES, any_message
 

@@ -15,9 +15,9 @@ from colonnade.ledger import Ledger
 from colonnade.messages import Message
 from colonnade.protocol.conductor import Conductor
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.drawing import AskTotal, Total
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.shared import Ready
+from colonnade.sampling.plain.messages import AskTotal, Total
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.selecting import Ready
 
 ASK = AskTotal(LeverageScores(fit_intercept=False))
 

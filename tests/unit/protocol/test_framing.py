@@ -16,9 +16,9 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.shared import UseAllRows
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.selecting import UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
 from harness import watch
 

@@ -17,11 +17,11 @@ from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import KEPT_RULES, NEW, PartySession
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.shared import MAX_SIZE, Ready, UseAllRows, UseRows, UseSharedDraw
-from colonnade.sampling.summing import AskScores, Scores
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
+from colonnade.sampling.size import MAX_SIZE
 from colonnade.solvers.central import AskColumns, Columns
 
 N_ROWS = 12

@@ -10,7 +10,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.privacy.identities import identities_here
-from colonnade.sampling.committed_party import SealedDraw
+from colonnade.sampling.committed.party import CommittedDraw
 from secure_trial import Entropy, Wire, forms_of, made_parties
 
 JOBS: dict[str, Any] = {
@@ -64,7 +64,7 @@ def test_a_contribution_to_a_joint_seed_is_not_shown_either() -> None:
     def watch(_sender: str, _receiver: str, data: bytes) -> bytes:
         kept = [session.state.secret for session in wire.sessions.values()]
         texts.update(repr(each).encode() for each in kept)
-        secrets.update(each.contribution for each in kept if isinstance(each, SealedDraw))
+        secrets.update(each.contribution for each in kept if isinstance(each, CommittedDraw))
         return data
 
     parties = made_parties(60, identities=identities_here(["party1", "party2", "party3"], Entropy()))

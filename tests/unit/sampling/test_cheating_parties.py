@@ -12,12 +12,10 @@ import pytest
 import colonnade as cn
 from colonnade.coreset import Evidence
 from colonnade.messages import Message, sendable_floats, sendable_rows
-from colonnade.sampling.committed import Commitment, Contribution, DrawCommitted, commitment_of
-from colonnade.sampling.committed_party import SealedDraw
-from colonnade.sampling.drawing import DrawnRows, DrawRows, OpenDraw, Total
-from colonnade.sampling.opening import Openings
-from colonnade.sampling.secure_summing import AskMaskedScores
-from colonnade.sampling.summing import Scores
+from colonnade.sampling.committed.messages import Commitment, Contribution, DrawCommitted, Openings, commitment_of
+from colonnade.sampling.committed.party import CommittedDraw
+from colonnade.sampling.plain.messages import DrawnRows, DrawRows, OpenDraw, Scores, Total
+from colonnade.sampling.secure.messages import AskMaskedScores
 from harness import sessions_of
 
 N, WIDTHS, SIZE = 400, (2, 3, 1), 60
@@ -51,7 +49,7 @@ def as_if_honest(state: Any, reply: Message, changed: Message) -> Any:
     if isinstance(changed, DrawnRows):
         state = replace(state, rows=changed.rows)
     if isinstance(changed, Commitment):
-        state = replace(state, secret=SealedDraw(state.secret.contribution, commitment_of(CHEAT, changed)))
+        state = replace(state, secret=CommittedDraw(state.secret.contribution, commitment_of(CHEAT, changed)))
     return state
 
 
@@ -96,7 +94,7 @@ def test_honest_parties_are_not_accused(scores: Any, totals: Any, tmp_path: Path
 def test_an_inflated_total_is_caught(draws: Any) -> None:
     federation = make_federation(
         AskTotal=lambda reply, _: Total(reply.total * 5),
-        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total * 5, reply.seal),
+        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total * 5, reply.contribution_digest),
     )
     caught_at_once(federation, cn.ImportanceSampling(SIZE, draws=draws), r"the total 20.*add up to 4 at most")
 
@@ -104,7 +102,7 @@ def test_an_inflated_total_is_caught(draws: Any) -> None:
 def test_a_total_within_the_bound_that_is_not_the_committed_one_is_caught_by_an_audit() -> None:
     """A party of low rank claims more, up to its columns: its tree does not add up to it."""
     federation = make_federation(
-        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total - 1000, reply.seal),
+        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total - 1000, reply.contribution_digest),
     )
     caught(federation, COMMITTED, "opened row .* to something that it had not committed to")
 
@@ -117,7 +115,7 @@ def test_a_total_that_was_set_is_not_asked_for() -> None:
 
 def test_a_set_total_that_a_commitment_falls_short_of_is_caught() -> None:
     federation = make_federation(
-        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total // 2, reply.seal),
+        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total // 2, reply.contribution_digest),
     )
     caught_at_once(federation, cn.ImportanceSampling(SIZE, draws="committed", totals="set"), "total 2, where 4 was set")
 
@@ -216,14 +214,14 @@ def test_duplicates_beyond_the_law_of_committed_draws_are_caught() -> None:
     caught(make_federation(DrawCommitted=one_row), sampler, f"'{CHEAT}' drew row")
 
 
-def test_another_contribution_than_was_sealed_is_caught() -> None:
+def test_another_contribution_than_was_committed_to_is_caught() -> None:
     federation = make_federation(AskContribution=lambda reply, _: Contribution(b"!" * 32, reply.proof))
-    caught_at_once(federation, COMMITTED, "another contribution to the joint seed than it had sealed")
+    caught_at_once(federation, COMMITTED, "another contribution to the joint seed than it had committed to")
 
 
 def test_a_party_that_loses_its_contribution_again_and_again_is_an_error() -> None:
     federation = make_federation(AskContribution=lambda _reply, _: Contribution(None, b""))
-    caught_at_once(federation, COMMITTED, "'party2' lost what it had sealed 5 times")
+    caught_at_once(federation, COMMITTED, "'party2' lost what it had committed to 5 times")
 
 
 def test_openings_of_something_else_are_caught() -> None:

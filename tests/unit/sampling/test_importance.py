@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import colonnade as cn
 from colonnade.catalogue import party_session
-from colonnade.contracts import Drawn, Inbox, Outbox, PartyCard, Roster
+from colonnade.contracts import Draw, Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError, RemoteProtocolError
@@ -19,11 +19,11 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling import ImportanceSampling, UniformSampling
-from colonnade.sampling.clustering import ClusteringScores
-from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total, shares_of
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.rounded import CoarseScores, RoundedScores
-from colonnade.sampling.summing import AskScores, Scores, others
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
+from colonnade.sampling.plain.server import others, shares_of
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x", "y"), None) for name in ("airline", "weather")))
@@ -151,10 +151,10 @@ def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, me
 
 
 def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
-    from colonnade.sampling.summing import sum_in_the_clear
+    from colonnade.sampling.plain.server import sum_in_the_clear
 
     own = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
-    script = sum_in_the_clear(ROSTER, Drawn(sendable_rows([1, 2]), own, {}))
+    script = sum_in_the_clear(ROSTER, Draw(sendable_rows([1, 2]), own, {}))
     next(script)
     with pytest.raises(RemoteProtocolError, match="a score of zero, as every other party, for a row that was drawn"):
         script.send({name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names})

@@ -16,7 +16,7 @@ from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.shared import UseAllRows
+from colonnade.sampling.selecting import UseAllRows
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 from colonnade.transports.loopback import Loopback

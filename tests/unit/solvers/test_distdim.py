@@ -19,7 +19,7 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.shared import UseAllRows, UseRows
+from colonnade.sampling.selecting import UseAllRows, UseRows
 from colonnade.solvers.distdim import AskLocalClusters, DistDim, LocalClusters
 
 DISTDIM = DistDim()

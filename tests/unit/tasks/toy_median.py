@@ -12,7 +12,7 @@ from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.evaluation.linear import linear_residuals
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.sampling.leverage import LeverageScores
+from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks.model_columns import widths
 from colonnade.tasks.model_files import MODEL, ModelRecord, pack

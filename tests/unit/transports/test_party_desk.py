@@ -21,22 +21,21 @@ from colonnade.protocol.asked import Asked
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import Delivery
-from colonnade.sampling.committed import (
+from colonnade.sampling.committed.joint_seed import contribution_digest
+from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
     Commitment,
-    Committed,
     Contribution,
     DrawCommitted,
+    PartyCommitment,
     commitment_of,
 )
-from colonnade.sampling.drawing import AskTotal, DrawnRows, DrawRows, Total
-from colonnade.sampling.integers import IntegerScores
-from colonnade.sampling.joint_seed import seal_of
-from colonnade.sampling.leverage import LeverageScores
-from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
-from colonnade.sampling.shared import Ready, UseAllRows
-from colonnade.sampling.summing import AskScores, Scores
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.secure.messages import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
+from colonnade.sampling.selecting import Ready, UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.transports.allowance import Allowance
 from colonnade.transports.envelopes import Ask, Ended
@@ -192,10 +191,10 @@ def committed_by_the_bank(office: Office, monkeypatch: pytest.MonkeyPatch) -> As
     monkeypatch.setitem(IDENTITIES, "bank", identity)
     office.die_and_return()
     rule = IntegerScores(LeverageScores(fit_intercept=False), 57)
-    commitment = office.ask(1, AskCommitment(rule, seal_of(SERVER, b"s" * 32)))
+    commitment = office.ask(1, AskCommitment(rule, contribution_digest(SERVER, b"s" * 32)))
     assert isinstance(commitment, Commitment)
-    of_bank = Committed(commitment_of("bank", commitment), commitment.seal)
-    return AskContribution((of_bank, Committed(b"", seal_of("shop", b"c" * 32))))
+    of_bank = PartyCommitment(commitment_of("bank", commitment), commitment.contribution_digest)
+    return AskContribution((of_bank, PartyCommitment(b"", contribution_digest("shop", b"c" * 32))))
 
 
 def test_a_contribution_is_known_again_after_a_restart(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

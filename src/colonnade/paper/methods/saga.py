@@ -17,7 +17,7 @@ from colonnade.paper.methods.saga_fused import saga_fused
 from colonnade.paper.problem import Problem
 from colonnade.paper.variants import Variant
 from colonnade.solvers import Saga
-from colonnade.solvers.saga import linear_task
+from colonnade.solvers.saga.server import linear_task
 
 
 def _learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:

@@ -16,8 +16,8 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.saga import block_bounds, saga_step, shuffled
 from colonnade.ledger import Totals
 from colonnade.messages import Message, sendable_floats
-from colonnade.solvers.saga import Saga, epoch_blocks, linear_task
-from colonnade.solvers.saga_messages import (
+from colonnade.solvers.saga import Saga
+from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
     Coefficients,
@@ -27,8 +27,9 @@ from colonnade.solvers.saga_messages import (
     SagaStep,
     SquaredNorms,
 )
-from colonnade.solvers.saga_party import SagaLearning, open_learning
-from colonnade.solvers.saga_server import SagaServer
+from colonnade.solvers.saga.party import SagaLearning, open_learning
+from colonnade.solvers.saga.server import epoch_blocks, linear_task
+from colonnade.solvers.saga.table import ResidualTable
 
 M = TypeVar("M")
 
@@ -80,17 +81,17 @@ def saga_fused(
     parties = {name: _Party(tables[name], coreset, opening) for name in roster.names}
     weights = n_blocks * coreset.weights / coreset.total_weight
     order = shuffled(size, seed)
-    server = SagaServer(roster.label_party, order, n_blocks, weights, np.zeros(size))
+    table = ResidualTable(roster.label_party, order, n_blocks, weights, np.zeros(size))
     norms = {name: SquaredNorms(_norms(party, order)) for name, party in parties.items()}
-    step = server.step_size(norms)
+    step = table.step_size(norms)
     sent = _Sent(weigh, len(parties))
     sent.add(opening, next(iter(norms.values())))
     for epoch in range(solver.max_epochs):
         blocks = epoch_blocks(epoch, n_blocks, rng)
-        changes = _epoch(list(parties.values()), server, blocks, step, sent, is_first=epoch == 0)
+        changes = _epoch(list(parties.values()), table, blocks, step, sent, is_first=epoch == 0)
         progress = {name: party.progress() for name, party in parties.items()}
         sent.add(AskProgress(sendable_floats(changes)), next(iter(progress.values())))
-        change = server.relative_change(progress)
+        change = table.relative_change(progress)
         if change <= solver.tolerance:
             break
     else:
@@ -103,13 +104,13 @@ def saga_fused(
 
 
 def _epoch(
-    parties: list[_Party], server: SagaServer, blocks: list[int], step: float, sent: "_Sent", *, is_first: bool
+    parties: list[_Party], table: ResidualTable, blocks: list[int], step: float, sent: "_Sent", *, is_first: bool
 ) -> Floats:
     changes: Floats = np.empty(0)
     for i, block in enumerate(blocks):
-        part, rows = block_bounds(len(server.order), server.n_blocks, block), server.block(block)
+        part, rows = block_bounds(len(table.order), table.n_blocks, block), table.block(block)
         sent.step(changes, block, step if is_first and i == 0 else None, len(rows))
-        changes = server.update(rows, [party.products(part) for party in parties])
+        changes = table.update(rows, [party.products(part) for party in parties])
         for party in parties:
             party.step(part, changes, step)
     return changes

@@ -1,0 +1,255 @@
+"""A party's side of models applied so that only one party learns what comes of it: it masks its part, or unmasks."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from colonnade.contracts import Table
+from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.evaluation.clustering import check_centers
+from colonnade.evaluation.linear import label_spread, weights_of
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
+    AskMagnitude,
+    AskMaskedPredictions,
+    DeliverMasked,
+    Magnitude,
+    MaskedPredictions,
+    MaskedReceived,
+    ModelPart,
+    OthersParts,
+    SignedPart,
+    SummedLosses,
+    losses_digest,
+    other_digest,
+    part_digest,
+    question_digest,
+    transcript_of_parts,
+)
+from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, ring_of_parts, rounded_by, too_few_digits
+from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.lloyd import squared_distances
+from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_numbers, unpack
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
+from colonnade.privacy.one_solving import require_same_question, seen_rows
+from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, frame_of, identity_of, phase_keys, with_keys
+from colonnade.privacy.pairwise import check_signatures, sent_statement
+from colonnade.privacy.primitives import digest
+from colonnade.protocol import checks
+from colonnade.protocol.identity import Identity
+from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+
+# An evaluation of fewer rows, or of rows of which fewer make up nearly all the weight, would tell single ones.
+FEWEST_ROWS = 10
+# Of a model of zeros, whose numbers are zeros.
+NO_ERROR = 1e-100
+
+
+@dataclass(frozen=True, eq=False)
+class KeptPart:
+    """What the party that learns the sum keeps back: its masked part, what it was asked, and what it signed."""
+
+    words: Words
+    request: AskMaskedPredictions
+    transcript: bytes
+    signed: SignedPart
+
+    @property
+    def n_centers(self) -> int:
+        """How many centres distances are to, 0 of a linear model."""
+        return 0 if self.request.centers is None else len(self.request.centers)
+
+    def __repr__(self) -> str:
+        return "KeptPart(not shown)"
+
+
+def _answer_magnitude(state: PartyState, request: AskMagnitude, data: PartyData) -> tuple[PartyState, Message]:
+    _check_part(state, request, data)
+    return state, Magnitude(_bound(request, data))
+
+
+def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[PartyState, Message]:
+    identity, kept = _identity(data), with_keys(state, request.keys, data)
+    _check_part(state, request, data)
+    numbers, spread = _numbers(state, request, data)
+    if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
+        raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
+    question = question_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
+    other = other_digest(_part(request), spread)
+    state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
+    transcript = transcript_of_parts(identity.parties, request.keys, frame_of(state, data), request.magnitude, question)
+    after = PhaseKeys(None, kept.signed, transcript)
+    if kept.secret is None:
+        return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")
+    # Numbers in a ring are positive.
+    shifted = numbers + np.ldexp(1.0, request.magnitude)
+    words = kept.secret.masked(shifted, ring_of_parts(request.magnitude, len(kept.keys)), kept.keys, transcript)
+    is_ours = request.to == identity.name
+    sent = b"" if is_ours else pack(words, WIDTH)
+    # Whoever evaluates signs once, in the end: what it makes of the sum.
+    signs_later = is_ours and request.evaluating
+    statement = sent_statement(identity.name, transcript, part_digest(other, sent))
+    signed = SignedPart(sent, other, b"" if signs_later else identity.sign(statement))
+    ours = KeptPart(words, request, transcript, signed) if is_ours else None
+    reply = MaskedPredictions(sent, spread, transcript, signed.signature)
+    return replace(state, secret=replace(after, kept=ours)), reply
+
+
+def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:
+    ours, state = _let_go(state, request, evaluating=False)
+    if ours is None:
+        return state, MaskedReceived(b"")
+    rows, numbers = state.selected(), _unmasked(ours, request.parts, data)
+    _check_digits(numbers, ours, data)
+    predictions: Floats | Rows = numbers + request.intercept
+    if ours.n_centers:
+        predictions = numbers.reshape(len(rows), ours.n_centers).argmin(axis=1)
+    return replace(state, received=Delivery(rows, predictions)), MaskedReceived(request.fingerprint())
+
+
+def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
+    ours, state = _let_go(state, request, evaluating=True)
+    if ours is None:
+        return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
+    weights = weights_of(state, data, by_weight=ours.request.by_weight)
+    _check_enough_rows(state.selected(), weights)
+    losses = _losses(_unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
+    # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
+    deviation = 0.0 if ours.request.by_weight else losses.deviation
+    sums, sizes = sendable_floats([losses.cost, losses.absolute, deviation]), sendable_rows(losses.cluster_sizes)
+    identity, sent = _identity(data), losses_digest(ours.signed.other, request, sums, sizes)
+    return state, SummedLosses(sums, sizes, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
+
+
+def _let_go(state: PartyState, request: OthersParts, *, evaluating: bool) -> tuple[KeptPart | None, PartyState]:
+    """Take out what the party keeps: it tells what comes of it once, and for what it was masked."""
+    keeps = phase_keys(state)
+    ours = keeps.kept if isinstance(keeps.kept, KeptPart) else None
+    if ours is not None and ours.request.evaluating != evaluating:
+        raise checks.wrong(SERVER, request, "a question for something else than parts were masked for")
+    return ours, replace(state, secret=replace(keeps, kept=None))
+
+
+def _unmasked(ours: KeptPart, parts: tuple[SignedPart, ...], data: PartyData) -> Floats:
+    """Add our part to the others', if they are as those signed them: masks cancel, and shifts that made them positive.
+
+    A server that could change the sum by a little would learn rows from what that does to the losses.
+    """
+    identity, count = _identity(data), len(ours.words)
+    if any(len(part.masked) != count * WIDTH for part in parts):
+        raise RemoteProtocolError(f"The server relayed parts of other lengths than {count} x {WIDTH}.", party=SERVER)
+    check_signatures(identity, ours.transcript, [part.signed_digest for part in parts], but=identity.name)
+    n_parties, words = len(identity.parties), ours.words.copy()
+    for part in parts:
+        words += unpack(part.masked, WIDTH)
+    total: Floats = to_numbers(words, ring_of_parts(ours.request.magnitude, n_parties))
+    total -= n_parties * np.ldexp(1.0, ours.request.magnitude)
+    return total
+
+
+def _losses(numbers: Floats, ours: KeptPart, intercept: float, weights: Floats, data: PartyData) -> Losses:
+    if not ours.n_centers:
+        return residual_losses(numbers + intercept, weights)
+    _check_digits(numbers, ours, data)
+    distances = numbers.reshape(len(weights), ours.n_centers)
+    # No distance is negative: what the masks' steps took below zero is zero.
+    nearest = np.maximum(distances.min(axis=1), 0.0)
+    return distance_losses(distances.argmin(axis=1), nearest, weights, ours.n_centers)
+
+
+def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
+    """Require that what masks' steps took off is little beside predictions, or distances to all centres."""
+    error = rounded_by(ours.request.magnitude, len(_identity(data).parties))
+    if error > max(LARGEST_ERROR * float(np.abs(numbers).mean()), NO_ERROR):
+        raise too_few_digits(error)
+
+
+def _check_enough_rows(rows: Rows, weights: Floats) -> None:
+    total = np.bincount(np.unique(rows, return_inverse=True)[1], weights)  # a row may be drawn several times
+    effective = float(total.sum()) ** 2 / max(float(total @ total), np.finfo(np.float64).tiny)
+    if effective < FEWEST_ROWS:
+        raise InputError(
+            f"sums over rows that count as {effective:.3g} tell single ones. Evaluate {FEWEST_ROWS} rows or more."
+        )
+
+
+def _identity(data: PartyData) -> Identity:
+    return identity_of(data, "let the server predict and evaluate")
+
+
+def _part(request: AskMagnitude | AskMaskedPredictions) -> ModelPart:
+    return request.coef, request.centers, request.scale
+
+
+def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> None:
+    n_features, n_rows = len(data.table.feature_names), len(state.selected())
+    if (request.coef is None) == (request.centers is None):
+        raise checks.wrong(SERVER, request, "neither coefficients nor centres, or both")
+    if request.coef is not None:
+        checks.shape(SERVER, request, request.coef, (n_features,))
+        checks.in_range(SERVER, request, request.coef)
+    if request.centers is not None:
+        check_centers(request, request.centers, request.scale, n_features)
+        if n_rows * len(request.centers) > MAX_NUMBERS:
+            raise InputError(f"distances of {n_rows:,} rows do not fit one message. Ask for fewer rows.")
+
+
+def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[Floats, float | None]:
+    """Compute the party's part: a number a row, or one for each row and centre, row by row; and the label's spread."""
+    n_features, values = len(data.table.feature_names), data.table.take(state.selected())
+    if request.centers is not None:
+        return squared_distances(values[:, :n_features], request.centers, request.scale).reshape(-1), None
+    products: Floats = values[:, :n_features] @ _coef(request)
+    if not _takes_label_off(request, data):
+        return products, None
+    labels = values[:, n_features]
+    return products - labels, label_spread(labels, weights_of(state, data, by_weight=request.by_weight))
+
+
+def _takes_label_off(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> bool:
+    """Tell whether the party's part is less its label."""
+    return request.evaluating and request.coef is not None and data.table.label_name is not None
+
+
+def _coef(request: AskMagnitude | AskMaskedPredictions) -> Floats:
+    """Give the coefficients; `_check_part` saw to it that there are some where there are no centres."""
+    return np.empty(0) if request.coef is None else request.coef
+
+
+def _bound(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> int:
+    """Find an e with no number of the party's part above 2^e, whichever rows are selected.
+
+    It depends on the data by the columns' orders of magnitude alone. That of the numbers themselves would tell a
+    server that tries other coefficients and rows where it jumps, and so any value to its last digit.
+    """
+    n_features = len(data.table.feature_names)
+    reach, labels = np.split(np.ldexp(1.0, data.once(_column_magnitudes)), [n_features])
+    if request.centers is None:
+        largest = float(np.abs(_coef(request)) @ reach) + (
+            float(labels.sum()) if _takes_label_off(request, data) else 0.0
+        )
+    else:
+        farthest = (reach + np.abs(request.centers)) / (1.0 if request.scale is None else request.scale)
+        largest = float(np.square(farthest).sum(axis=1).max(initial=0.0))
+    if largest >= math.ldexp(1.0, MAX_EXPONENT):
+        raise InputError(f"Numbers of its part could exceed 2^{MAX_EXPONENT}. Use a model of smaller coefficients.")
+    return magnitude_of(np.array([largest]))
+
+
+def _column_magnitudes(table: Table) -> Rows:
+    """Find for each column, a label too, the smallest e with every value of the table below 2^e."""
+    largest = np.zeros(len(table.feature_names) + (table.label_name is not None))
+    for block in table.blocks():
+        largest = np.maximum(largest, np.abs(block).max(axis=0, initial=0.0))
+    return np.array([magnitude_of(np.array([each])) for each in largest], np.int64)
+
+
+HANDLERS = (
+    Handler(AskMagnitude, _answer_magnitude, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskMaskedPredictions, _answer_masked, after=frozenset({PAIRED}), then=SHARED),
+    Handler(DeliverMasked, _answer_delivery, after=frozenset({SHARED}), then=SHARED),
+    Handler(AskLosses, _answer_losses, after=frozenset({SHARED}), then=SHARED),
+)

@@ -1,0 +1,205 @@
+"""A model applied so that only one party learns what comes of it: the server adds up the others' parts under masks.
+
+Every party masks its part so that all masks cancel in the sum of all. The one that is to learn the sum keeps its own
+masked part; without it, what the server holds is uniform.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.evaluation.linear import read_spread
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
+    AskMagnitude,
+    AskMaskedPredictions,
+    DeliverMasked,
+    Magnitude,
+    MaskedPredictions,
+    MaskedReceived,
+    ModelPart,
+    SignedPart,
+    SummedLosses,
+    losses_digest,
+    other_digest,
+    question_digest,
+    transcript_of_parts,
+)
+from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, rounded_by, too_few_digits
+from colonnade.evaluation.reports import Losses
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import MAX_EXPONENT
+from colonnade.messages import sendable_floats
+from colonnade.privacy.pair_keys import LostKey, compare, exchange_keys, until_kept
+from colonnade.privacy.pairwise import SignedDigest
+from colonnade.protocol import checks
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedModel:
+    """A linear model, or centres; one of the two; and for whom it is applied, and what for.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,), or None
+        Of a linear model.
+    centers : ndarray of float64, shape (k, n_features), or None
+        Of a clustering.
+    scale : ndarray of float64, shape (n_features,), or None
+        The units distances are measured in.
+    to : str
+        The party that learns what comes of it.
+    evaluating, by_weight : bool
+        Whether that party evaluates the model; whether rows then count by their weights.
+    """
+
+    coef: Floats | None
+    centers: Floats | None
+    scale: Floats | None
+    intercept: float
+    to: str
+    evaluating: bool = False
+    by_weight: bool = False
+
+    @property
+    def n_centers(self) -> int:
+        """How many centres, 0 of a linear model."""
+        return 0 if self.centers is None else len(self.centers)
+
+    def part(self, columns: slice) -> ModelPart:
+        """Give a party's part."""
+        return (
+            None if self.coef is None else sendable_floats(self.coef[columns]),
+            None if self.centers is None else sendable_floats(self.centers[:, columns]),
+            None if self.scale is None else sendable_floats(self.scale[columns]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedParts:
+    """All parties' signed parts; with that of the one that learns their sum, which it keeps, masks cancel."""
+
+    signed: dict[str, SignedPart]
+    label_spread: float
+    transcript: bytes
+
+    def of_others(self, to: str) -> tuple[SignedPart, ...]:
+        """Give what the one that learns the sum lacks, in the order of the names."""
+        return tuple(part for party, part in sorted(self.signed.items()) if party != to)
+
+    @property
+    def digests(self) -> dict[str, SignedDigest]:
+        """What every party signed."""
+        return {party: part.signed_digest for party, part in self.signed.items()}
+
+
+def common_magnitude(roster: Roster, model: AppliedModel) -> Script[int]:
+    """Find the smallest e such that no number of any party's part exceeds 2^e."""
+    inbox = yield {party: AskMagnitude(*model.part(part), model.evaluating) for party, part in roster.parts.items()}
+    told = checks.replies(inbox, Magnitude)
+    for party, reply in told.items():
+        if abs(reply.exponent) > MAX_EXPONENT:
+            raise checks.wrong(party, reply, f"a magnitude of 2^{reply.exponent}")
+    return max(reply.exponent for reply in told.values())
+
+
+def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int) -> Script[MaskedParts | LostKey]:
+    """Ask for masked parts of the selected rows, none above 2^magnitude; who is to learn their sum keeps its own."""
+    keys = yield from exchange_keys(roster, rows)
+    flags = (model.evaluating, model.by_weight)
+    inbox = yield {
+        party: AskMaskedPredictions(*model.part(part), *flags, magnitude, model.to, keys.signed)
+        for party, part in roster.parts.items()
+    }
+    replies = checks.replies(inbox, MaskedPredictions)
+    for party, reply in replies.items():
+        if reply.masked is None:
+            return LostKey(party)
+    count = len(rows) * max(model.n_centers, 1)
+    question = question_digest(model.to, magnitude, count, *flags)
+    transcript = transcript_of_parts(keys.parties, keys.signed, keys.frame, magnitude, question)
+    signed = {}
+    for party, part in roster.parts.items():
+        due = 0 if party == model.to else count
+        signed[party] = _read_part(party, replies[party], due, transcript, model.part(part))
+    spreads = {party: reply.label_spread for party, reply in replies.items()}
+    label_party = roster.label_party if model.evaluating and model.coef is not None else None
+    return MaskedParts(signed, read_spread(replies, spreads, label_party), transcript)
+
+
+def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: bytes, part: ModelPart) -> SignedPart:
+    masked = reply.masked or b""
+    if len(masked) != count * WIDTH:
+        raise checks.wrong(party, reply, f"{len(masked)} bytes where {count} x {WIDTH} are due")
+    if reply.transcript != transcript:
+        raise checks.wrong(party, reply, "a digest of another request than it was sent")
+    return SignedPart(masked, other_digest(part, reply.label_spread), reply.signature)
+
+
+def deliver_masked(roster: Roster, rows: Rows, model: AppliedModel) -> Script[None]:
+    """Let one party learn predictions of the selected rows, shape (m,), and nobody else."""
+    magnitude = yield from common_magnitude(roster, model)
+    yield from until_kept(lambda: _attempt_delivery(roster, rows, model, magnitude))
+
+
+def _attempt_delivery(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int) -> Script[LostKey | None]:
+    parts = yield from masked_parts(roster, rows, model, magnitude)
+    if isinstance(parts, LostKey):
+        return parts
+    delivery = DeliverMasked(parts.of_others(model.to), model.intercept)
+    inbox = yield {model.to: delivery}
+    for party, received in checks.replies(inbox, MaskedReceived).items():
+        if not received.digest:
+            return LostKey(party)
+        if received.digest != delivery.fingerprint():
+            raise checks.wrong(party, received, "a digest of something else than it was sent")
+    yield from compare(roster, parts.transcript, parts.digests)
+    return None
+
+
+def masked_losses(
+    roster: Roster, rows: Rows, weights: Floats, model: AppliedModel
+) -> Script[tuple[Losses, float, float]]:
+    """Let one party evaluate a model on the selected rows, and sum up losses.
+
+    `weights`, shape (m,), is what rows count: as they do to the parties, or all the same. Gives the losses; the label's
+    spread, sum_i w_i (y_i - mean y)^2, with w_i = 1 where all rows count the same, and 0 of centres; and a bound of how
+    far any residual, or squared distance, is off.
+    """
+    magnitude = yield from common_magnitude(roster, model)
+    error = rounded_by(magnitude, len(roster.cards))
+    losses, spread = yield from until_kept(lambda: _attempt_losses(roster, rows, weights, model, magnitude))
+    deviation = np.sqrt(spread / (losses.weight if model.by_weight else losses.n_rows))
+    if 0 < LARGEST_ERROR * deviation < error:
+        raise too_few_digits(error)
+    return losses, spread, error
+
+
+def _attempt_losses(
+    roster: Roster, rows: Rows, weights: Floats, model: AppliedModel, magnitude: int
+) -> Script[tuple[Losses, float] | LostKey]:
+    parts = yield from masked_parts(roster, rows, model, magnitude)
+    if isinstance(parts, LostKey):
+        return parts
+    question = AskLosses(parts.of_others(model.to), model.intercept)
+    inbox = yield {model.to: question}
+    reply = checks.replies(inbox, SummedLosses)[model.to]
+    if not len(reply.sums):
+        return LostKey(model.to)
+    losses = _read_losses(model, reply, weights)
+    sent = losses_digest(parts.signed[model.to].other, question, reply.sums, reply.sizes)
+    yield from compare(roster, parts.transcript, {**parts.digests, model.to: SignedDigest(sent, reply.signature)})
+    return losses, parts.label_spread
+
+
+def _read_losses(model: AppliedModel, reply: SummedLosses, weights: Floats) -> Losses:
+    party, m, weight = model.to, len(weights), float(weights.sum())
+    checks.shape(party, reply, reply.sums, (3,))
+    checks.non_negative(party, reply, reply.sums)
+    checks.shape(party, reply, reply.sizes, (model.n_centers,))
+    if model.n_centers and (reply.sizes.min() < 0 or reply.sizes.sum() != m):
+        raise checks.wrong(party, reply, f"sizes of clusters that do not add up to {m} rows")
+    cost, absolute, deviation = reply.sums.tolist()
+    factor = 1.0 if model.by_weight else weight / m
+    return Losses(m, weight, factor * cost, deviation, factor * absolute, tuple(reply.sizes.tolist()))

@@ -1,0 +1,90 @@
+"""The baselines that a coreset is compared with: rows drawn evenly, and all rows."""
+
+from typing import Self
+
+import msgspec
+import numpy as np
+from msgspec.structs import force_setattr
+
+from colonnade.contracts import Roster, ScoreRule, Script, Task
+from colonnade.coreset import Coreset
+from colonnade.kernels.arrays import Floats
+from colonnade.sampling.selecting import use_all_rows, use_even_draw
+from colonnade.sampling.size import sample_size
+
+
+class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="uniform", forbid_unknown_fields=True):
+    """Draw rows evenly with replacement, weight n / m: the baseline. Only a seed travels.
+
+    Parameters
+    ----------
+    size : int
+        m, how many rows to draw.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> federation = cn.Federation(cn.split_columns(np.eye(8), None, [4, 4]))
+    >>> run = federation.coreset(cn.KMeans(n_clusters=2), cn.UniformSampling(size=4))
+    >>> run.coreset.weights.tolist(), run.ledger.units
+    ([2.0, 2.0, 2.0, 2.0], 0)
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "size", sample_size(self.size))
+
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
+        """Draw from any parties, for any task."""
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
+
+    def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:  # noqa: ARG002  # rows are not scored
+        """Leave the task's rule as it is."""
+        return rule
+
+    def sample(
+        self,
+        roster: Roster,
+        rule: ScoreRule,  # noqa: ARG002
+        rng: np.random.Generator,
+        row_weights: Floats | None = None,
+    ) -> Script[Coreset]:
+        """Share a seed, and draw from it here as the parties do there."""
+        return use_even_draw(roster, self.size, rng, row_weights)
+
+
+class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_unknown_fields=True):
+    """Take every row once with weight 1: what a coreset is compared with.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> federation = cn.Federation(cn.split_columns(np.eye(8), None, [4, 4]))
+    >>> len(federation.coreset(cn.KMeans(n_clusters=2), cn.AllRows()).coreset)
+    8
+    """
+
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
+        """Draw from any parties, for any task."""
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
+
+    def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:  # noqa: ARG002  # rows are not scored
+        """Leave the task's rule as it is."""
+        return rule
+
+    def sample(
+        self,
+        roster: Roster,
+        rule: ScoreRule,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+        row_weights: Floats | None = None,
+    ) -> Script[Coreset]:
+        """Tell the parties to take all rows."""
+        return use_all_rows(roster, row_weights)

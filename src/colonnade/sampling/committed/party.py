@@ -1,0 +1,156 @@
+"""A party's side of committed draws: commits to its scores, contributes to the joint seed, draws by it, opens rows.
+
+Salts are derived from the party's identity and the request that opened the draw, so rows can be opened long after the
+run, and after a restart. A contribution is drawn anew each time: whoever could repeat a request would else know it.
+"""
+
+from dataclasses import dataclass, field, replace
+from hmac import compare_digest
+
+import numpy as np
+
+from colonnade.errors import InputError, LocalProtocolError
+from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_points, to_steps
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, sendable_rows
+from colonnade.privacy.pair_keys import frame_of
+from colonnade.privacy.primitives import digest
+from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
+from colonnade.protocol import checks
+from colonnade.protocol.codec import wire_bytes
+from colonnade.protocol.identity import Identity
+from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
+from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, joint_key
+from colonnade.sampling.committed.messages import (
+    AskCommitment,
+    AskContribution,
+    AskOpenings,
+    Commitment,
+    Contribution,
+    DrawCommitted,
+    Openings,
+    commitment_of,
+)
+from colonnade.sampling.plain.messages import DrawnRows
+from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.size import MAX_SIZE
+
+COMMITTED, CONTRIBUTED = "committed", "contributed"
+# Nodes of the tree that one reply shows at most: 40 bytes each on the way, and more in memory.
+MAX_NODES = 1 << 23
+
+
+@dataclass(frozen=True)
+class CommittedDraw:
+    """What a party keeps between its commitment and the draw: its contribution, and the digest of its commitment."""
+
+    contribution: bytes = field(repr=False)  # a secret until all have committed
+    commitment: bytes
+
+
+def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyData) -> tuple[PartyState, Message]:
+    identity, tree = _identity(data), _tree(state, request, data)
+    contribution = identity.nonce(wire_bytes(request))
+    reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution))
+    draw = CommittedDraw(contribution, commitment_of(identity.name, reply))
+    return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=draw), reply
+
+
+def _answer_contribution(state: PartyState, request: AskContribution, data: PartyData) -> tuple[PartyState, Message]:
+    identity, parties = _identity(data), _identity(data).parties
+    if len(request.parties) != len(parties):
+        raise checks.wrong(
+            SERVER, request, f"{len(request.parties)} commitments, where {', '.join(parties)} were to commit"
+        )
+    state = replace(state, exchanged=(*state.exchanged, request))
+    draw = state.secret
+    ours = request.parties[parties.index(identity.name)].commitment
+    if not isinstance(draw, CommittedDraw) or draw.commitment != ours:
+        # It was restarted, and its contribution went with the old process; or the server relayed something else.
+        return replace(state, secret=None), Contribution(None, b"")
+    return state, Contribution(draw.contribution, _proof(state, draw.contribution, data))
+
+
+def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> tuple[PartyState, Message]:
+    checks.count(request, request.count, MAX_SIZE)
+    name, parties = _identity(data).name, _identity(data).parties
+    opened, told = _exchanged(state)
+    if len(request.parties) != len(parties):
+        raise checks.wrong(SERVER, request, f"{len(request.parties)} contributions of {len(parties)} parties")
+    shown = (request.server, *request.parties)
+    digests = (opened.contribution_digest, *(each.contribution_digest for each in told.parties))
+    for who, contribution, committed in zip((SERVER, *parties), shown, digests, strict=True):
+        if contribution_digest(who, contribution) != committed:
+            raise checks.wrong(
+                SERVER, request, f"another contribution of {who!r} to the joint seed than was committed to"
+            )
+    ours = request.parties[parties.index(name)]
+    if not compare_digest(request.proof, _proof(state, ours, data)):
+        raise checks.wrong(SERVER, request, "a contribution of this party that it never made")
+    steps = to_steps(data.scores(opened.rule), opened.rule.exponent)
+    key = joint_key(request.server, request.parties)
+    points = stratified_points(int(steps.sum()), request.count, draw_key(key, name))
+    reply = DrawnRows(sendable_rows(rows_at(steps, points)))
+    return replace(state, rows=reply.rows, secret=None, exchanged=(*state.exchanged, request, reply)), reply
+
+
+def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -> tuple[PartyState, Message]:
+    checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
+    if np.any(request.rows[1:] == request.rows[:-1]):
+        raise checks.wrong(SERVER, request, "a row to open twice")
+    if len(request.rows) * depth(data.table.n_rows) > MAX_NODES:
+        raise InputError(f"{len(request.rows):,} openings do not fit one message. Open fewer rows.")
+    tree = _tree(state, AskCommitment(request.rule, request.contribution_digest), data)
+    openings = [tree.open(row) for row in request.rows.tolist()]
+    salts, hashes = pack_openings(openings)
+    return state, Openings(
+        sendable_rows([each.number for each in openings]),
+        sendable_rows([below for each in openings for below in each.sums]),
+        salts,
+        hashes,
+    )
+
+
+def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree:
+    scores = data.scores(request.rule)
+    if np.ldexp(scores.sum(), request.rule.exponent) >= 2.0 ** (TOTAL_BITS + 1):
+        raise InputError(
+            f"its scores in steps of 2^-{request.rule.exponent} do not add up within 64 bits. Ask for larger steps."
+        )
+    steps = to_steps(scores, request.rule.exponent)
+    return SumTree(steps, _identity(data).derived(digest(b"salts", _context(state, request, data))))
+
+
+def _context(state: PartyState, request: AskCommitment, data: PartyData) -> bytes:
+    """Hash what makes this draw different from any other: rule, step, the server's digest, rows that count, units."""
+    return digest(b"committed draw", wire_bytes(request), frame_of(state, data))
+
+
+def _proof(state: PartyState, contribution: bytes, data: PartyData) -> bytes:
+    """Authenticate a contribution for ourselves: after a restart the party knows it again, and no other."""
+    context = _context(state, _exchanged(state)[0], data)
+    return _identity(data).derived(digest(b"contribution", context, contribution))
+
+
+def _exchanged(state: PartyState) -> tuple[AskCommitment, AskContribution]:
+    opened, told = state.exchanged[:2]
+    if not isinstance(opened, AskCommitment) or not isinstance(told, AskContribution):
+        raise LocalProtocolError("No scores were committed to: ask for a commitment first.")
+    return opened, told
+
+
+def _identity(data: PartyData) -> Identity:
+    if data.identity is None:
+        raise InputError(
+            "it has no identity, and so no secret to salt a commitment with. "
+            'Give the party an identity, or ask for draws="stratified".'
+        )
+    return data.identity
+
+
+HANDLERS = (
+    Handler(AskCommitment, _answer_commitment, after=None, then=COMMITTED),
+    Handler(AskContribution, _answer_contribution, after=frozenset({COMMITTED}), then=CONTRIBUTED),
+    Handler(DrawCommitted, _answer_draw, after=frozenset({CONTRIBUTED}), then=DRAWN),
+    Handler(AskOpenings, _answer_openings, after=None, then=GREETED),
+)

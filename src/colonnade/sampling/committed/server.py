@@ -1,0 +1,168 @@
+"""Committed draws at the server: rounds 1 and 2 of Algorithm 1 so that nobody can bend them.
+
+A party commits to its scores, as whole numbers in a tree of hashes and sums, and to a contribution to the joint seed,
+before it knows anybody else's. Then all tell their contributions; the server committed to its own in its first message.
+The joint seed decides, in whole numbers, how many rows each party draws and which: a draw has no freedom left, and
+whoever sees a few rows of the tree opened can tell whether it was made so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import Draw, Outbox, Roster, Script
+from colonnade.coreset import Coreset, Evidence, PartyEvidence
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, stratified_points
+from colonnade.kernels.masks import Words
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, sendable_rows
+from colonnade.privacy.pair_keys import LostKey, until_kept
+from colonnade.privacy.primitives import DIGEST_BYTES, digest
+from colonnade.protocol import checks
+from colonnade.sampling.committed.joint_seed import (
+    PROTOCOL,
+    contribution_digest,
+    draw_key,
+    even_key,
+    joint_key,
+    key_of,
+    quotas_of,
+    total_of,
+)
+from colonnade.sampling.committed.messages import (
+    AskCommitment,
+    AskContribution,
+    Commitment,
+    Contribution,
+    DrawCommitted,
+    PartyCommitment,
+    commitment_of,
+)
+from colonnade.sampling.plain.messages import DrawnRows
+from colonnade.sampling.plain.server import (
+    ROUNDING,
+    add_scores,
+    ask_scores,
+    bounds_of_totals,
+    check_total,
+    exchanged,
+    read_rows,
+)
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.secure.server import SecureSum
+from colonnade.sampling.weights import Design
+
+
+def sample_committed(
+    design: Design, rule: IntegerScores, rng: np.random.Generator, *, in_secret: bool
+) -> Script[Coreset]:
+    """Play Algorithm 1 with committed draws; scores are summed in secret, or told.
+
+    The random generator makes the server's contribution to the joint seed, and nothing else.
+    """
+    # One for all attempts: it is told only after all parties have contributed.
+    ours = digest(PROTOCOL, b"server", rng.bytes(DIGEST_BYTES))
+    draw, total, evidence = yield from until_kept(lambda: _draw(design, rule, ours), what="what it had committed to")
+    if in_secret:
+        scores = yield from SecureSum(rule, design.row_weights)(design.roster, draw)
+    else:
+        scores, evidence = yield from _tell_scores(design.roster, draw, evidence)
+    return replace(design.weigh(draw.rows, scores, total), evidence=evidence)
+
+
+def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw, float, Evidence] | LostKey]:
+    """Play the three rounds once: S, G, and evidence without scores; or the party that lost its contribution."""
+    roster, row_weights = design.roster, design.row_weights
+    asked: Outbox = dict.fromkeys(roster.names, AskCommitment(rule, contribution_digest(SERVER, ours)))
+    told = yield asked
+    commitments = checks.replies(told, Commitment)
+    _check_commitments(commitments, bounds_of_totals(design, rule), rule)
+
+    names = sorted(roster.names)
+    entries = tuple(
+        PartyCommitment(commitment_of(name, commitments[name]), commitments[name].contribution_digest) for name in names
+    )
+    reveal: Outbox = dict.fromkeys(roster.names, AskContribution(entries))
+    shown = yield reveal
+    replies = checks.replies(shown, Contribution)
+    for party, reply in replies.items():
+        if reply.value is None:
+            return LostKey(party)
+    contributions = {name: _contribution(name, commitments[name], replies[name]) for name in names}
+    key = joint_key(ours, tuple(contributions.values()))
+
+    totals = [commitments[name].total for name in roster.names]
+    n_even, quotas = quotas_of(key, totals, design.size, design.even_share)
+    orders: Outbox = {
+        name: DrawCommitted(int(quota), ours, tuple(contributions.values()), replies[name].proof)
+        for name, quota in zip(roster.names, quotas, strict=True)
+    }
+    answers = yield orders
+    by_party = read_rows(checks.replies(answers, DrawnRows), quotas.tolist(), roster.n_rows)
+    even = even_rows(roster.n_rows, n_even, even_key(key), row_weights)
+    rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), even])))
+    evidence = Evidence(
+        rule.exponent,
+        contribution_digest(SERVER, ours),
+        ours,
+        {name: _evidence(commitments[name], contributions[name], by_party[name]) for name in roster.names},
+        None if row_weights is None else tuple(row_weights[rows].tolist()),
+    )
+    # What parties committed and contributed comes back to them in these requests.
+    draw = Draw(rows, by_party, exchanged(roster, asked, reveal, orders, answers))
+    return draw, total_of(totals, rule.exponent), evidence
+
+
+def _tell_scores(roster: Roster, draw: Draw, evidence: Evidence) -> Script[tuple[Floats, Evidence]]:
+    """Sum scores that every party tells, shape (m,), and keep them; none may contradict the draw it committed to."""
+    replies = yield from ask_scores(roster, draw)
+    parties = {}
+    for party, reply in replies.items():
+        steps = np.ldexp(reply.scores, evidence.exponent)
+        if (steps != np.rint(steps)).any() or (steps >= 2.0**TOTAL_BITS).any():
+            raise checks.wrong(party, reply, f"a score that is not a number of steps of 2^-{evidence.exponent}")
+        _check_copies(party, reply, draw, steps.astype(np.uint64), evidence)
+        parties[party] = msgspec.structs.replace(evidence.parties[party], scores=tuple(map(int, steps.tolist())))
+    total = add_scores(replies, {party: reply.scores for party, reply in replies.items()})
+    return total, msgspec.structs.replace(evidence, parties=parties)
+
+
+def _check_copies(party: str, reply: Message, draw: Draw, steps: Words, evidence: Evidence) -> None:
+    """Require that no row was drawn more often than its score allows: all its draws fall within its length."""
+    rows = draw.by_party[party]
+    points = stratified_points(evidence.parties[party].total, len(rows), draw_key(key_of(evidence), party))
+    ids, first, counts = np.unique(rows, return_index=True, return_counts=True)
+    lengths = steps[np.searchsorted(draw.rows, ids)]
+    for at in np.flatnonzero(points[first + counts - 1] - points[first] >= lengths)[:1].tolist():
+        raise checks.wrong(
+            party, reply, f"too low a score of row {ids[at]} to draw it {counts[at]} times in {len(rows):,}"
+        )
+
+
+def _check_commitments(replies: Mapping[str, Commitment], most: Mapping[str, float], rule: IntegerScores) -> None:
+    for party, reply in replies.items():
+        if len(reply.root) != DIGEST_BYTES or len(reply.contribution_digest) != DIGEST_BYTES:
+            raise checks.wrong(
+                party, reply, f"digests of {len(reply.root)} and {len(reply.contribution_digest)} bytes, not 32"
+            )
+        total = total_of([reply.total], rule.exponent)
+        check_total(party, reply, total, most[party])
+        if isinstance(rule.rule, FilledScores) and total < most[party] * (1 - 2 * ROUNDING):
+            raise checks.wrong(party, reply, f"the total {total:g}, where {most[party]:g} was set")
+
+
+def _contribution(name: str, commitment: Commitment, reply: Contribution) -> bytes:
+    value = reply.value or b""
+    if contribution_digest(name, value) != commitment.contribution_digest:
+        raise checks.wrong(name, reply, "another contribution to the joint seed than it had committed to")
+    return value
+
+
+def _evidence(commitment: Commitment, contribution: bytes, rows: Rows) -> PartyEvidence:
+    return PartyEvidence(
+        commitment.root, commitment.total, commitment.contribution_digest, contribution, tuple(map(int, rows.tolist()))
+    )

@@ -1,0 +1,108 @@
+"""What Algorithm 1 tells: totals, counts, drawn rows, and scores. Numbers of lines are the paper's."""
+
+from typing import Annotated, ClassVar
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.messages import Message, Reveals
+from colonnade.sampling.rules import AnyRule
+
+
+class Total(Message, frozen=True):
+    """G^(j), the sum of the party's scores (line 2)."""
+
+    phase: ClassVar[str] = "sampling"
+
+    total: Annotated[float, Reveals.TOTALS]
+
+
+class AskTotal(Message, frozen=True):
+    """Opens the phase: score your rows by this rule."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Total
+
+    rule: Annotated[AnyRule, Reveals.NOTHING]
+
+
+class DrawnRows(Message, frozen=True):
+    """S^(j), the rows the party drew (line 5)."""
+
+    phase: ClassVar[str] = "sampling"
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+
+
+class DrawRows(Message, frozen=True):
+    """a_j, how many rows this party draws (line 4), from which seed, and whether one in each stratum of its scores."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = DrawnRows
+
+    count: Annotated[int, Reveals.TOTALS]
+    seed: Annotated[int, Reveals.NOTHING]
+    stratified: Annotated[bool, Reveals.NOTHING]
+
+
+class OpenDraw(Message, frozen=True):
+    """Opens the phase where the total is known: score by this rule, which fills scores up to it, and draw a_j rows."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = DrawnRows
+
+    rule: Annotated[AnyRule, Reveals.NOTHING]
+    count: Annotated[int, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+    stratified: Annotated[bool, Reveals.NOTHING]
+
+    def units(self) -> int:
+        """Count a_j, as the paper does, although it tells nothing here."""
+        return 1
+
+
+class Scores(Message, frozen=True):
+    """G^(j), the party's scores of the rows in S (line 7)."""
+
+    phase: ClassVar[str] = "summing"
+
+    scores: Annotated[Floats, Reveals.SCORES]
+
+
+class AskScores(Message, frozen=True):
+    """S, the rows that all parties drew together (line 6), without those that this party drew: it knows them."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = Scores
+
+    others: Annotated[Rows, Reveals.ROW_IDS]
+    n_own: Annotated[int, Reveals.NOTHING]
+
+    def units(self) -> int:
+        """Count all of S: what the paper's server sends."""
+        return len(self.others) + self.n_own
+
+
+class ScoreCodes(Message, frozen=True):
+    """The party's rounded scores of the rows in S (line 7), coded."""
+
+    phase: ClassVar[str] = "summing"
+
+    size: Annotated[int, Reveals.NOTHING]
+    codes: Annotated[bytes, Reveals.SCORES]
+
+    def units(self) -> int:
+        """Count a number a row, as in the paper."""
+        return self.size
+
+
+class AskScoreCodes(Message, frozen=True):
+    """S (line 6) without the rows that this party drew, as in `AskScores`; the scores are to come rounded."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = ScoreCodes
+
+    others: Annotated[Rows, Reveals.ROW_IDS]
+    n_own: Annotated[int, Reveals.NOTHING]
+
+    def units(self) -> int:
+        """Count all of S: what the paper's server sends."""
+        return len(self.others) + self.n_own

@@ -1,0 +1,233 @@
+"""Algorithm 1 at the server: `Algorithm1` reads as in the paper, from the totals to the weights.
+
+Rows that parties have drawn are then scored by all of them (round 3): in the clear here, or as another mechanism does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
+from colonnade.coreset import Coreset
+from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.draws import draw_evenly, most_copies
+from colonnade.kernels.score_codes import decode_scores
+from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
+from colonnade.protocol import checks
+from colonnade.sampling.plain.messages import (
+    AskScoreCodes,
+    AskScores,
+    AskTotal,
+    DrawnRows,
+    DrawRows,
+    OpenDraw,
+    ScoreCodes,
+    Scores,
+    Total,
+)
+from colonnade.sampling.rules import travelling
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, log_step_of
+from colonnade.sampling.weights import Design
+
+# Totals are sums of n rounded numbers.
+ROUNDING = 1e-6
+SHARE_STEPS = 2.0**40
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """How many rows the server draws evenly, how many each party draws by its scores, and from which seeds."""
+
+    n_even: int
+    counts: tuple[int, ...]
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm1:
+    """Importance sampling over parties. The random generator draws quotas, seeds, and the rows that are drawn evenly.
+
+    Parameters
+    ----------
+    sum_scores : SumMechanism
+        Line 7, in the clear or otherwise.
+    stratified : bool
+        Whether a party draws one row in each stratum of its scores, or rows independently.
+    """
+
+    design: Design
+    rng: np.random.Generator
+    sum_scores: SumMechanism
+    stratified: bool
+
+    def with_told_totals(self, rule: ScoreRule) -> Script[Coreset]:
+        """Play the algorithm as it is: parties tell their totals."""
+        parties = self.design.roster.names
+        # Lines 1 and 2: every party scores its rows, and tells the sum of its scores.
+        asked: Outbox = {party: AskTotal(travelling(rule)) for party in parties}
+        told = yield asked
+        totals = _read_totals(checks.replies(told, Total), bounds_of_totals(self.design, rule))
+        # Lines 3 and 4: it learns how many rows to draw.
+        quotas = self._draw_quotas(totals)
+        orders: Outbox = {
+            party: DrawRows(count, seed, self.stratified)
+            for party, count, seed in zip(parties, quotas.counts, quotas.seeds, strict=True)
+        }
+        return (yield from self._draw_sum_and_weigh(totals, quotas, orders, (asked, told)))
+
+    def with_set_totals(self, rule: FilledScores) -> Script[Coreset]:
+        """Play it with totals that are known beforehand: parties fill their scores up to them, and line 2 is saved."""
+        totals = np.array(list(bounds_of_totals(self.design, rule).values()))
+        # Lines 1, 3 and 4: every party learns how many rows to draw, and scores its rows.
+        quotas = self._draw_quotas(totals)
+        orders: Outbox = {
+            party: OpenDraw(rule, count, seed, self.stratified)
+            for party, count, seed in zip(self.design.roster.names, quotas.counts, quotas.seeds, strict=True)
+        }
+        return (yield from self._draw_sum_and_weigh(totals, quotas, orders, ()))
+
+    def _draw_quotas(self, totals: Floats) -> Quotas:
+        size = self.design.size
+        n_even = int(self.rng.binomial(size, self.design.even_share))
+        counts = self.rng.multinomial(size - n_even, shares_of(totals))
+        seeds = self.rng.integers(2**63, size=len(counts))
+        return Quotas(n_even, tuple(counts.tolist()), tuple(seeds.tolist()))
+
+    def _draw_sum_and_weigh(
+        self, totals: Floats, quotas: Quotas, orders: Outbox, before: Sequence[Outbox | Inbox]
+    ) -> Script[Coreset]:
+        roster, n = self.design.roster, self.design.roster.n_rows
+        # Line 5: every party draws its rows.
+        answers = yield orders
+        by_party = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n)
+        # Line 6: the server puts them together, with the even rows, for which it needs no party.
+        even = draw_evenly(n, quotas.n_even, self.rng, self.design.row_weights)
+        rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), even])))
+        draw = Draw(rows, by_party, exchanged(roster, *before, orders, answers))
+        # Line 7: every party scores all of them.
+        scores = yield from self.sum_scores(roster, draw)
+        _check_copies(roster, draw, totals, scores, stratified=self.stratified)
+        # Line 8: the weights.
+        return self.design.weigh(rows, scores, float(totals.sum()))
+
+
+def shares_of(totals: Floats) -> Floats:
+    """Give each party's part of the total, to 40 bits.
+
+    Totals are nearly whole numbers, and the binomial draws behind a multinomial one change sides at a half: the last
+    bit of a sum, which differs between machines, would decide all that follows.
+    """
+    steps = np.rint(totals / totals.sum() * SHARE_STEPS)
+    return np.asarray(steps / steps.sum(), dtype=np.float64)
+
+
+def exchanged(roster: Roster, *boxes: Outbox | Inbox) -> dict[str, list[Message]]:
+    """List what each party was asked and answered, in order."""
+    return {party: [box[party] for box in boxes if party in box] for party in roster.names}
+
+
+def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
+    """Bound each party's total by what all sides know."""
+    roster, weights = design.roster, design.row_weights
+    n_counted = roster.n_rows if weights is None else int(np.count_nonzero(weights))
+    return {card.name: rule.bounds(card, n_counted).total for card in roster.cards}
+
+
+def _read_totals(replies: Mapping[str, Total], most: Mapping[str, float]) -> Floats:
+    for party, reply in replies.items():
+        check_total(party, reply, reply.total, most[party])
+    return np.array([reply.total for reply in replies.values()])
+
+
+def check_total(party: str, reply: Message, total: float, most: float) -> None:
+    """Require a total that data can have: a larger one would bend the draw, and is an error instead."""
+    checks.positive(party, reply, total)
+    if total > most * (1 + ROUNDING):
+        raise checks.wrong(party, reply, f"the total {total:g}, where scores of its columns add up to {most:g} at most")
+
+
+def read_rows(replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int) -> dict[str, Rows]:
+    """Require as many rows of each party as it was to draw, all of which exist."""
+    for (party, reply), count in zip(replies.items(), counts, strict=True):
+        checks.shape(party, reply, reply.rows, (count,))
+        checks.row_ids(party, reply, reply.rows, n_rows)
+    return {party: reply.rows for party, reply in replies.items()}
+
+
+def _check_copies(roster: Roster, draw: Draw, totals: Floats, scores: Floats, *, stratified: bool) -> None:
+    """Require that no party drew a row more often than its scores allow; none is larger than the sum over parties."""
+    for party, total in zip(roster.names, totals.tolist(), strict=True):
+        rows = draw.by_party[party]
+        ids, copies = np.unique(rows, return_counts=True)
+        share = scores[np.searchsorted(draw.rows, ids)] / total * (1 + ROUNDING)
+        most = most_copies(share, len(rows), stratified=stratified)
+        for at in np.flatnonzero(copies > most)[:1].tolist():
+            raise RemoteProtocolError(
+                f"{party!r} drew row {ids[at]} {copies[at]} times among {len(rows)}; its score allows at "
+                f"most {most[at]:.0f}. The run was stopped; nothing of it was used.",
+                party=party,
+                kind=DrawnRows.__name__,
+            )
+
+
+def sum_in_the_clear(roster: Roster, draw: Draw) -> Script[Floats]:
+    """Sum the scores of the drawn rows over the parties: g_i for each i in S, positive, shape (m,)."""
+    replies = yield from ask_scores(roster, draw)
+    return add_scores(replies, {party: reply.scores for party, reply in replies.items()})
+
+
+def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
+    """Ask each party for its scores of the drawn rows, and check them one by one."""
+    rows, own = draw.rows, draw.by_party
+    inbox = yield {party: AskScores(others(rows, own[party]), len(own[party])) for party in roster.names}
+    replies = checks.replies(inbox, Scores)
+    for party, reply in replies.items():
+        checks.shape(party, reply, reply.scores, (len(rows),))
+        checks.non_negative(party, reply, reply.scores)
+    return replies
+
+
+@dataclass(frozen=True)
+class SumRounded:
+    """Sum scores that parties rounded by this rule."""
+
+    rule: RoundedScores | CoarseScores
+
+    def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
+        """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
+        rows, own, log_step = draw.rows, draw.by_party, log_step_of(self.rule)
+        inbox = yield {party: AskScoreCodes(others(rows, own[party]), len(own[party])) for party in roster.names}
+        replies = checks.replies(inbox, ScoreCodes)
+        scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
+        return add_scores(replies, scores)
+
+
+def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Floats:
+    if reply.size != size:
+        raise checks.wrong(party, reply, f"scores of {reply.size} rows where {size} were asked for")
+    try:
+        scores = decode_scores(reply.codes, size, log_step)
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+    checks.non_negative(party, reply, scores)
+    return scores
+
+
+def others(rows: Rows, own: Rows) -> Rows:
+    """List the rows of S, shape (m,), that a party did not draw; its own, shape (a,), are a part of S. All ascend."""
+    # Of equal rows the party's own come first: the c-th copy of a row that it drew is the c-th copy in S.
+    first_copy = np.searchsorted(own, own, side="left")
+    places = np.searchsorted(rows, own, side="left") + np.arange(len(own)) - first_copy
+    return sendable_rows(np.delete(rows, places))
+
+
+def add_scores(replies: Mapping[str, Message], scores: Mapping[str, Floats]) -> Floats:
+    """Add up the parties' scores, shape (m,) each; a row that was drawn has a positive sum."""
+    total = np.sum(list(scores.values()), axis=0)
+    if (total < MIN_MAGNITUDE).any():
+        party, reply = next(iter(replies.items()))
+        raise checks.wrong(party, reply, "a score of zero, as every other party, for a row that was drawn")
+    return np.asarray(total, dtype=np.float64)

@@ -1,0 +1,97 @@
+"""What a secure sum of scores tells, and what server and parties hash of it."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.masks import Ring
+from colonnade.messages import Message, Reveals
+from colonnade.privacy.pairwise import SignedDigest, SignedKey, transcript_of
+from colonnade.privacy.primitives import digest
+from colonnade.protocol.codec import wire_bytes
+
+PURPOSE = "scores"
+
+
+class PublicKey(Message, frozen=True):
+    """A fresh key, signed; with digests of what was exchanged before, and of which rows count in which units."""
+
+    phase: ClassVar[str] = "summing"
+    fresh: ClassVar[bool] = True
+
+    key: Annotated[bytes, Reveals.NOTHING]
+    exchanged: Annotated[bytes, Reveals.NOTHING]
+    frame: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskPublicKey(Message, frozen=True):
+    """Make a key for one sum of scores."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = PublicKey
+
+
+class MaskedScores(Message, frozen=True):
+    """The scores of the rows in S under masks, `width` bytes each, or none where the party no longer has its key.
+
+    With what the party saw (a digest), and its signature on both.
+    """
+
+    phase: ClassVar[str] = "summing"
+    fresh: ClassVar[bool] = True
+
+    masked: Annotated[bytes | None, Reveals.SCORE_SUMS]
+    width: Annotated[int, Reveals.NOTHING]
+    transcript: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+    def units(self) -> int:
+        """Count one for each score."""
+        return 0 if self.masked is None else len(self.masked) // max(self.width, 1)
+
+    def coded_rows(self) -> int:
+        """Count one for each score."""
+        return self.units()
+
+
+class AskMaskedScores(Message, frozen=True):
+    """S, the ring (the bytes of a number, and the exponent of its step), and all parties' keys by name."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = MaskedScores
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+    width: Annotated[int, Reveals.NOTHING]
+    exponent: Annotated[int, Reveals.NOTHING]
+    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+
+
+class Agreement(Message, frozen=True):
+    """The digest of all that the party saw."""
+
+    phase: ClassVar[str] = "summing"
+
+    digest: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskAgreement(Message, frozen=True):
+    """What every party signed, in the order of their names."""
+
+    phase: ClassVar[str] = "summing"
+    reply: ClassVar[type[Message]] = Agreement
+
+    signed: Annotated[tuple[SignedDigest, ...], Reveals.NOTHING]
+
+
+def transcript_of_scores(parties: Sequence[str], request: AskMaskedScores, frame: bytes) -> bytes:
+    """Hash what parties and server must agree on in the round of masked scores."""
+    asked = np.ascontiguousarray(request.rows, "<i8").tobytes()
+    return transcript_of(PURPOSE, parties, request.keys, frame, asked, Ring(request.width, request.exponent))
+
+
+def digest_of(messages: Sequence[Message]) -> bytes:
+    """Hash messages as they travel."""
+    return digest(*map(wire_bytes, messages))

@@ -1,0 +1,125 @@
+"""Round 3 of Algorithm 1 under masks: the server learns the sums of the scores, and no party's own.
+
+Three rounds take the place of one: keys, masked scores, and a comparison of what all sides saw. No party can drop
+out: without one nothing is unmasked. A party that restarted in between has lost its key, says so, and all begin
+again with fresh ones; the sum is the same.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from colonnade.contracts import Draw, Roster, ScoreRule, Script
+from colonnade.errors import RemoteProtocolError, UnsupportedError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
+from colonnade.privacy.pair_keys import LostKey, until_kept
+from colonnade.privacy.pairwise import SignedDigest, SignedKey, agreement_of
+from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, digest
+from colonnade.protocol import checks
+from colonnade.sampling.secure.messages import (
+    Agreement,
+    AskAgreement,
+    AskMaskedScores,
+    AskPublicKey,
+    MaskedScores,
+    PublicKey,
+    digest_of,
+    transcript_of_scores,
+)
+
+# Scores are rounded, by their computation and by the ring.
+SLACK = 1e-5
+
+
+class SecureSum:
+    """Sums scores so that nobody learns a single party's.
+
+    The rule bounds the scores from above, and the rows' weights (shape (n_rows,); 1 if None) from below: the smallest
+    score of a row is its part of all. The bounds decide the ring.
+    """
+
+    def __init__(self, rule: ScoreRule, row_weights: Floats | None) -> None:
+        self._rule = rule
+        self._row_weights = row_weights
+
+    def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
+        """Sum the scores of the drawn rows, shape (m,), within a millionth of the smallest score.
+
+        Each party must remember that the same was exchanged before as the draw says.
+        """
+        smallest, largest = self._bounds(roster, draw.rows)
+        ring = narrowest_ring(smallest, largest, len(roster.cards))
+        if ring is None:
+            raise UnsupportedError(
+                f"The weights of drawn rows differ so much (the lightest is {smallest:.3g} of all) that a secure sum "
+                'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
+            )
+        said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
+        total = yield from until_kept(lambda: _attempt(roster, draw.rows, ring, said))
+        return _checked(to_numbers(total, ring), smallest, largest, roster)
+
+    def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
+        """Bound every party's score of every drawn row, from what all sides know."""
+        weights = self._row_weights
+        smallest = 1 / roster.n_rows if weights is None else float(weights[rows].min() / weights.sum())
+        return smallest, max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
+
+
+def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> Floats:
+    n_parties = len(roster.cards)
+    if (sums < smallest * n_parties * (1 - SLACK)).any() or (sums > largest * n_parties * (1 + SLACK)).any():
+        raise RemoteProtocolError(
+            f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: one of them "
+            "masked something else, and a secure sum does not show which. Nothing of it was used; see that all run "
+            "the same version."
+        )
+    return sums
+
+
+def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
+    """Play the three rounds once; return the sum, or the party that lost its key."""
+    inbox = yield {party: AskPublicKey() for party in roster.names}
+    keys, frame = _read_keys(checks.replies(inbox, PublicKey), said)
+    request = AskMaskedScores(rows, ring.width, ring.exponent, tuple(keys.values()))
+    transcript = transcript_of_scores(tuple(keys), request, frame)
+
+    inbox = yield dict.fromkeys(roster.names, request)
+    replies = checks.replies(inbox, MaskedScores)
+    for party, reply in replies.items():
+        if reply.masked is None:
+            return LostKey(party)
+    signed = tuple(_read_signed(party, replies[party], request, transcript) for party in keys)
+
+    inbox = yield {party: AskAgreement(signed) for party in roster.names}
+    agreement = agreement_of(transcript, signed)
+    for party, agreed in checks.replies(inbox, Agreement).items():
+        if agreed.digest != agreement:
+            raise checks.wrong(party, agreed, "a digest of something else than was exchanged")
+    total: Words = np.sum(
+        [unpack(reply.masked or b"", ring.width) for reply in replies.values()], axis=0, dtype=np.uint64
+    )
+    return total
+
+
+def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:
+    """Check that all remember what was exchanged, and see the same rows in the same units; order by name."""
+    frame = next(iter(replies.values())).frame
+    for party, reply in replies.items():
+        if reply.exchanged != said[party]:
+            raise checks.wrong(party, reply, "a digest of other messages than were exchanged with it")
+        if reply.frame != frame or len(frame) != DIGEST_BYTES:
+            raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
+        if len(reply.key) != KEY_BYTES:
+            raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
+    signed = {party: SignedKey(r.key, r.exchanged, r.signature) for party, r in sorted(replies.items())}
+    return signed, frame
+
+
+def _read_signed(party: str, reply: MaskedScores, request: AskMaskedScores, transcript: bytes) -> SignedDigest:
+    packed = reply.masked or b""
+    if reply.width != request.width or len(packed) != len(request.rows) * request.width:
+        raise checks.wrong(party, reply, f"{len(packed)} bytes where {len(request.rows)} x {request.width} are due")
+    if reply.transcript != transcript:
+        raise checks.wrong(party, reply, "a digest of another request than it was sent")
+    return SignedDigest(digest(packed), reply.signature)

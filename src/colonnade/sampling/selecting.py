@@ -1,0 +1,113 @@
+"""Rows that need no scores: drawn evenly from a seed that all know, all of them, or a list already agreed.
+
+Messages, scripts and handlers of the baselines, and of a coreset that is used again.
+"""
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.coreset import Coreset
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.draws import draw_evenly
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.sampling.size import MAX_SIZE
+from colonnade.sampling.weights import weight_of_all
+
+
+class Ready(Message, frozen=True):
+    """The party knows the rows."""
+
+    phase: ClassVar[str] = "sampling"
+
+
+class UseSharedDraw(Message, frozen=True):
+    """Draw this many rows evenly from this seed: every party and the server draw the same."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Ready
+
+    count: Annotated[int, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+
+
+class UseAllRows(Message, frozen=True):
+    """Take every row once."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Ready
+
+
+class UseRows(Message, frozen=True):
+    """Take these rows, from a coreset made before."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Ready
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+
+
+def use_even_draw(
+    roster: Roster, size: int, rng: np.random.Generator, row_weights: Floats | None = None
+) -> Script[Coreset]:
+    """Let all parties, and the server, draw the same m rows evenly from one seed; each weighs W / m.
+
+    Rows are drawn by what they count (`row_weights`, shape (n_rows,)); W is the weight of all rows.
+    """
+    seed = int(rng.integers(2**63))
+    yield {party: UseSharedDraw(size, seed) for party in roster.names}
+    n = roster.n_rows
+    rows = draw_evenly(n, size, np.random.default_rng(seed), row_weights)
+    total_weight = weight_of_all(roster, row_weights)
+    return Coreset(rows, np.full(size, total_weight / size), n, total_weight, f"UniformSampling(size={size})")
+
+
+def use_all_rows(roster: Roster, row_weights: Floats | None = None) -> Script[Coreset]:
+    """Let all parties take every row that counts, once; it weighs what it counts (`row_weights`, shape (n_rows,))."""
+    n = roster.n_rows
+    if n > MAX_NUMBERS:
+        raise InputError(f"The parties hold {n:,} rows, and AllRows takes at most {MAX_NUMBERS:,}. Use a coreset.")
+    yield {party: UseAllRows() for party in roster.names}
+    rows = _counted_rows(n, row_weights)
+    weights = np.ones(n) if row_weights is None else row_weights[rows]
+    return Coreset(rows, weights, n, weight_of_all(roster, row_weights), "AllRows()")
+
+
+def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
+    """Tell the parties which rows to take: ascending ids, shape (m,)."""
+    yield {party: UseRows(sendable_rows(rows)) for party in roster.names}
+    return rows
+
+
+def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:
+    checks.count(request, request.count, MAX_SIZE)
+    checks.seed(request, request.seed)
+    table = data.table
+    rows = draw_evenly(table.n_rows, request.count, np.random.default_rng(request.seed), table.row_weights)
+    return replace(state, rows=rows), Ready()
+
+
+def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
+    return replace(state, rows=_counted_rows(data.table.n_rows, data.table.row_weights)), Ready()
+
+
+def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:
+    checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
+    return replace(state, rows=request.rows), Ready()
+
+
+def _counted_rows(n_rows: int, row_weights: Floats | None) -> Rows:
+    return np.arange(n_rows) if row_weights is None else np.flatnonzero(row_weights)
+
+
+HANDLERS = (
+    Handler(UseSharedDraw, _answer_shared_draw, after=None, then=SELECTED),
+    Handler(UseAllRows, _answer_all_rows, after=None, then=SELECTED),
+    Handler(UseRows, _answer_rows, after=None, then=SELECTED),
+)

@@ -1,0 +1,179 @@
+"""A party's side of Gram mode by homomorphic encryption: encrypts its rows, multiplies others', decrypts the sums."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.gram import LocalBasis, local_basis
+from colonnade.ledger import SERVER
+from colonnade.messages import MAX_MESSAGE_BYTES, Message, sendable_floats
+from colonnade.privacy.ckks import (
+    MASK,
+    MAX_CIPHERTEXT_BYTES,
+    SLOTS,
+    check_ckks_available,
+    decrypt_products,
+    encrypt_matrix,
+    masked_products,
+    n_ciphertexts,
+    new_context,
+    rows_a_ciphertext,
+)
+from colonnade.privacy.one_solving import require_same_question, seen_rows
+from colonnade.privacy.pair_keys import (
+    MULTIPLIED,
+    OPENED,
+    PAIRED,
+    SHARED,
+    PhaseKeys,
+    frame_of,
+    identity_of,
+    phase_keys,
+    with_keys,
+)
+from colonnade.privacy.pairwise import sent_statement
+from colonnade.privacy.primitives import KEY_BYTES, digest, mask_words
+from colonnade.protocol import checks
+from colonnade.protocol.identity import Identity
+from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.solvers.gram.ckks.messages import (
+    PURPOSE,
+    AskDecryptedProducts,
+    AskEncryptedProducts,
+    AskEncryptedRows,
+    Ciphertexts,
+    DecryptedProducts,
+    EncryptedProducts,
+    EncryptedRows,
+    sent_digest,
+)
+from colonnade.solvers.gram.party import check_question
+from colonnade.solvers.gram.question import GramQuestion
+
+
+@dataclass(frozen=True, eq=False)
+class CkksState:
+    """What a party keeps between rounds: its secret key, its rows in their basis, and what it told."""
+
+    context: Any
+    basis: LocalBasis
+    n_columns: tuple[int, ...]
+    masks: Floats
+
+    def __repr__(self) -> str:
+        return "CkksState(not shown)"
+
+
+def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) -> tuple[PartyState, Message]:
+    identity, kept = identity_of(data), with_keys(state, request.keys, data)
+    check_ckks_available()
+    question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
+    check_question(question, request, data)
+    state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
+    transcript = question.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
+    _check_sizes(question)
+    if kept.secret is None:
+        nothing = sendable_floats([])
+        lost = EncryptedRows(nothing, sendable_floats(np.empty((0, 0))), (), b"")
+        return replace(state, secret=PhaseKeys(None, kept.signed, transcript)), lost
+    basis, context = local_basis(data.table.take(question.rows), question.row_weights()), new_context()
+    is_last = identity.name == identity.parties[-1]
+    ciphertexts = () if is_last else encrypt_matrix(context, basis.directions)
+    ckks = CkksState(context, basis, request.n_columns, sendable_floats([]))
+    signature = identity.sign(_statement(identity.name, transcript, b"rows", ciphertexts))
+    state = replace(state, secret=PhaseKeys(kept.secret, kept.signed, transcript, ckks))
+    return state, EncryptedRows(sendable_floats(basis.mean), sendable_floats(basis.factor), ciphertexts, signature)
+
+
+def _check_sizes(question: GramQuestion) -> None:
+    widest = max(question.n_columns)
+    n_bytes = max(n_ciphertexts(len(question.rows), widest), widest) * MAX_CIPHERTEXT_BYTES * len(question.n_columns)
+    if widest > SLOTS or n_bytes > MAX_MESSAGE_BYTES:
+        raise InputError(
+            f"{len(question.rows):,} rows of {widest} columns do not fit one encrypted message. Use a smaller size, or "
+            'products="shares".'
+        )
+
+
+def _statement(party: str, transcript: bytes, what: bytes, ciphertexts: Ciphertexts) -> bytes:
+    return sent_statement(party, transcript, digest(what, *ciphertexts))
+
+
+def _check_signed(
+    identity: Identity, party: str, transcript: bytes, what: bytes, ciphertexts: Ciphertexts, signature: bytes
+) -> None:
+    """Require ciphertexts of a pinned party, before anything of them is read."""
+    if not identity.is_signed(party, _statement(party, transcript, what, ciphertexts), signature):
+        raise RemoteProtocolError(
+            f"The server relayed ciphertexts for {party!r} that {party!r} did not sign. Nothing of them was read.",
+            party=SERVER,
+        )
+
+
+def _answer_products(state: PartyState, request: AskEncryptedProducts, data: PartyData) -> tuple[PartyState, Message]:
+    identity, kept = identity_of(data), phase_keys(state)
+    if kept.secret is None:
+        return state, EncryptedProducts((), sendable_floats([]), (), has_key=False)
+    ckks = _ckks_state(kept)
+    place = identity.parties.index(identity.name)
+    if len(request.rows) != place or len(request.signatures) != place:
+        raise checks.wrong(SERVER, request, f"rows of {len(request.rows)} parties where {place} are due")
+    products, sums, signatures = [], [np.empty(0)], []
+    for other, ciphertexts, signature in zip(identity.parties[:place], request.rows, request.signatures, strict=True):
+        _check_signed(identity, other, kept.transcript, b"rows", ciphertexts, signature)
+        n_columns = ckks.n_columns[identity.parties.index(other)]
+        product, told = _multiplied(ciphertexts, n_columns, ckks.basis.directions, identity.fresh(KEY_BYTES))
+        products.append(product)
+        sums.append(told.reshape(-1))
+        signatures.append(identity.sign(_statement(identity.name, kept.transcript, other.encode(), product)))
+    masks = sendable_floats(np.concatenate(sums))
+    state = replace(state, secret=replace(kept, kept=replace(ckks, masks=masks)))
+    return state, EncryptedProducts(tuple(products), masks, tuple(signatures), has_key=True)
+
+
+def _multiplied(ciphertexts: Ciphertexts, n_columns: int, ours: Floats, seed: bytes) -> tuple[Ciphertexts, Floats]:
+    """Multiply another's encrypted columns by ours; give the masked products, and the masks' sums, shape (c, q)."""
+    if n_columns == 0:
+        return (), np.empty((0, ours.shape[1]))
+    if len(ciphertexts) != n_ciphertexts(len(ours), n_columns):
+        raise RemoteProtocolError(f"{len(ciphertexts)} ciphertexts of {len(ours)} rows were relayed.", party=SERVER)
+    shape = (ours.shape[1], rows_a_ciphertext(n_columns), n_columns)
+    words = mask_words(seed, b"ckks masks", int(np.prod(shape)))
+    masks = MASK * (np.ldexp(words.astype(np.float64), -63) - 1.0).reshape(shape)
+    found = masked_products(ciphertexts, n_columns, ours, masks.reshape(shape[0], -1))
+    return found, masks.sum(axis=1).T
+
+
+def _answer_decrypted(state: PartyState, request: AskDecryptedProducts, data: PartyData) -> tuple[PartyState, Message]:
+    identity, kept = identity_of(data), phase_keys(state)
+    after = replace(state, secret=PhaseKeys(None, kept.signed, kept.transcript))
+    if kept.secret is None:
+        return after, DecryptedProducts(sendable_floats([]), kept.transcript, b"")
+    ckks, place = _ckks_state(kept), identity.parties.index(identity.name)
+    later = identity.parties[place + 1 :]
+    if len(request.products) != len(later) or len(request.signatures) != len(later):
+        raise checks.wrong(SERVER, request, f"products of {len(request.products)} parties where {len(later)} are due")
+    sums = [np.empty(0)]
+    for other, ciphertexts, signature in zip(later, request.products, request.signatures, strict=True):
+        _check_signed(identity, other, kept.transcript, identity.name.encode(), ciphertexts, signature)
+        sums.append(decrypt_products(ckks.context, ciphertexts, ckks.n_columns[place]).reshape(-1))
+    told = sendable_floats(np.concatenate(sums))
+    sent = sent_digest(ckks.basis.mean, ckks.basis.factor, ckks.masks, told)
+    signature = identity.sign(sent_statement(identity.name, kept.transcript, sent))
+    return after, DecryptedProducts(told, kept.transcript, signature)
+
+
+def _ckks_state(kept: PhaseKeys) -> CkksState:
+    if not isinstance(kept.kept, CkksState):
+        raise LocalProtocolError("No rows were encrypted: ask for them first.")
+    return kept.kept
+
+
+HANDLERS = (
+    Handler(AskEncryptedRows, _answer_rows, after=frozenset({PAIRED}), then=OPENED, solver="gram"),
+    Handler(AskEncryptedProducts, _answer_products, after=frozenset({OPENED}), then=MULTIPLIED, solver="gram"),
+    Handler(AskDecryptedProducts, _answer_decrypted, after=frozenset({MULTIPLIED}), then=SHARED, solver="gram"),
+)

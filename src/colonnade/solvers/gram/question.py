@@ -1,0 +1,71 @@
+"""What all parties are asked alike in Gram mode, by shares or by encryption: rows, weights, folds, columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.contracts import Roster
+from colonnade.coreset import Coreset
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import WORD_BYTES, Ring
+from colonnade.kernels.shares import HIGH_BITS, LOW_BITS
+from colonnade.messages import sendable_floats, sendable_rows
+from colonnade.privacy.pairwise import SignedKey, transcript_of
+from colonnade.privacy.primitives import digest
+
+RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class GramQuestion:
+    """What all parties are asked alike.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (m,)
+        The coreset's.
+    weights : ndarray of float64, shape (m,), or None
+        Relative to the largest; None where they are all equal.
+    folds : ndarray of int64, shape (m,), or None
+        Each row's fold, or -1; None where there is only one.
+    n_columns : tuple of int
+        Each party's columns, the label among them, in the order of names.
+    """
+
+    rows: Rows
+    weights: Floats | None
+    folds: Rows | None
+    n_columns: tuple[int, ...]
+
+    def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes, purpose: str) -> bytes:
+        """Hash what parties and server must agree on."""
+        return transcript_of(purpose, parties, signed, frame, self.fingerprint(), RING)
+
+    def fingerprint(self) -> bytes:
+        """Hash weights, folds and numbers of columns."""
+        weights = b"" if self.weights is None else np.ascontiguousarray(self.weights, "<f8").tobytes()
+        folds = b"" if self.folds is None else np.ascontiguousarray(self.folds, "<i8").tobytes()
+        return digest(weights, folds, repr(self.n_columns).encode())
+
+    def row_weights(self) -> Floats:
+        """Give each row's weight."""
+        return np.ones(len(self.rows)) if self.weights is None else self.weights
+
+    def groups(self) -> list[Rows]:
+        """Give the positions of each fold's rows."""
+        if self.folds is None:
+            return [np.arange(len(self.rows))]
+        return [np.flatnonzero(self.folds == fold) for fold in range(int(self.folds.max()) + 1)]
+
+
+def question_of(roster: Roster, coreset: Coreset, folds: Rows | None) -> GramQuestion:
+    """Say what all parties are asked alike."""
+    columns = {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
+    weights = None if (coreset.weights == coreset.weights[0]).all() else coreset.weights / coreset.weights.max()
+    return GramQuestion(
+        coreset.rows,
+        None if weights is None else sendable_floats(weights),
+        None if folds is None else sendable_rows(folds),
+        tuple(columns[party] for party in sorted(columns)),
+    )

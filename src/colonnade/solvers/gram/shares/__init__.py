@@ -1,0 +1,1 @@
+"""Gram mode by additive secret shares: keys, encrypted seeds, shares and masked blocks, a comparison."""

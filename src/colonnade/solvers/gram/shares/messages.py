@@ -1,0 +1,84 @@
+"""What the server and the parties tell each other in Gram mode by additive shares, and what they hash of it."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import WORD_BYTES
+from colonnade.kernels.shares import LIMBS
+from colonnade.messages import Message, Reveals
+from colonnade.privacy.pairwise import SignedKey, transcript_of
+from colonnade.privacy.primitives import digest
+from colonnade.solvers.gram.question import RING
+
+PURPOSE = "gram by shares"
+
+
+class SealedSeeds(Message, frozen=True):
+    """The seed of the party's share, encrypted to each other party, 48 bytes, by name; none where its key is lost."""
+
+    phase: ClassVar[str] = "solving"
+    fresh: ClassVar[bool] = True
+
+    boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+
+
+class AskSealedSeeds(Message, frozen=True):
+    """All parties' keys in the order of their names."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = SealedSeeds
+
+    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+
+
+class GramShares(Message, frozen=True):
+    """Means and factors of the party's columns in each fold, its share, and its masked blocks; or a lost key.
+
+    The share and the blocks are uniform words to the server, 16 bytes each. Together with those of all parties they
+    give the products of columns of different parties. With f folds, c columns (the label among them) and o columns of
+    others, means are f x c, factors f c x c; the share has m c words, the blocks f c o.
+    """
+
+    phase: ClassVar[str] = "solving"
+    fresh: ClassVar[bool] = True
+
+    means: Annotated[Floats, Reveals.MOMENTS]
+    factors: Annotated[Floats, Reveals.MOMENTS]
+    share: Annotated[bytes | None, Reveals.MOMENTS]
+    blocks: Annotated[bytes, Reveals.MOMENTS]
+    transcript: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+    def units(self) -> int:
+        """Count the numbers, those of the share and the blocks too."""
+        shared = (len(self.share or b"") + len(self.blocks)) // (LIMBS * WORD_BYTES)
+        return self.means.size + self.factors.size + shared
+
+
+class AskGramShares(Message, frozen=True):
+    """The rows' weights and folds (none: all alike), every party's number of columns, and what others encrypted.
+
+    A coreset's weights are 1 over the parties' summed scores, up to one factor: that is what they reveal.
+    """
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = GramShares
+
+    weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
+    folds: Annotated[Rows | None, Reveals.NOTHING]
+    n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
+    boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+
+
+def seeds_transcript(parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes) -> bytes:
+    """Hash what parties agree on when they encrypt the seeds of their shares."""
+    return transcript_of("gram seeds", parties, signed, frame, b"", RING)
+
+
+def sent_digest(means: Floats, factors: Floats, share: bytes, blocks: bytes) -> bytes:
+    """Hash what a party sent."""
+    moments = (np.ascontiguousarray(each, "<f8").tobytes() for each in (means, factors))
+    return digest(*moments, share, blocks)

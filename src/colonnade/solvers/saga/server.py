@@ -1,0 +1,176 @@
+"""Saga: columns and coefficients stay with the parties; partial products go up, changes of residuals go down.
+
+The solver and its script.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import ClassVar, Self, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec.structs import force_setattr
+
+from colonnade.contracts import LinearTask, Roster, Script, Solution, Task
+from colonnade.coreset import Coreset
+from colonnade.errors import ConvergenceWarning, UnsupportedError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.fixed_codes import checked_bits
+from colonnade.kernels.saga import shuffled
+from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.options import flag, non_negative_number, whole_number
+from colonnade.protocol import checks
+from colonnade.solvers.saga.coded import coded_epochs
+from colonnade.solvers.saga.messages import (
+    AskCoefficients,
+    AskProgress,
+    Coefficients,
+    OpenSaga,
+    PartialProducts,
+    Progress,
+    SagaStep,
+    SquaredNorms,
+)
+from colonnade.solvers.saga.table import ResidualTable
+
+M = TypeVar("M")
+
+
+class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unknown_fields=True):
+    """Learn a linear model with SAGA: no row leaves its party, at the price of many rounds.
+
+    The coreset's rows are shuffled and dealt into blocks once; each round takes one block, evenly drawn, and weighs
+    its residuals by the coreset's weights. Even draws, because a coreset's weights are made to balance ``w_i |x_i|^2``,
+    which is what the step size depends on; drawing by weight would visit light, large rows too rarely. And parties
+    then need no weights, which would tell them the others' scores. The step is 1 / (3 L), with L from squared norms.
+
+    An epoch is as many rounds as there are blocks: 2 m T units, and T for each round to name its block; with
+    ``batch=1`` that is the paper's 3 m T. Two units a party close it.
+
+    Parameters
+    ----------
+    batch : int
+        Rows a round. 1 is SAGA to the letter; more means fewer rounds an epoch, and more epochs.
+    tolerance : float
+        Stop after an epoch that changed the coefficients by less than this part of their size, in standard units, if
+        a full proximal step would change them by no more. The objective is then off by about the square of it.
+    max_epochs : int
+        Stop here with a `ConvergenceWarning`.
+    scale : bool
+        Let each party centre and scale its own columns for the time of the solving. The task and the model stay in
+        the columns' own units, penalties too, and nothing is sent for it. Without it, raw columns of different sizes
+        do not converge in any reasonable time.
+    bits : int, optional
+        Let products and changes travel with so many bits, 4 to 32, instead of 64. What travels is then how each product
+        differs from what the server has, rounded, and both ends go on from the rounded value: errors are fed back, none
+        adds up, and they shrink with the differences. The result is that of exact numbers to within the tolerance; with
+        few bits it takes more epochs.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4)) * [1.0, 1e3, 1.0, 1e-3]
+    >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2e-3, 3.0, 4e3] + 5.0, [2, 2]))
+    >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=100), solver=cn.Saga(tolerance=1e-8))
+    >>> (run.model.coef_ * [1.0, 1e3, 1.0, 1e-3]).round(4).tolist(), round(run.model.intercept_, 4)
+    ([1.0, 2.0, 3.0, 4.0], 5.0)
+    """
+
+    shows: ClassVar[tuple[Reveals, ...]] = (Reveals.LABELS,)
+
+    batch: int = 8
+    tolerance: float = 1e-4
+    max_epochs: int = 1000
+    scale: bool = True
+    bits: int | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "batch", whole_number("batch", self.batch, least=1, example="Pass for instance batch=8."))
+        tolerance = non_negative_number("tolerance", self.tolerance, example="Pass for instance tolerance=1e-4.")
+        force_setattr(self, "tolerance", tolerance)
+        epochs = whole_number("max_epochs", self.max_epochs, least=1, example="Pass for instance max_epochs=1000.")
+        force_setattr(self, "max_epochs", epochs)
+        force_setattr(self, "scale", flag("scale", self.scale))
+        force_setattr(self, "bits", checked_bits(self.bits))
+
+    def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any parties
+        """Take tasks whose model is linear, with penalties that are known."""
+        linear_task(task)
+
+    def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
+        """Stay as it is."""
+        return self
+
+    def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
+        """Open, step through epochs until little changes, collect the coefficients."""
+        linear: LinearTask[M] = linear_task(task)
+        size, parties = len(coreset), roster.names
+        n_blocks, seed = -(-size // self.batch), int(rng.integers(2**63))
+        opening = OpenSaga(n_blocks, seed, *linear.penalties(), linear.fit_intercept, self.scale)
+        inbox = yield dict.fromkeys(parties, opening)
+        weights = n_blocks * coreset.weights / coreset.total_weight
+        table = ResidualTable(roster.label_party, shuffled(size, seed), n_blocks, weights, np.zeros(size))
+        step: float | None = table.step_size(checks.replies(inbox, SquaredNorms))
+        play = plain_epoch if self.bits is None else coded_epochs(self.bits, size)
+        for epoch in range(self.max_epochs):
+            blocks = epoch_blocks(epoch, n_blocks, rng)
+            closing, step = (yield from play(parties, blocks, table, step)), None
+            inbox = yield dict.fromkeys(parties, closing)
+            change = table.relative_change(checks.replies(inbox, Progress))
+            if change <= self.tolerance:
+                break
+        else:
+            self.warn(change)
+        inbox = yield dict.fromkeys(parties, AskCoefficients())
+        coef, intercept = _join(checks.replies(inbox, Coefficients), roster)
+        model = linear.linear_model(coef, intercept, roster)
+        return Solution(model, {"epochs": epoch + 1, "cost": table.cost(coreset.total_weight, linear.penalty(coef))})
+
+    def warn(self, change: float) -> None:
+        """Say that the epochs were too few, and what to change."""
+        scale = "" if self.scale else "pass scale=True; "
+        warnings.warn(
+            f"Saga stopped after {self.max_epochs} epochs with coefficients that still change by {change:.2g} of "
+            f"their size; the tolerance is {self.tolerance:g}. To mend it, {scale}raise max_epochs, lower "
+            f"batch (now {self.batch}), raise l2 where columns are nearly collinear, or use Central.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+
+def linear_task(task: Task[M]) -> LinearTask[M]:
+    """Require a task whose model is linear."""
+    if not isinstance(task, LinearTask):
+        raise UnsupportedError(
+            f"Saga solves linear tasks, and {type(task).__name__} is not linear. Use another solver."
+        )
+    task.penalties()  # refuses "cv"
+    return task
+
+
+def epoch_blocks(epoch: int, n_blocks: int, rng: np.random.Generator) -> list[int]:
+    """Draw an epoch's blocks: at first each once, which fills the table; then independently, as in theory."""
+    drawn: list[int] = (rng.integers(n_blocks, size=n_blocks) if epoch else rng.permutation(n_blocks)).tolist()
+    return drawn
+
+
+def plain_epoch(
+    parties: tuple[str, ...], blocks: list[int], table: ResidualTable, step: float | None
+) -> Script[Message]:
+    """Visit blocks; give the request that ends the epoch, with the last block's changes."""
+    changes = sendable_floats([])
+    for block in blocks:
+        inbox = yield dict.fromkeys(parties, SagaStep(changes, block, step))
+        changes, step = table.changes(block, checks.replies(inbox, PartialProducts)), None
+    return AskProgress(changes)
+
+
+def _join(replies: Mapping[str, Coefficients], roster: Roster) -> tuple[Floats, float]:
+    coef = np.empty(len(roster.feature_names))
+    for card in roster.cards:
+        reply = replies[card.name]
+        checks.shape(card.name, reply, reply.coef, (card.n_features,))
+        checks.in_range(card.name, reply, np.append(reply.coef, reply.offset))
+        coef[roster.parts[card.name]] = reply.coef
+    return coef, float(sum(reply.offset for reply in replies.values()))
