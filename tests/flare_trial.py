@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from colonnade.transports.identity_files import new_identities
+from colonnade.node.identity_files import new_identities
 from network_trial import BANK, free_port
 
 EXAMPLE = BANK.parent / "flare"

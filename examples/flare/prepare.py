@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from colonnade.transports.identity_files import PINS, new_identity
+from colonnade.node.identity_files import PINS, new_identity
 
 HERE = Path(__file__).parent
 ALLOWED = {

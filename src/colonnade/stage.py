@@ -17,6 +17,8 @@ from colonnade.contracts import Script, Transport
 from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, UnsupportedError
 from colonnade.ledger import Ledger
+from colonnade.node.files import FLARE, FederationFile, read_federation_file
+from colonnade.node.server import NetworkServer
 from colonnade.privacy.identities import identities_here
 from colonnade.protocol.asked import Asked
 from colonnade.protocol.conductor import Conductor, RoundListener
@@ -25,9 +27,8 @@ from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
 from colonnade.tasks.jobs import Learned
+from colonnade.transports.carriers import MakeCarrier
 from colonnade.transports.inprocess import InProcess
-from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
-from colonnade.transports.network_server import MakeCarrier, NetworkServer
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -245,7 +246,7 @@ def _carrier(file: FederationFile) -> MakeCarrier:
             from colonnade.transports.flare import FlareCarrier
 
             return FlareCarrier
-        from colonnade.transports.grpc_hub import Hub
+        from colonnade.transports.grpc.hub import Hub
 
         return Hub
     except ImportError as error:

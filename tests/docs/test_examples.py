@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from colonnade.cli.network_jobs import read_jobs
-from colonnade.transports.network_files import read_federation_file, read_party_file
+from colonnade.node.files import read_federation_file, read_party_file
 from network_trial import free_port
 
 PROJECT = Path(__file__).parents[2]

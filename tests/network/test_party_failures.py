@@ -9,7 +9,7 @@ import pytest
 
 import colonnade as cn
 from colonnade import door
-from colonnade.transports.certificates import new_certificates
+from colonnade.node.certificates import new_certificates
 from network_trial import PartyThread, events, free_port, write_federation_file
 
 X = np.random.default_rng(0).normal(size=(60, 4))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.transports.certificates import new_certificates
+from colonnade.node.certificates import new_certificates
+from colonnade.node.journal import Journal
 from colonnade.transports.envelopes import Ask
-from colonnade.transports.journal import Journal
 from network_trial import PartyThread, events, free_port, write_federation_file
 
 TASK, SAMPLER = cn.Regression(l2=0.1), cn.ImportanceSampling(size=30)

@@ -12,10 +12,10 @@ from colonnade.cli.console import say
 from colonnade.cli.party import LOG, desk_of
 from colonnade.cli.server import do_jobs, line
 from colonnade.errors import InputError
-from colonnade.transports.events import EventLog
+from colonnade.node.files import FLARE, read_party_file
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
 from colonnade.transports.flare import FlareParty
-from colonnade.transports.network_files import FLARE, read_party_file
-from colonnade.transports.state_folder import StateFolder
 
 FEDERATION = "federation.toml"
 

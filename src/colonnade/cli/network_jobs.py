@@ -10,13 +10,13 @@ import numpy as np
 from colonnade.api import Federation
 from colonnade.cli.job import check_audit, read_model, read_plan, read_run
 from colonnade.errors import InputError
+from colonnade.node.state_folder import write_private
 from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
-from colonnade.transports.state_folder import write_private
 
 PROGRESS = "jobs.json"
 

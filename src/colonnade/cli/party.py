@@ -10,14 +10,14 @@ from colonnade.catalogue import codec, party_session
 from colonnade.cli.console import JsonFlag, say, show_json
 from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk import PartyDesk
+from colonnade.node.files import FLARE, PartyFile, read_party_file
+from colonnade.node.identity_files import read_identity
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder, write_private
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import Delivery
-from colonnade.transports.allowance import Allowance
-from colonnade.transports.events import EventLog
-from colonnade.transports.identity_files import read_identity
-from colonnade.transports.network_files import FLARE, PartyFile, read_party_file
-from colonnade.transports.party_desk import PartyDesk
-from colonnade.transports.state_folder import StateFolder, write_private
 
 LOG = "log.jsonl"
 
@@ -45,10 +45,10 @@ def command(party_file: PartyToml, once: OnceFlag = False, json: JsonFlag = Fals
     desk = desk_of(file, folder, log)
     say(f"Dialling {file.server}.")
     try:
-        from colonnade.transports.grpc_party import GrpcParty
+        from colonnade.transports.grpc.party import GrpcParty
     except ImportError as error:
         raise UnsupportedError(f"Other machines need gRPC: {error}. pip install 'colonnade[grpc]'.") from error
-    line = GrpcParty(file, desk, log, say)
+    line = GrpcParty(file, desk, log.write, say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: line.stop())
     goodbye = line.serve(once=once)

@@ -9,7 +9,7 @@ import typer
 from colonnade.api import Federation
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.cli.network_jobs import Progress, read_jobs
-from colonnade.transports.network_files import read_federation_file
+from colonnade.node.files import read_federation_file
 
 FederationToml = Annotated[
     Path, typer.Argument(help="TOML file with the parties, where to listen, and jobs.", metavar="FEDERATION.toml")

@@ -7,10 +7,14 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk import PartyDesk
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.asked import Asked
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.policy import Policy
-from colonnade.transports.allowance import Allowance
+from colonnade.transports.endpoints import PartyEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Answer,
@@ -22,10 +26,6 @@ from colonnade.transports.envelopes import (
     from_party,
     whole,
 )
-from colonnade.transports.events import EventLog
-from colonnade.transports.network_files import DataFile, PartyFile
-from colonnade.transports.party_desk import PartyDesk
-from colonnade.transports.state_folder import StateFolder
 
 flare = pytest.importorskip(
     "colonnade.transports.flare", reason="NVIDIA FLARE is not here: pip install 'colonnade[flare]'"
@@ -44,7 +44,7 @@ def party(tmp_path: Path) -> object:
         folder=folder,
         log=EventLog(None),
     )
-    return flare.FlareParty(PartyFile("bank", "flare", "state", DataFile(""), max_message_bytes=2048), desk)
+    return flare.FlareParty(PartyEndpoint("bank", "flare", max_message_bytes=2048), desk)
 
 
 def answer(party: object, envelope: Ask | Welcome) -> Join | Answer:

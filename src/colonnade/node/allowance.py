@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from colonnade.transports.state_folder import write_private
+from colonnade.node.state_folder import write_private
 
 
 class _Spent(msgspec.Struct):

@@ -12,16 +12,8 @@ from pathlib import Path
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
-from colonnade.protocol.asked import Asked
-from colonnade.protocol.codec import Codec
-from colonnade.protocol.policy import Policy, rows_told
-from colonnade.protocol.refusal import Cause, Refused, failed, refused
-from colonnade.protocol.session import Delivery, PartySession
-from colonnade.transports.allowance import Allowance
-from colonnade.transports.envelopes import LARGE, Answer, Ask, Ended
-from colonnade.transports.events import EventLog
-from colonnade.transports.journal import Journal
-from colonnade.transports.party_records import (
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk_records import (
     Answered,
     Opened,
     checked,
@@ -31,7 +23,15 @@ from colonnade.transports.party_records import (
     is_as_before,
     write,
 )
-from colonnade.transports.state_folder import StateFolder
+from colonnade.node.journal import Journal
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
+from colonnade.protocol.asked import Asked
+from colonnade.protocol.codec import Codec
+from colonnade.protocol.policy import Policy, rows_told
+from colonnade.protocol.refusal import Cause, Refused, failed, refused
+from colonnade.protocol.session import Delivery, PartySession
+from colonnade.transports.envelopes import LARGE, Answer, Ask, Ended
 
 
 @dataclass

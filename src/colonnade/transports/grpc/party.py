@@ -10,12 +10,11 @@ import grpc
 
 from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
 from colonnade.ledger import SERVER
-from colonnade.transports import grpc_wire
+from colonnade.transports.carriers import Desk, Log
+from colonnade.transports.endpoints import PartyEndpoint
 from colonnade.transports.envelopes import ENVELOPE_VERSION, Ask, Ended, Goodbye, Join, Sealed, from_server, seal
-from colonnade.transports.events import EventLog
-from colonnade.transports.grpc_links import sent_from
-from colonnade.transports.network_files import PartyFile
-from colonnade.transports.party_desk import PartyDesk
+from colonnade.transports.grpc import wire
+from colonnade.transports.grpc.links import sent_from
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 # Answers that dialling again does not change.
@@ -23,22 +22,10 @@ FINAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT, gr
 
 
 class GrpcParty:
-    """Keeps a party on the line.
+    """Keeps a party on the line; `say` is told what a person at the party should see."""
 
-    Parameters
-    ----------
-    file : PartyFile
-        Whom to dial, with which certificates.
-    desk : PartyDesk
-        Answers.
-    log : EventLog
-        When the line was up and down.
-    say : callable
-        Is told what a person at the party should see.
-    """
-
-    def __init__(self, file: PartyFile, desk: PartyDesk, log: EventLog, say: Callable[[str], None]) -> None:
-        self._file = file
+    def __init__(self, endpoint: PartyEndpoint, desk: Desk, log: Log, say: Callable[[str], None]) -> None:
+        self._endpoint = endpoint
         self._desk = desk
         self._log = log
         self._say = say
@@ -53,17 +40,10 @@ class GrpcParty:
             self._call.cancel()
 
     def serve(self, *, once: bool) -> Goodbye | None:
-        """Answer until stopped.
+        """Answer until stopped, and then give None.
 
-        Parameters
-        ----------
-        once : bool
-            Return when the server says goodbye, and give up when it stays away; else wait for the next server.
-
-        Returns
-        -------
-        Goodbye or None
-            The server's last words; None if it was stopped here.
+        With `once`, give the server's goodbye when it says that, and raise when it stays away; else wait for the next
+        server.
         """
         pause, self._heard = FIRST_PAUSE, time.monotonic()
         while not self._stopping.is_set():
@@ -76,13 +56,14 @@ class GrpcParty:
             if self._stopping.is_set():
                 return None
             pause = FIRST_PAUSE if self._heard > heard and not self._was_replaced else min(2 * pause, LONGEST_PAUSE)
-            if time.monotonic() - self._heard > self._file.wait_seconds:
+            if time.monotonic() - self._heard > self._endpoint.wait_seconds:
                 self._give_up(trouble, once=once)
             self._stopping.wait(pause)
         return None
 
     def _give_up(self, trouble: str, *, once: bool) -> None:
-        reason = f"The server at {self._file.server} stayed away for more than {self._file.wait_seconds:g} s: {trouble}"
+        endpoint = self._endpoint
+        reason = f"The server at {endpoint.server} stayed away for more than {endpoint.wait_seconds:g} s: {trouble}"
         if self._desk.open_runs:
             self._say(f"{reason}. Given up: {', '.join(self._desk.open_runs)}.")
             self._desk.give_up(reason)
@@ -95,19 +76,19 @@ class GrpcParty:
         outgoing.put(seal(Join(ENVELOPE_VERSION, self._desk.open_runs)))
         channel = self._channel()
         try:
-            method = channel.stream_stream(f"/{grpc_wire.SERVICE}/{grpc_wire.METHOD}")
-            claimed = ((grpc_wire.CLAIMED_NAME, self._file.name),) if self._file.tls is None else None
+            method = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
+            claimed = ((wire.CLAIMED_NAME, self._endpoint.name),) if self._endpoint.tls is None else None
             self._call = method(sent_from(outgoing), metadata=claimed)
             return self._listen(self._call, outgoing), "it ended the stream"
         except grpc.RpcError as error:
             code, details = error.code(), str(error.details())
-            self._log.write("line broke", code=code.name, details=details)
+            self._log("line broke", code=code.name, details=details)
             self._was_replaced = code is grpc.StatusCode.ABORTED
             if self._was_replaced:
                 self._say("Another process with this party's certificate has joined. Stop one of them.")
             if code in FINAL:
                 raise TransportError(
-                    f"The server at {self._file.server} does not let {self._file.name!r} in: {details}. "
+                    f"The server at {self._endpoint.server} does not let {self._endpoint.name!r} in: {details}. "
                     "Ask who runs the server which names its federation.toml has."
                 ) from error
             return None, details
@@ -119,7 +100,7 @@ class GrpcParty:
     def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[Sealed | None]") -> Goodbye | None:
         goodbye = None
         try:
-            for envelope in from_server(call, self._file.max_message_bytes):
+            for envelope in from_server(call, self._endpoint.max_message_bytes):
                 self._is_up = True
                 if isinstance(envelope, Ask):
                     outgoing.put(seal(self._desk.answer(envelope)))
@@ -129,10 +110,10 @@ class GrpcParty:
                 elif isinstance(envelope, Goodbye):
                     goodbye = envelope
                 else:
-                    self._log.write("line up", server=self._file.server)
-                    self._say(f"Connected to {self._file.server} as {envelope.name!r}.")
+                    self._log("line up", server=self._endpoint.server)
+                    self._say(f"Connected to {self._endpoint.server} as {envelope.name!r}.")
         except RemoteProtocolError as error:
-            self._log.write("stray bytes", reason=str(error))
+            self._log("stray bytes", reason=str(error))
         finally:
             if self._is_up:
                 self._heard, self._is_up = time.monotonic(), False
@@ -144,9 +125,9 @@ class GrpcParty:
         self._desk.end(ended)
 
     def _channel(self) -> Any:
-        file = self._file
-        options = grpc_wire.options(file.keepalive_seconds)
-        if file.tls is None:
-            return grpc.insecure_channel(file.server, options)
-        options.append(("grpc.ssl_target_name_override", file.server_name))  # type: ignore[arg-type]  # a text option
-        return grpc.secure_channel(file.server, grpc_wire.dialling_credentials(file.tls), options)
+        endpoint = self._endpoint
+        options = wire.options(endpoint.keepalive_seconds)
+        if endpoint.tls is None:
+            return grpc.insecure_channel(endpoint.server, options)
+        options.append(("grpc.ssl_target_name_override", endpoint.server_name))  # type: ignore[arg-type]  # a text option
+        return grpc.secure_channel(endpoint.server, wire.dialling_credentials(endpoint.tls), options)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from colonnade.transports.journal import PRIVATE
+from colonnade.node.journal import PRIVATE
 
 
 class EventLog:

@@ -16,8 +16,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
-from colonnade.transports.identity_files import new_identities
-from colonnade.transports.state_folder import write_private
+from colonnade.node.identity_files import new_identities
+from colonnade.node.state_folder import write_private
 
 # The purpose of who dials in (RFC 5280, section 4.2.1.12), by number.
 DIALS_IN = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.2")

@@ -14,7 +14,8 @@ from typing import Any
 import grpc
 
 from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
-from colonnade.transports import grpc_wire
+from colonnade.transports.carriers import Log, Outcome
+from colonnade.transports.endpoints import ServerEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Answer,
@@ -27,10 +28,8 @@ from colonnade.transports.envelopes import (
     from_party,
     seal,
 )
-from colonnade.transports.events import EventLog
-from colonnade.transports.grpc_links import DaemonThreads, Link
-from colonnade.transports.network_files import FederationFile
-from colonnade.transports.network_server import Outcome
+from colonnade.transports.grpc import wire
+from colonnade.transports.grpc.links import DaemonThreads, Link
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
@@ -48,37 +47,27 @@ def say_who_is_missing(missing: Sequence[str]) -> None:
 class Hub:
     """Listens for parties and carries numbered requests to them.
 
-    Parameters
-    ----------
-    file : FederationFile
-        Where, who, within which limits.
-    log : EventLog
-        Who came and went, and what was refused.
-    outcome : callable
-        Tells what became of a run that a party names and that is not under way here; None if it is.
-    on_change : callable
-        Told when a party came or went.
-    on_waiting : callable
-        Told who is missing, whenever that changes while they are waited for.
+    `on_change` is told when a party came or went; `on_waiting` who is missing, whenever that changes while they are
+    waited for.
     """
 
     def __init__(
         self,
-        file: FederationFile,
-        log: EventLog,
+        endpoint: ServerEndpoint,
+        log: Log,
         *,
         outcome: Outcome,
         on_change: Callable[[], None],
         on_waiting: Waiting = say_who_is_missing,
     ) -> None:
-        self._file = file
+        self._endpoint = endpoint
         self._log = log
         self._outcome = outcome
         self._on_waiting = on_waiting
         self._on_change = on_change
         self._changed = threading.Condition()
         self._links: dict[str, Link] = {}
-        self._gone: dict[str, float] = dict.fromkeys(file.parties, time.monotonic())
+        self._gone: dict[str, float] = dict.fromkeys(endpoint.parties, time.monotonic())
         self._streams: Counter[str] = Counter()
         self._expected: dict[str, tuple[str, int]] = {}
         self._pending: dict[str, Sealed] = {}
@@ -89,7 +78,7 @@ class Hub:
     @property
     def missing(self) -> list[str]:
         """Parties that are not connected."""
-        return [party for party in self._file.parties if party not in self._links]
+        return [party for party in self._endpoint.parties if party not in self._links]
 
     def wait_for_all(self) -> None:
         """Wait until every party is there, or one has stayed away too long."""
@@ -97,18 +86,7 @@ class Hub:
             self._wait(lambda: self.missing, time.monotonic())
 
     def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
-        """Send each party its request and wait for all answers.
-
-        Parameters
-        ----------
-        asks : mapping of str to Ask
-            One a party.
-
-        Returns
-        -------
-        dict of str to bytes
-            Each party's payload.
-        """
+        """Send each party its request and wait for all answers."""
         sealed = {party: seal(ask) for party, ask in asks.items()}
         with self._changed:
             self._expected = {party: (ask.run, ask.number) for party, ask in asks.items()}
@@ -137,27 +115,26 @@ class Hub:
         self._server.stop(2.0).wait()
 
     def _listen(self) -> tuple[Any, int]:
-        file = self._file
+        endpoint = self._endpoint
         server = grpc.server(
             DaemonThreads(),
-            options=grpc_wire.options(file.keepalive_seconds),
-            maximum_concurrent_rpcs=MAX_STREAMS_A_PARTY * len(file.parties) + 8,
+            options=wire.options(endpoint.keepalive_seconds),
+            maximum_concurrent_rpcs=MAX_STREAMS_A_PARTY * len(endpoint.parties) + 8,
         )
         handler = grpc.stream_stream_rpc_method_handler(self._stream)
-        server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(grpc_wire.SERVICE, {grpc_wire.METHOD: handler}),)
-        )
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(wire.SERVICE, {wire.METHOD: handler}),))
         try:
-            if file.tls is None:
-                port = server.add_insecure_port(file.listen)
+            if endpoint.tls is None:
+                port = server.add_insecure_port(endpoint.listen)
             else:
-                port = server.add_secure_port(file.listen, grpc_wire.listening_credentials(file.tls))
+                port = server.add_secure_port(endpoint.listen, wire.listening_credentials(endpoint.tls))
         except RuntimeError as error:
             raise TransportError(
-                f"The server cannot listen at {file.listen}: {error}. Is the port in use, are the certificates whole?"
+                f"The server cannot listen at {endpoint.listen}: {error}. Check that the port is free and that the "
+                "certificates belong together."
             ) from error
         server.start()
-        self._log.write("listening", address=file.listen, port=port, tls=file.tls is not None)
+        self._log("listening", address=endpoint.listen, port=port, tls=endpoint.tls is not None)
         return server, port
 
     def _wait(self, missing: Callable[[], list[str]], started: float) -> None:
@@ -178,13 +155,15 @@ class Hub:
         if self._rejoins[party] > MAX_REJOINS:
             raise self._unreachable(party, f"broke off {MAX_REJOINS} times when asked the same")
         if party in self._links:
-            left = started + self._file.answer_seconds - now
+            left = started + self._endpoint.answer_seconds - now
             if left <= 0:
-                raise self._unreachable(party, f"is connected and gave no answer for {self._file.answer_seconds:g} s")
+                raise self._unreachable(
+                    party, f"is connected and gave no answer for {self._endpoint.answer_seconds:g} s"
+                )
             return left
-        left = max(self._gone[party], started) + self._file.wait_seconds - now
+        left = max(self._gone[party], started) + self._endpoint.wait_seconds - now
         if left <= 0:
-            raise self._unreachable(party, f"stayed away for more than {self._file.wait_seconds:g} s")
+            raise self._unreachable(party, f"stayed away for more than {self._endpoint.wait_seconds:g} s")
         return left
 
     def _unreachable(self, party: str, what: str) -> PartyUnreachableError:
@@ -197,31 +176,31 @@ class Hub:
             self._left(party, link)
         threading.Thread(target=self._read, args=(party, link, incoming), daemon=True).start()
         if not link.joined.wait(JOIN_SECONDS):
-            self._log.write("dropped", party=party, reason="it said nothing")
+            self._log("dropped", party=party, reason="it said nothing")
             link.close((grpc.StatusCode.DEADLINE_EXCEEDED, "nothing was said"))
         yield from link.outgoing()
         if link.refusal is not None:
             context.abort(*link.refusal)
 
     def _admitted(self, context: Any) -> str:
-        if self._file.tls is None:
-            names = {str(value) for key, value in context.invocation_metadata() if key == grpc_wire.CLAIMED_NAME}
+        if self._endpoint.tls is None:
+            names = {str(value) for key, value in context.invocation_metadata() if key == wire.CLAIMED_NAME}
         else:
-            names = grpc_wire.certified_names(context)
-        known = [party for party in self._file.parties if party in names]
+            names = wire.certified_names(context)
+        known = [party for party in self._endpoint.parties if party in names]
         if len(known) != 1:
-            self._log.write("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
+            self._log("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
             context.abort(grpc.StatusCode.PERMISSION_DENIED, f"the certificate names {sorted(names)}: no party here")
         with self._changed:
             if self._streams[known[0]] >= MAX_STREAMS_A_PARTY:
-                self._log.write("refused", party=known[0], reason="too many streams")
+                self._log("refused", party=known[0], reason="too many streams")
                 context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this party has too many streams open")
             self._streams[known[0]] += 1
         return known[0]
 
     def _read(self, party: str, link: Link, incoming: Iterator[bytes]) -> None:
         try:
-            envelopes = from_party(incoming, party, self._file.max_message_bytes)
+            envelopes = from_party(incoming, party, self._endpoint.max_message_bytes)
             first = next(envelopes)
             if not isinstance(first, Join) or first.version != ENVELOPE_VERSION:
                 raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
@@ -229,17 +208,17 @@ class Hub:
             for envelope in envelopes:
                 self._received(party, link, envelope)
         except RemoteProtocolError as error:
-            self._log.write("refused", party=party, reason=str(error))
+            self._log("refused", party=party, reason=str(error))
             link.close((grpc.StatusCode.INVALID_ARGUMENT, str(error)))
         except Exception as error:  # the stream broke, in one of gRPC's many ways
-            self._log.write("stream broke", party=party, reason=type(error).__name__)
+            self._log("stream broke", party=party, reason=type(error).__name__)
         finally:
             link.close()
 
     def _joined(self, party: str, link: Link, join: Join) -> None:
         with self._changed:
             if earlier := self._links.get(party):
-                self._log.write("replaced", party=party)
+                self._log("replaced", party=party)
                 earlier.close((grpc.StatusCode.ABORTED, "a newer stream of the same party took its place"))
             self._links[party] = link
             link.send(seal(Welcome(party)))
@@ -250,7 +229,7 @@ class Hub:
             if party in self._pending:
                 self._rejoins[party] += 1
                 link.send(self._pending[party])
-            self._log.write("joined", party=party, runs=list(join.runs))
+            self._log("joined", party=party, runs=list(join.runs))
             self._changed.notify_all()
         self._on_change()
 
@@ -264,7 +243,7 @@ class Hub:
                     self._changed.notify_all()
                 return
         link.strays += 1
-        self._log.write("stray envelope", party=party, kind=type(envelope).__name__)
+        self._log("stray envelope", party=party, kind=type(envelope).__name__)
         if link.strays > MAX_STRAYS:
             raise RemoteProtocolError(f"Party {party!r} sent {link.strays} envelopes that nobody asked for.")
 
@@ -277,6 +256,6 @@ class Hub:
                 return
             del self._links[party]
             self._gone[party] = time.monotonic()
-            self._log.write("left", party=party)
+            self._log("left", party=party)
             self._changed.notify_all()
         self._on_change()

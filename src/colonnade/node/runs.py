@@ -17,11 +17,11 @@ from pathlib import Path
 import msgspec
 
 from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.node.journal import Journal, sync_folder
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder, write_private
 from colonnade.protocol.asked import Asked
 from colonnade.transports.envelopes import Status
-from colonnade.transports.events import EventLog
-from colonnade.transports.journal import Journal, sync_folder
-from colonnade.transports.state_folder import StateFolder, write_private
 
 STATUS = "status.json"
 KEPT_OUTCOMES = 100

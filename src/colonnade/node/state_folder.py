@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.transports.journal import PRIVATE, sync_folder
+from colonnade.node.journal import PRIVATE, sync_folder
 
 
 class StateFolder:

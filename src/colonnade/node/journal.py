@@ -34,7 +34,7 @@ class Journal:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from colonnade.transports.journal import Journal
+    >>> from colonnade.node.journal import Journal
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Journal(pathlib.Path(folder) / "a.journal").append(b"first")
     ...     [bytes(first) for first, _ in Journal(pathlib.Path(folder) / "a.journal").records()]

@@ -1,53 +1,22 @@
 """The transport of a server whose parties are on other machines: numbered rounds, journaled, whatever carries them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox, Transport
 from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.node.files import FederationFile
+from colonnade.node.log import EventLog
+from colonnade.node.runs import RunBook, ServerRun
+from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.asked import Asked
+from colonnade.transports.carriers import MakeCarrier
 from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
-from colonnade.transports.events import EventLog
-from colonnade.transports.network_files import FederationFile
-from colonnade.transports.server_runs import RunBook, ServerRun
-from colonnade.transports.state_folder import StateFolder
 
 LOG = "log.jsonl"
 MAX_REASON = 1000
-# Tells what became of a run that a party names and that is not under way here; None if it is.
-Outcome = Callable[[str], tuple[Status, str] | None]
-
-
-class Carrier(Protocol):
-    """Brings envelopes to parties and answers back: gRPC streams, or somebody else's platform."""
-
-    @property
-    def missing(self) -> list[str]:
-        """Parties that are not there."""
-
-    def wait_for_all(self) -> None:
-        """Wait until every party is there, or one has stayed away too long."""
-
-    def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
-        """Send each party its request, and give all answers."""
-
-    def tell_all(self, envelope: Ended | Goodbye) -> None:
-        """Tell every party that is there."""
-
-    def close(self) -> None:
-        """Let what was sent arrive, and end."""
-
-
-class MakeCarrier(Protocol):
-    """Makes a carrier for a federation."""
-
-    def __call__(
-        self, file: FederationFile, log: EventLog, *, outcome: Outcome, on_change: Callable[[], None]
-    ) -> Carrier:
-        """Start it; `on_change` is told when a party came or went."""
 
 
 class NetworkServer:
@@ -69,7 +38,7 @@ class NetworkServer:
         self._book = RunBook(self._folder, self._log)
         self._run: ServerRun | None = None
         try:
-            self._carrier = carrier(file, self._log, outcome=self._outcome, on_change=self._came_or_went)
+            self._carrier = carrier(file, self._log.write, outcome=self._outcome, on_change=self._came_or_went)
         except ColonnadeError:
             self._folder.release()
             raise

@@ -14,6 +14,10 @@ from colonnade.catalogue import codec, party_session
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk import PartyDesk
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
 from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.pairwise import SignedKey
 from colonnade.privacy.primitives import signing_key
@@ -38,11 +42,7 @@ from colonnade.sampling.secure_summing import AskMaskedScores, AskPublicKey, Mas
 from colonnade.sampling.shared import Ready, UseAllRows
 from colonnade.sampling.summing import AskScores, Scores
 from colonnade.solvers.central import AskColumns, Columns
-from colonnade.transports.allowance import Allowance
 from colonnade.transports.envelopes import Ask, Ended
-from colonnade.transports.events import EventLog
-from colonnade.transports.party_desk import PartyDesk
-from colonnade.transports.state_folder import StateFolder
 
 CODEC = codec()
 ASKED = Asked("fit", "regression", "importance", "central", "0" * 64)

@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from colonnade.errors import InputError
+from colonnade.node.files import IdentityFile
+from colonnade.node.state_folder import write_private
 from colonnade.privacy.identities import PinnedIdentity
 from colonnade.privacy.primitives import KEY_BYTES, signing_key
-from colonnade.transports.network_files import IdentityFile
-from colonnade.transports.state_folder import write_private
 
 PINS = "pins.toml"
 SUFFIX = ".identity"

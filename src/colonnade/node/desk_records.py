@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from colonnade.node.journal import Journal
 from colonnade.protocol.asked import Asked
-from colonnade.transports.journal import Journal
 
 
 class Opened(msgspec.Struct, array_like=True, tag=True):
