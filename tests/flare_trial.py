@@ -52,7 +52,7 @@ def simulate(folder: Path, job: Path) -> Path:
         shutil.copy(EXAMPLE / "local" / f"{name}.toml", local)
         shutil.copy(BANK / f"{name}.csv", local)
     new_identities(local, NAMES)
-    allowed = {"format_version": 2, "class_allow_list": ["nvflare.collab.runtime", "colonnade.cli.flare"]}
+    allowed = {"format_version": 2, "class_allow_list": ["nvflare.collab.runtime", "colonnade.flare_job"]}
     (local / "resources.json").write_text(json.dumps(allowed))
     command = [*NVFLARE, "simulator", str(job), "-w", str(workspace), "-c", ",".join(NAMES), "-t", str(len(NAMES))]
     done = subprocess.run(

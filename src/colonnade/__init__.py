@@ -35,6 +35,7 @@ from colonnade.errors import (
 )
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.ledger import Ledger
+from colonnade.node.party import serve_party
 from colonnade.planning.records import Plan
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import HoldOut, SplitBy
@@ -91,6 +92,7 @@ __all__ = [
     "WireVersionError",
     "diagnose",
     "pilot",
+    "serve_party",
     "split_columns",
     "theory_size",
 ]

@@ -9,6 +9,8 @@ import msgspec
 
 from colonnade.node.journal import PRIVATE
 
+LOG = "log.jsonl"
+
 
 class EventLog:
     """Appends events to a file that only its owner can read.

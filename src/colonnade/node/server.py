@@ -8,14 +8,13 @@ from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox, Transport
 from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.node.files import FederationFile
-from colonnade.node.log import EventLog
+from colonnade.node.log import LOG, EventLog
 from colonnade.node.runs import RunBook, ServerRun
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.asked import Asked
 from colonnade.transports.carriers import MakeCarrier
 from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
 
-LOG = "log.jsonl"
 MAX_REASON = 1000
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import colonnade as cn
 from colonnade.cli import party, server
-from colonnade.cli.network_jobs import read_jobs
 from colonnade.node.files import IdentityFile, read_federation_file, read_party_file
 from colonnade.node.identity_files import read_identity
+from colonnade.server_jobs import read_jobs
 from network_trial import BANK, COMMAND, Trial, events, write_federation_file, write_party_file
 
 FIT: dict[str, object] = {

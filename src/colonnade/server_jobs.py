@@ -1,6 +1,7 @@
 """The [[job]] tables of federation.toml: what a server does, one after another, and how far it has come."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import msgspec
 import numpy as np
 
 from colonnade.api import Federation
-from colonnade.cli.job import check_audit, read_model, read_plan, read_run
 from colonnade.errors import InputError
+from colonnade.job_inputs import check_audit, read_model, read_plan, read_run
+from colonnade.node.files import read_federation_file
 from colonnade.node.state_folder import write_private
 from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
@@ -201,3 +203,31 @@ class Progress:
     def clear(self) -> None:
         """Forget it: all are done, and the next start begins anew."""
         self._path.unlink(missing_ok=True)
+
+
+def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
+    """Do the jobs of a file that are not done yet, and give what came of each."""
+    file = read_federation_file(federation_file)
+    jobs = read_jobs(file.job, federation_file)
+    folder = federation_file.resolve().parent
+    progress = Progress(Path(file.state), jobs, folder)
+    with Federation.connect(federation_file) as federation:
+        for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
+            done = {"job": number, "do": _verb(job), **job.play(federation, folder)}
+            progress.set(number)
+            yield done
+        progress.clear()
+
+
+def summary(done: dict[str, Any]) -> str:
+    """Put what came of a job into one line."""
+    facts = ", ".join(f"{name} {_text(value)}" for name, value in done.items() if name not in ("job", "do") and value)
+    return f"job {done['job']}, {done['do']}: {facts}"
+
+
+def _verb(job: Any) -> str:
+    return str(job.__struct_config__.tag)
+
+
+def _text(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}" if isinstance(value, float) else str(value)
