@@ -40,8 +40,8 @@ from colonnade.node.files import FederationFile
 from colonnade.node.log import EventLog
 from colonnade.node.server import NetworkServer
 from colonnade.node.state_folder import StateFolder
-from colonnade.protocol.asked import Asked
 from colonnade.protocol.policy import Policy
+from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import PartyState
 from colonnade.sampling.shared import Ready, UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
@@ -202,7 +202,7 @@ def measure(folder: Path, rounds: int, repeats: int) -> dict[str, dict[str, list
         ours.wait_for_all()
         plain.round(NAMES, UseAllRows())
         for repeat in range(repeats + 1):
-            with ours.run(Asked("bench", None, None, None, str(repeat))):
+            with ours.run(RunPurpose("bench", None, None, None, str(repeat))):
                 small = seconds(lambda: [ours.exchange(dict.fromkeys(NAMES, UseAllRows())) for _ in range(rounds)])
                 plain_small = seconds(lambda: [plain.round(NAMES, UseAllRows()) for _ in range(rounds)])
                 large = seconds(lambda: ours.exchange({"one": AskColumns(with_label=False)}))

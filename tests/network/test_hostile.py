@@ -21,7 +21,7 @@ from colonnade.node.certificates import new_certificates
 from colonnade.node.files import read_federation_file
 from colonnade.node.server import NetworkServer
 from colonnade.transports.endpoints import Tls
-from colonnade.transports.envelopes import FRAME_BYTES, Answer, Goodbye, Join, seal
+from colonnade.transports.envelopes import MAX_PIECE_BYTES, Answer, Goodbye, Join, encode
 from colonnade.transports.grpc import hub, wire
 from network_trial import PartyThread, events, federation_in_threads, free_port, tls, write_federation_file
 
@@ -129,7 +129,7 @@ def test_a_certificate_of_another_authority_is_refused(meeting: Meeting, tmp_pat
     new_certificates(tmp_path / "elsewhere" / "certs", PARTIES)
     theirs, ours = tls(tmp_path / "elsewhere", "shop"), tls(tmp_path, "shop")
     forged = Tls(ours.authority, theirs.certificate, theirs.key)
-    code, _, heard = meeting.dial(forged, seal(Join(1, ())).frames())
+    code, _, heard = meeting.dial(forged, encode(Join(1, ())).pieces())
     assert (code, heard) == (grpc.StatusCode.UNAVAILABLE, [])
     meeting.check_unharmed()
 
@@ -170,7 +170,7 @@ def test_tls_1_3_is_taken_and_nothing_below_1_2(meeting: Meeting, tmp_path: Path
 
 def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: Meeting, tmp_path: Path) -> None:
     claim = ((wire.CLAIMED_NAME, "shop"),)
-    code, details, heard = meeting.dial(tls(tmp_path, "stranger"), seal(Join(1, ())).frames(), claim)
+    code, details, heard = meeting.dial(tls(tmp_path, "stranger"), encode(Join(1, ())).pieces(), claim)
     assert (code, heard) == (grpc.StatusCode.PERMISSION_DENIED, [])
     assert "stranger" in details
     assert any("stranger" in line.get("names", []) for line in meeting.logged("refused"))
@@ -183,15 +183,15 @@ def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: M
         [b""],
         [b"\xc1"],
         [os.urandom(1000)],
-        [seal(Answer("fit-1", 1, b"x")).head],
-        [seal(Join(99, ())).head],
-        [seal(Join(1, ())).head, b"\x00" * 50],
-        [seal(Join(1, ())).head] + [seal(Answer("fit-1", 1, b"x")).head] * (hub.MAX_STRAYS + 1),
-        [seal(Join(1, ("../../etc/passwd",))).head],
-        [seal(Join(1, ())).head, bytes(FRAME_BYTES + 1)],
-        [seal(Join(1, ())).head, seal(Answer("fit-1", 1, bytes(2 << 20))).head],
-        [seal(Join(1, ())).head, seal(Answer("fit-1", 1, b"", follows=1000)).head, b"x" * 1001],
-        [seal(Join(1, ())).head, seal(Answer("fit-1", 1, b"", follows=1000)).head, b""],
+        [encode(Answer("fit-1", 1, b"x")).head],
+        [encode(Join(99, ())).head],
+        [encode(Join(1, ())).head, b"\x00" * 50],
+        [encode(Join(1, ())).head] + [encode(Answer("fit-1", 1, b"x")).head] * (hub.MAX_STRAYS + 1),
+        [encode(Join(1, ("../../etc/passwd",))).head],
+        [encode(Join(1, ())).head, bytes(MAX_PIECE_BYTES + 1)],
+        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, bytes(2 << 20))).head],
+        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b"x" * 1001],
+        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b""],
     ],
     ids=[
         "nothing",
@@ -202,7 +202,7 @@ def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: M
         "zeros",
         "strays",
         "a path",
-        "too large a frame",
+        "too large a piece",
         "too much announced",
         "more than announced",
         "less than announced",
@@ -220,7 +220,7 @@ def test_a_party_that_talks_nonsense_is_cut_off_and_may_come_back(tmp_path: Path
         code, _, _ = meeting.dial(tls(tmp_path, "shop"), speak())
         held.set()
         assert code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNKNOWN)
-        # A frame too large for gRPC itself may end the stream before the hub hears of it: then the party has left.
+        # A piece too large for gRPC itself may end the stream before the hub hears of it: then the party has left.
         assert soon(lambda: any(map(meeting.logged, ("refused", "stream broke", "left"))))
         meeting.check_unharmed()  # the real shop was replaced for a moment, dialled again, and answers
 
@@ -294,7 +294,7 @@ def test_a_party_that_comes_back_too_late_is_told_what_became_of_the_run(tmp_pat
 
     def answer_once_and_break(ask: Any) -> Any:
         answer = slow(ask)
-        if ask.asked is None:  # the second request of a run: answered, journaled, and the line cut before it is sent
+        if ask.purpose is None:  # the second request of a run: answered, journaled, and the line cut before it is sent
             shop.line.stop()
         return answer
 

@@ -11,9 +11,9 @@ from colonnade.node.files import FederationFile
 from colonnade.node.log import LOG, EventLog
 from colonnade.node.runs import RunBook, ServerRun
 from colonnade.node.state_folder import StateFolder
-from colonnade.protocol.asked import Asked
+from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.transports.carriers import MakeCarrier
-from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
+from colonnade.transports.envelopes import Ask, Goodbye, RunEnd, Status
 
 MAX_REASON = 1000
 
@@ -48,12 +48,12 @@ class NetworkServer:
         self._carrier.wait_for_all()
 
     @contextmanager
-    def run(self, asked: Asked) -> Iterator[Transport]:
+    def run(self, purpose: RunPurpose) -> Iterator[Transport]:
         """Give the rounds of a script a run: a new one, or an unfinished one that is for exactly this.
 
         An error of ours ends the run, for all sides, with its text. Whatever else stops it leaves it to be resumed.
         """
-        run = self._run = self._book.open(asked)
+        run = self._run = self._book.open(purpose)
         try:
             yield self
         except ColonnadeError as error:
@@ -98,16 +98,16 @@ class NetworkServer:
         self._folder.release()
 
     def _ask(self, run: ServerRun, requests: dict[str, bytes]) -> dict[str, bytes]:
-        name, asked = run.status.run, self._book.asked(run.status.run)
+        name, purpose = run.status.run, self._book.purpose(run.status.run)
         asks = {}
         for party, request in requests.items():
             number = run.numbers[party]
-            asks[party] = Ask(name, number, asked if number == 1 else None, request)
+            asks[party] = Ask(name, number, purpose if number == 1 else None, request)
         return self._carrier.ask(asks)
 
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)
-        self._carrier.tell_all(Ended(run.status.run, status, reason))
+        self._carrier.tell_all(RunEnd(run.status.run, status, reason))
 
     def _outcome(self, name: str) -> tuple[Status, str] | None:
         return None if self._book.knows(name) else self._book.outcome(name)

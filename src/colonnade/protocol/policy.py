@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from colonnade.errors import InputError
 from colonnade.messages import UNCOUNTED, Message, Reveals
 from colonnade.options import whole_number
-from colonnade.protocol.asked import Asked
+from colonnade.protocol.run_purpose import RunPurpose
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
 # Phases that tell nothing of the data.
@@ -69,10 +69,10 @@ class Policy:
             else whole_number("rows_a_request", rows_a_request, least=0, example="Pass for instance 5000.")
         )
 
-    def objection_to_run(self, asked: Asked) -> str | None:
+    def objection_to_run(self, purpose: RunPurpose) -> str | None:
         """Say why the party takes no part in a run that is for this, or None."""
-        if self.tasks is not None and asked.task is not None and asked.task not in self.tasks:
-            return f"its owner's policy answers the tasks {_words(self.tasks)}, not {asked.task!r}"
+        if self.tasks is not None and purpose.task is not None and purpose.task not in self.tasks:
+            return f"its owner's policy answers the tasks {_words(self.tasks)}, not {purpose.task!r}"
         return None
 
     def objection(self, request: Message, solver: str | None) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from colonnade.transports.endpoints import ServerEndpoint
-from colonnade.transports.envelopes import Answer, Ask, Ended, Goodbye, Status
+from colonnade.transports.envelopes import Answer, Ask, Goodbye, RunEnd, Status
 
 # Tells what became of a run that a party names and that is not under way here; None if it is.
 Outcome = Callable[[str], tuple[Status, str] | None]
@@ -30,7 +30,7 @@ class Desk(Protocol):
     def after_sending(self) -> None:
         """Do what an answer need not wait for."""
 
-    def end(self, ended: Ended) -> None:
+    def end(self, end: RunEnd) -> None:
         """Forget a run that is over."""
 
     def give_up(self, reason: str) -> None:
@@ -53,7 +53,7 @@ class Carrier(Protocol):
     def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
         """Send each party its request, and give all answers."""
 
-    def tell_all(self, envelope: Ended | Goodbye) -> None:
+    def tell_all(self, envelope: RunEnd | Goodbye) -> None:
         """Tell every party that is there."""
 
     def close(self) -> None:

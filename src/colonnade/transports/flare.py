@@ -18,16 +18,16 @@ from colonnade.transports.carriers import Desk, Log, Outcome
 from colonnade.transports.endpoints import PartyEndpoint, ServerEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
-    FRAME_BYTES,
+    MAX_PIECE_BYTES,
     Answer,
     Ask,
-    Ended,
     Goodbye,
     Join,
+    RunEnd,
     Welcome,
+    encode_in_one_piece,
     from_party,
     from_server,
-    whole,
 )
 
 # The server's name among FLARE's callers, which FLARE proves.
@@ -64,7 +64,7 @@ class FlareCarrier:
                 raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
             for run in join.runs:
                 if over := self._outcome(run):
-                    self._tell(party, Ended(run, *over))
+                    self._tell(party, RunEnd(run, *over))
             self._joined.add(party)
             self._log("joined", party=party, runs=list(join.runs))
         self._on_change()
@@ -78,7 +78,7 @@ class FlareCarrier:
             payloads[party] = answer.payload
         return payloads
 
-    def tell_all(self, envelope: Ended | Goodbye) -> None:
+    def tell_all(self, envelope: RunEnd | Goodbye) -> None:
         """Tell every party; who does not listen is told by the next job."""
         for party in self._joined:
             self._tell(party, envelope)
@@ -86,15 +86,15 @@ class FlareCarrier:
     def close(self) -> None:
         """Do nothing: FLARE ends what it started."""
 
-    def _tell(self, party: str, envelope: Ended | Goodbye) -> None:
-        call = _start(party, whole(envelope), TELL_SECONDS)
+    def _tell(self, party: str, envelope: RunEnd | Goodbye) -> None:
+        call = _start(party, encode_in_one_piece(envelope), TELL_SECONDS)
         list(call)
         if call.failures:
             self._log("not told", party=party, kind=type(envelope).__name__)
 
     def _call(self, envelopes: Mapping[str, Ask | Welcome]) -> dict[str, Join | Answer]:
         """Call all at once, again where the call did not get through: a party repeats what it has answered."""
-        waiting = {party: whole(envelope) for party, envelope in envelopes.items()}
+        waiting = {party: encode_in_one_piece(envelope) for party, envelope in envelopes.items()}
         replies: dict[str, bytes] = {}
         until = time.monotonic() + self._endpoint.wait_seconds
         while True:
@@ -128,7 +128,7 @@ class FlareCarrier:
             )
 
     def _read(self, party: str, reply: object) -> Join | Answer:
-        if not isinstance(reply, bytes) or len(reply) > self._endpoint.max_message_bytes + FRAME_BYTES:
+        if not isinstance(reply, bytes) or len(reply) > self._endpoint.max_message_bytes + MAX_PIECE_BYTES:
             raise RemoteProtocolError(f"Party {party!r} sent no envelope, or too large a one.", party=party)
         return next(from_party(iter([reply]), party, self._endpoint.max_message_bytes))
 
@@ -153,16 +153,16 @@ class FlareParty:
                 f"{self._endpoint.name!r} answers the server, not {caller!r}.", party=self._endpoint.name
             )
         limit = self._endpoint.max_message_bytes
-        if not isinstance(data, bytes) or len(data) > limit + FRAME_BYTES:
+        if not isinstance(data, bytes) or len(data) > limit + MAX_PIECE_BYTES:
             raise RemoteProtocolError("The server sent no envelope, or too large a one.", party=SERVER)
         with self._at_work:
             self._desk.after_sending()
             envelope = next(from_server(iter([data]), limit))
             if isinstance(envelope, Ask):
-                return whole(self._desk.answer(envelope))
+                return encode_in_one_piece(self._desk.answer(envelope))
             if isinstance(envelope, Welcome):
-                return whole(Join(ENVELOPE_VERSION, self._desk.open_runs))
-            if isinstance(envelope, Ended):
+                return encode_in_one_piece(Join(ENVELOPE_VERSION, self._desk.open_runs))
+            if isinstance(envelope, RunEnd):
                 self._desk.end(envelope)
             return b""
 

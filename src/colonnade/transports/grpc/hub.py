@@ -20,13 +20,13 @@ from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Answer,
     Ask,
-    Ended,
+    EncodedEnvelope,
     Goodbye,
     Join,
-    Sealed,
+    RunEnd,
     Welcome,
+    encode,
     from_party,
-    seal,
 )
 from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.links import DaemonThreads, Link
@@ -70,7 +70,7 @@ class Hub:
         self._gone: dict[str, float] = dict.fromkeys(endpoint.parties, time.monotonic())
         self._streams: Counter[str] = Counter()
         self._expected: dict[str, tuple[str, int]] = {}
-        self._pending: dict[str, Sealed] = {}
+        self._pending: dict[str, EncodedEnvelope] = {}
         self._replies: dict[str, bytes] = {}
         self._rejoins: Counter[str] = Counter()
         self._server, self.port = self._listen()
@@ -87,12 +87,12 @@ class Hub:
 
     def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
         """Send each party its request and wait for all answers."""
-        sealed = {party: seal(ask) for party, ask in asks.items()}
+        encoded = {party: encode(ask) for party, ask in asks.items()}
         with self._changed:
             self._expected = {party: (ask.run, ask.number) for party, ask in asks.items()}
-            self._pending, self._replies = sealed, {}
+            self._pending, self._replies = encoded, {}
             self._rejoins.clear()
-            for party, envelope in sealed.items():
+            for party, envelope in encoded.items():
                 if party in self._links:
                     self._links[party].send(envelope)
             try:
@@ -101,11 +101,11 @@ class Hub:
                 self._expected, self._pending = {}, {}
             return {party: self._replies[party] for party in asks}
 
-    def tell_all(self, envelope: Ended | Goodbye) -> None:
+    def tell_all(self, envelope: RunEnd | Goodbye) -> None:
         """Tell every connected party."""
         with self._changed:
             for link in self._links.values():
-                link.send(seal(envelope))
+                link.send(encode(envelope))
 
     def close(self) -> None:
         """Let what was sent arrive, and stop listening."""
@@ -221,11 +221,11 @@ class Hub:
                 self._log("replaced", party=party)
                 earlier.close((grpc.StatusCode.ABORTED, "a newer stream of the same party took its place"))
             self._links[party] = link
-            link.send(seal(Welcome(party)))
+            link.send(encode(Welcome(party)))
             link.joined.set()
             for run in join.runs:
                 if outcome := self._outcome(run):
-                    link.send(seal(Ended(run, *outcome)))
+                    link.send(encode(RunEnd(run, *outcome)))
             if party in self._pending:
                 self._rejoins[party] += 1
                 link.send(self._pending[party])

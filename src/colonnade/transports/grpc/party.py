@@ -12,7 +12,16 @@ from colonnade.errors import PartyUnreachableError, RemoteProtocolError, Transpo
 from colonnade.ledger import SERVER
 from colonnade.transports.carriers import Desk, Log
 from colonnade.transports.endpoints import PartyEndpoint
-from colonnade.transports.envelopes import ENVELOPE_VERSION, Ask, Ended, Goodbye, Join, Sealed, from_server, seal
+from colonnade.transports.envelopes import (
+    ENVELOPE_VERSION,
+    Ask,
+    EncodedEnvelope,
+    Goodbye,
+    Join,
+    RunEnd,
+    encode,
+    from_server,
+)
 from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.links import sent_from
 
@@ -72,8 +81,8 @@ class GrpcParty:
 
     def _talk(self) -> tuple[Goodbye | None, str]:
         """Hold one conversation: give the server's goodbye, if it said one, and what ended it."""
-        outgoing: queue.SimpleQueue[Sealed | None] = queue.SimpleQueue()
-        outgoing.put(seal(Join(ENVELOPE_VERSION, self._desk.open_runs)))
+        outgoing: queue.SimpleQueue[EncodedEnvelope | None] = queue.SimpleQueue()
+        outgoing.put(encode(Join(ENVELOPE_VERSION, self._desk.open_runs)))
         channel = self._channel()
         try:
             method = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
@@ -97,15 +106,15 @@ class GrpcParty:
             outgoing.put(None)
             channel.close()
 
-    def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[Sealed | None]") -> Goodbye | None:
+    def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Goodbye | None:
         goodbye = None
         try:
             for envelope in from_server(call, self._endpoint.max_message_bytes):
                 self._is_up = True
                 if isinstance(envelope, Ask):
-                    outgoing.put(seal(self._desk.answer(envelope)))
+                    outgoing.put(encode(self._desk.answer(envelope)))
                     self._desk.after_sending()
-                elif isinstance(envelope, Ended):
+                elif isinstance(envelope, RunEnd):
                     self._end(envelope)
                 elif isinstance(envelope, Goodbye):
                     goodbye = envelope
@@ -119,10 +128,10 @@ class GrpcParty:
                 self._heard, self._is_up = time.monotonic(), False
         return goodbye
 
-    def _end(self, ended: Ended) -> None:
-        if ended.run in self._desk.open_runs:
-            self._say(f"Run {ended.run}: {ended.status}. {ended.reason}".strip())
-        self._desk.end(ended)
+    def _end(self, end: RunEnd) -> None:
+        if end.run in self._desk.open_runs:
+            self._say(f"Run {end.run}: {end.status}. {end.reason}".strip())
+        self._desk.end(end)
 
     def _channel(self) -> Any:
         endpoint = self._endpoint

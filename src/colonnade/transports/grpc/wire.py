@@ -11,7 +11,7 @@ import grpc
 
 from colonnade.errors import InputError
 from colonnade.transports.endpoints import Tls
-from colonnade.transports.envelopes import FRAME_BYTES
+from colonnade.transports.envelopes import MAX_PIECE_BYTES
 
 SERVICE, METHOD = "colonnade.Rounds", "Join"
 # In plaintext, which is for one machine only, there is no certificate to read a name from.
@@ -40,8 +40,8 @@ def options(keepalive_seconds: float) -> list[tuple[str, int]]:
     """
     milliseconds = max(1, round(1000 * keepalive_seconds))
     return [
-        ("grpc.max_receive_message_length", FRAME_BYTES),
-        ("grpc.max_send_message_length", FRAME_BYTES),
+        ("grpc.max_receive_message_length", MAX_PIECE_BYTES),
+        ("grpc.max_send_message_length", MAX_PIECE_BYTES),
         ("grpc.keepalive_time_ms", milliseconds),
         ("grpc.keepalive_timeout_ms", milliseconds),
         ("grpc.http2.ping_timeout_ms", QUEUE_FACTOR * milliseconds),
