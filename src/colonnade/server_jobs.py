@@ -153,24 +153,11 @@ class _Progress(msgspec.Struct):
 
 
 def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
-    """Read the [[job]] tables, and check that what they write can be written.
-
-    Parameters
-    ----------
-    tables : list of dict
-        As in the file.
-    path : Path
-        The file.
-
-    Returns
-    -------
-    list of Job
-        In order.
-    """
+    """Read the [[job]] tables, in order, and check that what they write can be written."""
     try:
         jobs = msgspec.convert(tables, list[AnyJob])
     except msgspec.ValidationError as error:
-        raise InputError(f"{path}, among its [[job]] tables: {error}. Mend that value.") from error
+        raise InputError(f"{path}, among its [[job]] tables: {error}. Correct that value.") from error
     if not jobs:
         raise InputError(f"{path} has no [[job]]. Add one, or use Federation.connect in Python.")
     for job in jobs:

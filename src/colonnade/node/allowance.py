@@ -11,24 +11,16 @@ import msgspec
 from colonnade.node.state_folder import write_private
 
 
-class _Spent(msgspec.Struct):
+class _RowsOfDay(msgspec.Struct):
     day: str
     rows: int
 
 
 class Allowance:
-    """Counts what a party told against what its owner allows.
+    """Counts what a party sends against what its owner allows; None is no limit.
 
-    Parameters
-    ----------
-    path : Path
-        Where the day's count is kept.
-    rows_a_day : int or None
-        Rows told of in one day (UTC), each as often as it is told; None is no limit.
-    requests_a_minute : int or None
-        Requests answered in any sixty seconds; None is no limit.
-    now, ticks : callable
-        The calendar, and seconds that only grow.
+    `path` is where the day's count is kept. A row counts each time it is sent. A day is one of UTC, a minute any sixty
+    seconds; `now` is the calendar, `ticks` are seconds that only grow.
     """
 
     def __init__(
@@ -44,32 +36,32 @@ class Allowance:
         self._rows_a_day = rows_a_day
         self._requests_a_minute = requests_a_minute
         self._now, self._ticks = now, ticks
-        self._asked: deque[float] = deque()
+        self._request_times: deque[float] = deque()
 
     def objection_to_request(self) -> str | None:
         """Count one request, or say why it is one too many."""
         if self._requests_a_minute is None:
             return None
         tick = self._ticks()
-        while self._asked and self._asked[0] <= tick - 60:
-            self._asked.popleft()
-        if len(self._asked) >= self._requests_a_minute:
-            return f"its owner's policy answers {self._requests_a_minute:,} requests a minute at most; try again later"
-        self._asked.append(tick)
+        while self._request_times and self._request_times[0] <= tick - 60:
+            self._request_times.popleft()
+        if len(self._request_times) >= self._requests_a_minute:
+            return f"its owner's policy limits requests to {self._requests_a_minute:,} a minute; try again later"
+        self._request_times.append(tick)
         return None
 
     def objection_to_rows(self, rows: int) -> str | None:
-        """Count rows that a reply tells of, or say why they are too many."""
+        """Count the rows of a reply, or say why they are too many."""
         if self._rows_a_day is None or rows == 0:
             return None
-        today, spent = self._now().date().isoformat(), 0
+        today, sent = self._now().date().isoformat(), 0
         if self._path.exists():
-            record = msgspec.json.decode(self._path.read_bytes(), type=_Spent)
-            spent = record.rows if record.day == today else 0
-        if spent + rows > self._rows_a_day:
+            record = msgspec.json.decode(self._path.read_bytes(), type=_RowsOfDay)
+            sent = record.rows if record.day == today else 0
+        if sent + rows > self._rows_a_day:
             return (
-                f"its owner's policy tells of {self._rows_a_day:,} rows a day at most; {spent:,} were told of today "
-                f"and {rows:,} more were asked for"
+                f"its owner's policy limits replies to {self._rows_a_day:,} rows a day; {sent:,} were sent today, and "
+                f"this reply has {rows:,}"
             )
-        write_private(self._path, msgspec.json.encode(_Spent(today, spent + rows)))
+        write_private(self._path, msgspec.json.encode(_RowsOfDay(today, sent + rows)))
         return None

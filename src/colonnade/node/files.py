@@ -71,7 +71,7 @@ def read_federation_file(path: Path) -> FederationFile:
         raise InputError(f"{path}: a party is named twice. Give each its own name.")
     if file.run_by is not None and file.run_by not in file.parties:
         raise InputError(
-            f"{path}: run_by names {file.run_by!r}, which is no party. Name the party that runs the server."
+            f"{path}: run_by names {file.run_by!r}, which is not a party. Name the party that runs the server."
         )
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.listen)
     folder = path.resolve().parent
@@ -106,9 +106,9 @@ def _read(path: Path, kind: type[T]) -> T:
         raise InputError(f"Cannot read {path}: {error}. Pass the path of a TOML file.") from error
     except msgspec.ValidationError as error:
         names = ", ".join(kind.__struct_fields__)  # type: ignore[attr-defined]
-        raise InputError(f"{path}: {error}. Mend that value; known at the top are {names}.") from error
+        raise InputError(f"{path}: {error}. Correct that value; the top level takes {names}.") from error
     except msgspec.DecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}. Mend that line.") from error
+        raise InputError(f"{path} is not TOML: {error}. Correct that line.") from error
 
 
 def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) -> None:

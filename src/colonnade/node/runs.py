@@ -91,8 +91,8 @@ class ServerRun:
         entry = _decoder.decode(record[0])
         if not isinstance(entry, _Round) or entry.number != self.number or entry.digest != _digest(requests):
             raise LocalProtocolError(
-                f"Run {self.status.run} cannot be resumed: its round {self.number} asks something else than before. "
-                "Start it anew with the version of Colonnade that it was begun with, or without its journal."
+                f"Run {self.status.run} cannot be resumed: its round {self.number} differs from the journal's. "
+                "Start it again with the version of Colonnade that began it, or remove its journal."
             )
         ends = zip(entry.lengths.items(), accumulate(entry.lengths.values()), strict=True)
         return {party: bytes(record[1][end - length : end]) for (party, length), end in ends}
@@ -116,15 +116,7 @@ class ServerRun:
 
 
 class RunBook:
-    """All runs of a server.
-
-    Parameters
-    ----------
-    folder : StateFolder
-        Where journals and status are kept.
-    log : EventLog
-        Where it is told.
-    """
+    """All runs of a server."""
 
     def __init__(self, folder: StateFolder, log: EventLog) -> None:
         self._folder = folder

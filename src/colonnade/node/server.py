@@ -19,15 +19,7 @@ MAX_REASON = 1000
 
 
 class NetworkServer:
-    """Waits for the parties, and carries rounds to them.
-
-    Parameters
-    ----------
-    file : FederationFile
-        Where, who, within which limits; and the state folder, where unfinished runs are found again.
-    carrier : callable
-        Makes what the rounds are carried by.
-    """
+    """Waits for the parties, and carries rounds to them; unfinished runs are found again in the state folder."""
 
     def __init__(self, file: FederationFile, carrier: MakeCarrier) -> None:
         self.file = file

@@ -72,15 +72,15 @@ class Policy:
     def objection_to_run(self, purpose: RunPurpose) -> str | None:
         """Say why the party takes no part in a run that is for this, or None."""
         if self.tasks is not None and purpose.task is not None and purpose.task not in self.tasks:
-            return f"its owner's policy answers the tasks {_words(self.tasks)}, not {purpose.task!r}"
+            return f"its owner's policy allows the tasks {_words(self.tasks)}, not {purpose.task!r}"
         return None
 
     def objection(self, request: Message, solver: str | None) -> str | None:
         """Say why `request`, which belongs to this solver or to none, is not answered, or None."""
         if self.phases is not None and request.phase not in (*ALWAYS, *self.phases):
-            return f"its owner's policy answers in the phases {_words(self.phases)}, not in {request.phase!r}"
+            return f"its owner's policy allows the phases {_words(self.phases)}, not {request.phase!r}"
         if self.solvers is not None and solver is not None and solver not in self.solvers:
-            return f"its owner's policy answers the solvers {_words(self.solvers)}, not {solver!r}"
+            return f"its owner's policy allows the solvers {_words(self.solvers)}, not {solver!r}"
         return None
 
     def refusal(self, reply: Message) -> str | None:
@@ -90,8 +90,8 @@ class Policy:
             return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
         if self.rows_a_request is not None and rows_told(reply) > self.rows_a_request:
             return (
-                f"its owner's policy tells of {self.rows_a_request:,} rows a request at most, and this {reply.kind} "
-                f"would of {rows_told(reply):,}"
+                f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {reply.kind} has "
+                f"{rows_told(reply):,}"
             )
         return None
 

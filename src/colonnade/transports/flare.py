@@ -61,7 +61,10 @@ class FlareCarrier:
             )
         for party, join in self._call({party: Welcome(party) for party in self._endpoint.parties}).items():
             if not isinstance(join, Join) or join.version != ENVELOPE_VERSION:
-                raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
+                raise RemoteProtocolError(
+                    f"Party {party!r} does not use envelope version {ENVELOPE_VERSION}. Upgrade the older end.",
+                    party=party,
+                )
             for run in join.runs:
                 if over := self._outcome(run):
                     self._tell(party, RunEnd(run, *over))
@@ -74,7 +77,7 @@ class FlareCarrier:
         payloads = {}
         for party, answer in self._call(asks).items():
             if not isinstance(answer, Answer) or (answer.run, answer.number) != (asks[party].run, asks[party].number):
-                raise RemoteProtocolError(f"Party {party!r} answered something that it was not asked.", party=party)
+                raise RemoteProtocolError(f"Party {party!r} answered another request. See its log.", party=party)
             payloads[party] = answer.payload
         return payloads
 

@@ -322,7 +322,7 @@ def test_rows_a_day_outlive_a_restart_and_end_with_the_day(tmp_path: Path) -> No
     reply = office.ask(4, columns)
     assert isinstance(reply, Refused)
     assert reply.cause == "policy"
-    assert "100 rows a day at most; 80 were told of today and 40 more were asked for" in reply.reason
+    assert "limits replies to 100 rows a day; 80 were sent today, and this reply has 40" in reply.reason
     office.now += timedelta(days=1)
     assert isinstance(office.ask(4, columns), Columns), "and the run goes on"
 
@@ -333,7 +333,7 @@ def test_requests_a_minute(tmp_path: Path) -> None:
     office.ask(2, DRAW)
     reply = office.ask(3, UseAllRows())
     assert isinstance(reply, Refused)
-    assert "2 requests a minute" in reply.reason
+    assert "limits requests to 2 a minute" in reply.reason
     office.tick += 61
     assert isinstance(office.ask(3, UseAllRows()), Ready)
 
@@ -341,10 +341,10 @@ def test_requests_a_minute(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        (cn.Policy(tasks=["kmeans"]), "answers the tasks kmeans, not 'regression'"),
-        (cn.Policy(phases=["sampling"]), "answers in the phases sampling, not in 'solving'"),
-        (cn.Policy(solvers=["saga"]), "answers the solvers saga, not 'central'"),
-        (cn.Policy(rows_a_request=39), "39 rows a request at most, and this Columns would of 40"),
+        (cn.Policy(tasks=["kmeans"]), "allows the tasks kmeans, not 'regression'"),
+        (cn.Policy(phases=["sampling"]), "allows the phases sampling, not 'solving'"),
+        (cn.Policy(solvers=["saga"]), "allows the solvers saga, not 'central'"),
+        (cn.Policy(rows_a_request=39), "limits a reply to 39 rows; this Columns has 40"),
         (cn.Policy(never=["features"]), "never reveals features"),
     ],
     ids=str,

@@ -34,14 +34,16 @@ from colonnade.transports.grpc.links import DaemonThreads, Link
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
 MAX_STRAYS = 100
-# A party that was asked one thing and broke off so often does not answer it.
+# A party that disconnects so often on one request does not answer it.
 MAX_REJOINS = 20
 Waiting = Callable[[Sequence[str]], None]
 
 
 def say_who_is_missing(missing: Sequence[str]) -> None:
     """Write to stderr who is waited for."""
-    sys.stderr.write(f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all are there\n")
+    sys.stderr.write(
+        f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all parties are connected\n"
+    )
 
 
 class Hub:
@@ -67,7 +69,7 @@ class Hub:
         self._on_change = on_change
         self._changed = threading.Condition()
         self._links: dict[str, Link] = {}
-        self._gone: dict[str, float] = dict.fromkeys(endpoint.parties, time.monotonic())
+        self._gone_since: dict[str, float] = dict.fromkeys(endpoint.parties, time.monotonic())
         self._streams: Counter[str] = Counter()
         self._expected: dict[str, tuple[str, int]] = {}
         self._pending: dict[str, EncodedEnvelope] = {}
@@ -153,7 +155,7 @@ class Hub:
         """Tell how many seconds a party still has, or raise that it has none."""
         now = time.monotonic()
         if self._rejoins[party] > MAX_REJOINS:
-            raise self._unreachable(party, f"broke off {MAX_REJOINS} times when asked the same")
+            raise self._unreachable(party, f"disconnected {MAX_REJOINS} times without answering the same request")
         if party in self._links:
             left = started + self._endpoint.answer_seconds - now
             if left <= 0:
@@ -161,7 +163,7 @@ class Hub:
                     party, f"is connected and gave no answer for {self._endpoint.answer_seconds:g} s"
                 )
             return left
-        left = max(self._gone[party], started) + self._endpoint.wait_seconds - now
+        left = max(self._gone_since[party], started) + self._endpoint.wait_seconds - now
         if left <= 0:
             raise self._unreachable(party, f"stayed away for more than {self._endpoint.wait_seconds:g} s")
         return left
@@ -203,7 +205,10 @@ class Hub:
             envelopes = from_party(incoming, party, self._endpoint.max_message_bytes)
             first = next(envelopes)
             if not isinstance(first, Join) or first.version != ENVELOPE_VERSION:
-                raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
+                raise RemoteProtocolError(
+                    f"Party {party!r} does not use envelope version {ENVELOPE_VERSION}. Upgrade the older end.",
+                    party=party,
+                )
             self._joined(party, link, first)
             for envelope in envelopes:
                 self._received(party, link, envelope)
@@ -245,7 +250,7 @@ class Hub:
         link.strays += 1
         self._log("stray envelope", party=party, kind=type(envelope).__name__)
         if link.strays > MAX_STRAYS:
-            raise RemoteProtocolError(f"Party {party!r} sent {link.strays} envelopes that nobody asked for.")
+            raise RemoteProtocolError(f"Party {party!r} sent {link.strays} unexpected envelopes. Check its version.")
 
     def _left(self, party: str, link: Link) -> None:
         link.close()
@@ -255,7 +260,7 @@ class Hub:
             if self._links.get(party) is not link:
                 return
             del self._links[party]
-            self._gone[party] = time.monotonic()
+            self._gone_since[party] = time.monotonic()
             self._log("left", party=party)
             self._changed.notify_all()
         self._on_change()

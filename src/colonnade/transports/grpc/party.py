@@ -74,7 +74,7 @@ class GrpcParty:
         endpoint = self._endpoint
         reason = f"The server at {endpoint.server} stayed away for more than {endpoint.wait_seconds:g} s: {trouble}"
         if self._desk.open_runs:
-            self._say(f"{reason}. Given up: {', '.join(self._desk.open_runs)}.")
+            self._say(f"{reason}. It gives up {', '.join(self._desk.open_runs)}.")
             self._desk.give_up(reason)
         if once:
             raise PartyUnreachableError(f"{reason}. Start the server, then this party.", party=SERVER)
@@ -97,8 +97,8 @@ class GrpcParty:
                 self._say("Another process with this party's certificate has joined. Stop one of them.")
             if code in FINAL:
                 raise TransportError(
-                    f"The server at {self._endpoint.server} does not let {self._endpoint.name!r} in: {details}. "
-                    "Ask who runs the server which names its federation.toml has."
+                    f"The server at {self._endpoint.server} refuses {self._endpoint.name!r}: {details}. "
+                    "Ask whoever runs the server which names are in its federation.toml."
                 ) from error
             return None, details
         finally:
