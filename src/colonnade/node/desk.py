@@ -27,7 +27,7 @@ from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.codec import Codec
-from colonnade.protocol.policy import Policy, rows_told
+from colonnade.protocol.policy import Policy, rows_revealed
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
@@ -45,7 +45,7 @@ class _OpenRun:
     reply: bytes = b""
     is_fresh: bool = False
 
-    def earlier_reply(self, ask: Ask) -> bytes | None:
+    def reply_to(self, ask: Ask) -> bytes | None:
         """Find what was answered to exactly this."""
         if ask.number == self.number and ask.payload == self.request:
             return self.reply
@@ -98,7 +98,7 @@ class PartyDesk:
     def answer(self, ask: Ask) -> Answer:
         """Answer a request, or repeat the answer it gave."""
         run = self._runs.get(ask.run)
-        if run is not None and (earlier := run.earlier_reply(ask)) is not None:
+        if run is not None and (earlier := run.reply_to(ask)) is not None:
             self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(earlier))
             return Answer(ask.run, ask.number, earlier)
         try:
@@ -148,9 +148,7 @@ class PartyDesk:
         if run is not None and ask.number != run.number + 1:
             return Refused("order", f"request {ask.number} does not follow request {run.number}, or differs from it.")
         if run is None and len(self._runs) >= self._max_runs:
-            return Refused(
-                "policy", f"its owner's policy limits it to {self._max_runs:,} open runs. End one of them first."
-            )
+            return Refused("policy", f"its owner's policy limits it to {self._max_runs:,} open runs. End one first.")
         if ask.purpose is not None and (objection := self._policy.objection_to_run(ask.purpose)):
             return Refused("policy", f"{objection}.")
         objection = self._allowance.objection_to_request()
@@ -177,7 +175,7 @@ class PartyDesk:
             request=request.kind,
             reply=reply.kind,
             reveals=[str(kind) for kind in reply.reveals()],
-            rows=rows_told(reply),
+            rows=rows_revealed(reply),
             units=reply.units(),
             bytes=len(encoded),
         )
@@ -187,7 +185,7 @@ class PartyDesk:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state.received
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_rows(rows_told(reply)):
+        if objection := self._allowance.objection_to_rows(rows_revealed(reply)):
             return Refused("policy", f"{objection}.")
         received = session.state.received
         if received is not None and received is not before:

@@ -8,7 +8,7 @@ from colonnade.options import whole_number
 from colonnade.protocol.run_purpose import RunPurpose
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
-# Phases that tell nothing of the data.
+# Phases that reveal nothing of the data.
 ALWAYS = ("hello", "keys")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
@@ -40,7 +40,7 @@ class Policy:
         The only tasks it takes part in, such as ``regression``; all if left out. What a run is for is the server's
         word: it is asked where server and parties are apart.
     rows_a_request : int, optional
-        No reply may tell scores, features, labels, predictions or weights of more rows than this.
+        No reply may reveal scores, features, labels, predictions or weights of more rows than this.
 
     Examples
     --------
@@ -85,13 +85,13 @@ class Policy:
 
     def refusal(self, reply: Message) -> str | None:
         """Say why `reply` may not leave, or None."""
-        told = dict.fromkeys((*reply.reveals(), *reply.passes_on()))
-        if kept := [str(kind) for kind in told if kind in self.never]:
+        revealed = dict.fromkeys((*reply.reveals(), *reply.passes_on()))
+        if kept := [str(kind) for kind in revealed if kind in self.never]:
             return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
-        if self.rows_a_request is not None and rows_told(reply) > self.rows_a_request:
+        if self.rows_a_request is not None and rows_revealed(reply) > self.rows_a_request:
             return (
                 f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {reply.kind} has "
-                f"{rows_told(reply):,}"
+                f"{rows_revealed(reply):,}"
             )
         return None
 
@@ -101,8 +101,8 @@ class Policy:
         return f"Policy({', '.join(shown)})"
 
 
-def rows_told(reply: Message) -> int:
-    """Count the rows of which a reply tells something that depends on their values, each as often as it is told."""
+def rows_revealed(reply: Message) -> int:
+    """Count the rows of which a reply reveals what depends on their values, each as often as it does."""
     passed_on = reply.coded_rows() if OF_ROWS.intersection(reply.passes_on()) else 0
     return max(reply.rows_of(OF_ROWS), passed_on)
 

@@ -40,7 +40,7 @@ class GrpcParty:
         self._say = say
         self._stopping = threading.Event()
         self._call: Any = None
-        self._heard, self._is_up, self._was_replaced = time.monotonic(), False, False
+        self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
 
     def stop(self) -> None:
         """Make `serve` return soon; for another thread, or a signal."""
@@ -54,9 +54,9 @@ class GrpcParty:
         With `once`, give the server's goodbye when it says that, and raise when it stays away; else wait for the next
         server.
         """
-        pause, self._heard = FIRST_PAUSE, time.monotonic()
+        pause, self._last_heard = FIRST_PAUSE, time.monotonic()
         while not self._stopping.is_set():
-            heard = self._heard
+            heard = self._last_heard
             goodbye, trouble = self._talk()
             if goodbye is not None:
                 self._say(f"The server closed: {goodbye.status}. {goodbye.reason}".strip())
@@ -64,8 +64,10 @@ class GrpcParty:
                     return goodbye
             if self._stopping.is_set():
                 return None
-            pause = FIRST_PAUSE if self._heard > heard and not self._was_replaced else min(2 * pause, LONGEST_PAUSE)
-            if time.monotonic() - self._heard > self._endpoint.wait_seconds:
+            pause = (
+                FIRST_PAUSE if self._last_heard > heard and not self._was_replaced else min(2 * pause, LONGEST_PAUSE)
+            )
+            if time.monotonic() - self._last_heard > self._endpoint.wait_seconds:
                 self._give_up(trouble, once=once)
             self._stopping.wait(pause)
         return None
@@ -125,7 +127,7 @@ class GrpcParty:
             self._log("stray bytes", reason=str(error))
         finally:
             if self._is_up:
-                self._heard, self._is_up = time.monotonic(), False
+                self._last_heard, self._is_up = time.monotonic(), False
         return goodbye
 
     def _end(self, end: RunEnd) -> None:
