@@ -56,7 +56,7 @@ class GrpcParty:
         """
         pause, self._last_heard = FIRST_PAUSE, time.monotonic()
         while not self._stopping.is_set():
-            heard = self._last_heard
+            before = self._last_heard
             goodbye, trouble = self._talk()
             if goodbye is not None:
                 self._say(f"The server closed: {goodbye.status}. {goodbye.reason}".strip())
@@ -64,9 +64,8 @@ class GrpcParty:
                     return goodbye
             if self._stopping.is_set():
                 return None
-            pause = (
-                FIRST_PAUSE if self._last_heard > heard and not self._was_replaced else min(2 * pause, LONGEST_PAUSE)
-            )
+            was_up = self._last_heard > before and not self._was_replaced
+            pause = FIRST_PAUSE if was_up else min(2 * pause, LONGEST_PAUSE)
             if time.monotonic() - self._last_heard > self._endpoint.wait_seconds:
                 self._give_up(trouble, once=once)
             self._stopping.wait(pause)
