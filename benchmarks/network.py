@@ -33,22 +33,23 @@ import numpy as np
 
 from colonnade.catalogue import codec
 from colonnade.messages import Message, sendable_floats
-from colonnade.protocol.asked import Asked
+from colonnade.node.allowance import Allowance
+from colonnade.node.certificates import new_certificates
+from colonnade.node.desk import PartyDesk
+from colonnade.node.files import FederationFile
+from colonnade.node.log import EventLog
+from colonnade.node.server import NetworkServer
+from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.policy import Policy
+from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import PartyState
 from colonnade.sampling.selecting import Ready, UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
-from colonnade.transports import grpc_wire
-from colonnade.transports.allowance import Allowance
-from colonnade.transports.certificates import new_certificates
-from colonnade.transports.events import EventLog
-from colonnade.transports.grpc_hub import Hub
-from colonnade.transports.grpc_links import DaemonThreads
-from colonnade.transports.grpc_party import GrpcParty
-from colonnade.transports.network_files import DataFile, FederationFile, PartyFile, Tls
-from colonnade.transports.network_server import NetworkServer
-from colonnade.transports.party_desk import PartyDesk
-from colonnade.transports.state_folder import StateFolder
+from colonnade.transports.endpoints import PartyEndpoint, Tls
+from colonnade.transports.grpc import wire
+from colonnade.transports.grpc.hub import Hub
+from colonnade.transports.grpc.links import DaemonThreads
+from colonnade.transports.grpc.party import GrpcParty
 
 NAMES = ("one", "two", "three")
 TIMES_PLAIN = 1.5
@@ -58,7 +59,7 @@ LARGE_BYTES = 50_000_000
 def unlimited() -> list[tuple[str, Any]]:
     """Give the same options, but for the size of one gRPC message: plain gRPC sends 50 MB in one."""
     sizes = ("grpc.max_receive_message_length", "grpc.max_send_message_length")
-    return [(name, -1 if name in sizes else value) for name, value in grpc_wire.options(10.0)]
+    return [(name, -1 if name in sizes else value) for name, value in wire.options(10.0)]
 
 
 class FixedSession:
@@ -85,7 +86,7 @@ def tls(folder: Path, name: str) -> Tls:
 def colonnade_party(folder: Path, name: str, port: int) -> None:
     """Be a party of Colonnade's."""
     state = StateFolder(folder / f"{name}-state")
-    file = PartyFile(name, f"127.0.0.1:{port}", str(state.path), DataFile(""), tls=tls(folder, name))
+    endpoint = PartyEndpoint(name, f"127.0.0.1:{port}", tls=tls(folder, name))
     log = EventLog(state.path / "log.jsonl")
     session: Any = FixedSession()
     desk = PartyDesk(
@@ -96,20 +97,18 @@ def colonnade_party(folder: Path, name: str, port: int) -> None:
         folder=state,
         log=log,
     )
-    GrpcParty(file, desk, log, lambda _: None).serve(once=True)
+    GrpcParty(endpoint, desk, log.write, lambda _: None).serve(once=True)
 
 
 def plain_party(folder: Path, name: str, port: int) -> None:
     """Be a party of a plain gRPC stream."""
     options: list[tuple[str, Any]] = [*unlimited(), ("grpc.ssl_target_name_override", "server")]
-    session, wire = FixedSession(), codec()
+    session, messages = FixedSession(), codec()
     outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     outgoing.put(name.encode())
-    with grpc.secure_channel(
-        f"127.0.0.1:{port}", grpc_wire.dialling_credentials(tls(folder, name)), options
-    ) as channel:
+    with grpc.secure_channel(f"127.0.0.1:{port}", wire.dialling_credentials(tls(folder, name)), options) as channel:
         for request in channel.stream_stream("/plain/Join")(iter(outgoing.get, None), wait_for_ready=True):
-            outgoing.put(wire.encode(session.answer(wire.decode(request))))
+            outgoing.put(messages.encode(session.answer(messages.decode(request))))
 
 
 class PlainServer:
@@ -122,7 +121,7 @@ class PlainServer:
         self._server = grpc.server(DaemonThreads(), options=unlimited())
         handler = grpc.stream_stream_rpc_method_handler(self._stream)
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("plain", {"Join": handler}),))
-        self._server.add_secure_port(f"127.0.0.1:{port}", grpc_wire.listening_credentials(tls(folder, "server")))
+        self._server.add_secure_port(f"127.0.0.1:{port}", wire.listening_credentials(tls(folder, "server")))
         self._server.start()
 
     def _stream(self, incoming: Iterator[bytes], _: Any) -> Iterator[bytes]:
@@ -196,14 +195,14 @@ def measure(folder: Path, rounds: int, repeats: int) -> dict[str, dict[str, list
     """
     ours_port, plain_port = free_port(), free_port()
     state, ours_tls = str(folder / "server-state"), tls(folder, "server")
-    file = FederationFile(list(NAMES), f"127.0.0.1:{ours_port}", state, tls=ours_tls)
+    file = FederationFile(list(NAMES), f"127.0.0.1:{ours_port}", state=state, tls=ours_tls)
     times: dict[str, dict[str, list[float]]] = {kind: {"small": [], "large": []} for kind in ("colonnade", "plain")}
     with processes("colonnade", folder, ours_port), processes("plain", folder, plain_port):
         ours, plain = NetworkServer(file, partial(Hub, on_waiting=lambda _: None)), PlainServer(folder, plain_port)
         ours.wait_for_all()
         plain.round(NAMES, UseAllRows())
         for repeat in range(repeats + 1):
-            with ours.run(Asked("bench", None, None, None, str(repeat))):
+            with ours.run(RunPurpose("bench", None, None, None, str(repeat))):
                 small = seconds(lambda: [ours.exchange(dict.fromkeys(NAMES, UseAllRows())) for _ in range(rounds)])
                 plain_small = seconds(lambda: [plain.round(NAMES, UseAllRows()) for _ in range(rounds)])
                 large = seconds(lambda: ours.exchange({"one": AskColumns(with_label=False)}))

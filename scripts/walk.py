@@ -89,15 +89,15 @@ def party() -> Play:
     """One party on a machine of its own answers the four requests of a fit: bytes to bytes, journal and log too."""
     from colonnade.catalogue import codec, party_session
     from colonnade.messages import sendable_rows
-    from colonnade.protocol.asked import Asked
+    from colonnade.node.allowance import Allowance
+    from colonnade.node.desk import PartyDesk
+    from colonnade.node.log import EventLog
+    from colonnade.node.state_folder import StateFolder
+    from colonnade.protocol.run_purpose import RunPurpose
     from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawRows
     from colonnade.sampling.rules.leverage import LeverageScores
     from colonnade.solvers.central import AskColumns
-    from colonnade.transports.allowance import Allowance
     from colonnade.transports.envelopes import Ask
-    from colonnade.transports.events import EventLog
-    from colonnade.transports.party_desk import PartyDesk
-    from colonnade.transports.state_folder import StateFolder
 
     scratch = tempfile.TemporaryDirectory()
     folder, policy, wire = StateFolder(Path(scratch.name)), cn.Policy(), codec()
@@ -110,8 +110,8 @@ def party() -> Play:
         AskScores(sendable_rows(np.arange(20)), n_own=20),
         AskColumns(with_label=True),
     ]
-    asked = Asked("fit", "regression", "importance", "central", "0" * 64)
-    asks = [Ask("fit-1", i + 1, None if i else asked, wire.encode(request)) for i, request in enumerate(requests)]
+    purpose = RunPurpose("fit", "regression", "importance", "central", "0" * 64)
+    asks = [Ask("fit-1", i + 1, None if i else purpose, wire.encode(request)) for i, request in enumerate(requests)]
 
     def answer() -> None:
         for ask in asks:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from colonnade.transports.identity_files import new_identities
+from colonnade.node.identity_files import new_identities
 from network_trial import BANK, free_port
 
 EXAMPLE = BANK.parent / "flare"
@@ -52,7 +52,7 @@ def simulate(folder: Path, job: Path) -> Path:
         shutil.copy(EXAMPLE / "local" / f"{name}.toml", local)
         shutil.copy(BANK / f"{name}.csv", local)
     new_identities(local, NAMES)
-    allowed = {"format_version": 2, "class_allow_list": ["nvflare.collab.runtime", "colonnade.cli.flare"]}
+    allowed = {"format_version": 2, "class_allow_list": ["nvflare.collab.runtime", "colonnade.flare_job"]}
     (local / "resources.json").write_text(json.dumps(allowed))
     command = [*NVFLARE, "simulator", str(job), "-w", str(workspace), "-c", ",".join(NAMES), "-t", str(len(NAMES))]
     done = subprocess.run(

@@ -17,15 +17,16 @@ import msgspec
 
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
+from colonnade.node.allowance import Allowance
+from colonnade.node.certificates import new_certificates
+from colonnade.node.desk import PartyDesk
+from colonnade.node.files import DataFile, PartyFile
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.identity import Identity
 from colonnade.runtime import identities_of
-from colonnade.transports.allowance import Allowance
-from colonnade.transports.certificates import new_certificates
-from colonnade.transports.events import EventLog
-from colonnade.transports.grpc_party import GrpcParty
-from colonnade.transports.network_files import DataFile, PartyFile, Tls
-from colonnade.transports.party_desk import PartyDesk
-from colonnade.transports.state_folder import StateFolder
+from colonnade.transports.endpoints import Tls
+from colonnade.transports.grpc.party import GrpcParty
 
 BANK = Path(__file__).parents[1] / "examples" / "bank"
 COMMAND = [sys.executable, "-c", "from colonnade.cli.main import main; main()"]
@@ -98,7 +99,7 @@ class PartyThread:
     ) -> None:
         options = {"wait_seconds": 20.0, "keepalive_seconds": 2.0, "tls": tls(folder, party.name), **changes}
         state = str(folder / f"{party.name}-state")
-        self.file = PartyFile(party.name, f"127.0.0.1:{port}", state, DataFile("unused"), **options)
+        self.file = PartyFile(party.name, f"127.0.0.1:{port}", state=state, data=DataFile("unused"), **options)
         self.said: list[str] = []
         self.outcome: object = None
         self.folder = StateFolder(Path(state))
@@ -115,7 +116,7 @@ class PartyThread:
             max_runs=rules.open_runs,
             show=self.said.append,
         )
-        self.line = GrpcParty(self.file, self.desk, log, self.said.append)
+        self.line = GrpcParty(self.file, self.desk, log.write, self.said.append)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 

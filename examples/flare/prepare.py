@@ -11,12 +11,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from colonnade.transports.identity_files import PINS, new_identity
+from colonnade.node.identity_files import PINS, new_identity
 
 HERE = Path(__file__).parent
 ALLOWED = {
-    "server": ["nvflare.collab.runtime.controller.CollabController", "colonnade.cli.flare.JobServer"],
-    "party": ["nvflare.collab.runtime.executor.CollabExecutor", "colonnade.cli.flare.SiteParty"],
+    "server": ["nvflare.collab.runtime.controller.CollabController", "colonnade.flare_job.JobServer"],
+    "party": ["nvflare.collab.runtime.executor.CollabExecutor", "colonnade.flare_job.SiteParty"],
 }
 
 

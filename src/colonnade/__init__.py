@@ -34,6 +34,7 @@ from colonnade.errors import (
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.federation import Federation, diagnose
 from colonnade.ledger import Ledger
+from colonnade.node.party import serve_party
 from colonnade.planning.records import Plan
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import HoldOut, SplitBy
@@ -87,6 +88,7 @@ __all__ = [
     "UnsupportedError",
     "WireVersionError",
     "diagnose",
+    "serve_party",
     "split_columns",
     "theory_size",
 ]

@@ -17,16 +17,17 @@ from colonnade.contracts import Script, Transport
 from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, UnsupportedError
 from colonnade.ledger import Ledger
+from colonnade.node.files import FLARE, FederationFile, read_federation_file
+from colonnade.node.server import NetworkServer
 from colonnade.privacy.identities import identities_here
-from colonnade.protocol.asked import Asked
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.run import Run, current_versions
 from colonnade.tasks.jobs import JobResult
-from colonnade.transports.network_files import FLARE, FederationFile, read_federation_file
-from colonnade.transports.network_server import MakeCarrier, NetworkServer
+from colonnade.transports.carriers import MakeCarrier
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -106,7 +107,7 @@ class Runtime:
             server.wait_for_all()
             return cls(
                 tuple(server.file.parties),
-                lambda verb, what: server.run(asked(verb, what)),
+                lambda verb, what: server.run(purpose_of(verb, what)),
                 on_round,
                 run_by=server.file.run_by,
                 close=close,
@@ -206,24 +207,11 @@ class PartiesHere:
             self.received.update((name, each) for name, each in delivered.items() if each is not None)
 
 
-def asked(verb: str, what: Mapping[str, object]) -> Asked:
-    """Say what a script is for.
-
-    Parameters
-    ----------
-    verb : str
-        What is done, such as ``fit``.
-    what : mapping of str to object
-        All that decides its requests and its result but the data: task, sampler, solver, seed, model, ...
-
-    Returns
-    -------
-    Asked
-        In words, with a fingerprint.
-    """
+def purpose_of(verb: str, what: Mapping[str, object]) -> RunPurpose:
+    """Give a script's purpose, by all that decides its requests and its result but the data: task, seed, model, ..."""
     words = {name: _tag(what.get(name)) for name in ("task", "sampler", "solver")}
     encoded = msgspec.msgpack.encode((verb, sorted(what.items())), enc_hook=_plain)
-    return Asked(verb, **words, fingerprint=hashlib.sha256(encoded).hexdigest())
+    return RunPurpose(verb, **words, fingerprint=hashlib.sha256(encoded).hexdigest())
 
 
 def _tag(value: Any) -> str | None:
@@ -244,7 +232,7 @@ def _carrier(file: FederationFile) -> MakeCarrier:
             from colonnade.transports.flare import FlareCarrier
 
             return FlareCarrier
-        from colonnade.transports.grpc_hub import Hub
+        from colonnade.transports.grpc.hub import Hub
 
         return Hub
     except ImportError as error:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from colonnade.cli.network_jobs import read_jobs
-from colonnade.transports.network_files import read_federation_file, read_party_file
+from colonnade.node.files import read_federation_file, read_party_file
+from colonnade.server_jobs import read_jobs
 from network_trial import free_port
 
 PROJECT = Path(__file__).parents[2]
@@ -67,8 +67,8 @@ def test_the_files_for_flare_agree(tmp_path: Path) -> None:
         assert tomllib.loads(Path(path).read_text())["data"]["file"] == f"{name}.csv"
     named = re.findall(r'"path": "([\w.]+)"', "".join(path.read_text() for path in (folder / "job").rglob("*.json")))
     assert {path for path in named if path.startswith("colonnade.")} == {
-        "colonnade.cli.flare.JobServer",
-        "colonnade.cli.flare.SiteParty",
+        "colonnade.flare_job.JobServer",
+        "colonnade.flare_job.SiteParty",
     }
     assert not list((folder / "job").rglob("*.py")), "no code travels"
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.transports.certificates import new_certificates
-from colonnade.transports.grpc_wire import QUEUE_FACTOR
+from colonnade.node.certificates import new_certificates
+from colonnade.transports.grpc.wire import QUEUE_FACTOR
 from network_trial import COMMAND, PartyThread, Trial, events, free_port, write_federation_file, write_party_file
 
 SPACE, HERE, THERE = f"colonnade{os.getpid()}", f"cnh{os.getpid()}", f"cnt{os.getpid()}"

@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.transports import grpc_hub, grpc_wire
-from colonnade.transports.certificates import new_certificates
-from colonnade.transports.envelopes import FRAME_BYTES, Answer, Goodbye, Join, seal
-from colonnade.transports.network_files import Tls, read_federation_file
-from colonnade.transports.network_server import NetworkServer
+from colonnade.node.certificates import new_certificates
+from colonnade.node.files import read_federation_file
+from colonnade.node.server import NetworkServer
+from colonnade.transports.endpoints import Tls
+from colonnade.transports.envelopes import MAX_PIECE_BYTES, Answer, Goodbye, Join, encode
+from colonnade.transports.grpc import hub, wire
 from network_trial import PartyThread, events, federation_in_threads, free_port, tls, write_federation_file
 
 # Parties' columns are random; what matters here is who gets in.
@@ -59,14 +60,12 @@ class Meeting:
     ) -> tuple[Any, str, list[bytes]]:
         """Dial in with any certificate, send anything, and tell how it ended."""
         options: list[tuple[str, Any]] = [
-            *grpc_wire.options(5.0),
+            *wire.options(5.0),
             ("grpc.ssl_target_name_override", "server"),
         ]
         heard = []
-        with grpc.secure_channel(self.address, grpc_wire.dialling_credentials(credentials), options) as channel:
-            call = channel.stream_stream(f"/{grpc_wire.SERVICE}/{grpc_wire.METHOD}")(
-                incoming, metadata=metadata, timeout=10
-            )
+        with grpc.secure_channel(self.address, wire.dialling_credentials(credentials), options) as channel:
+            call = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")(incoming, metadata=metadata, timeout=10)
             try:
                 heard.extend(call)
             except grpc.RpcError as error:
@@ -114,7 +113,7 @@ def test_many_peers_that_never_say_a_word(meeting: Meeting) -> None:
 
 
 def test_a_silent_peer_is_dropped_before_its_handshake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grpc_wire, "HANDSHAKE_SECONDS", 1)
+    monkeypatch.setattr(wire, "HANDSHAKE_SECONDS", 1)
     with federation_in_threads(tmp_path, make_parties()) as federation:
         meeting = Meeting(tmp_path, federation)
         with socket.create_connection(("127.0.0.1", meeting.port), timeout=9) as line:
@@ -130,7 +129,7 @@ def test_a_certificate_of_another_authority_is_refused(meeting: Meeting, tmp_pat
     new_certificates(tmp_path / "elsewhere" / "certs", PARTIES)
     theirs, ours = tls(tmp_path / "elsewhere", "shop"), tls(tmp_path, "shop")
     forged = Tls(ours.authority, theirs.certificate, theirs.key)
-    code, _, heard = meeting.dial(forged, seal(Join(1, ())).frames())
+    code, _, heard = meeting.dial(forged, encode(Join(1, ())).pieces())
     assert (code, heard) == (grpc.StatusCode.UNAVAILABLE, [])
     meeting.check_unharmed()
 
@@ -170,8 +169,8 @@ def test_tls_1_3_is_taken_and_nothing_below_1_2(meeting: Meeting, tmp_path: Path
 
 
 def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: Meeting, tmp_path: Path) -> None:
-    claim = ((grpc_wire.CLAIMED_NAME, "shop"),)
-    code, details, heard = meeting.dial(tls(tmp_path, "stranger"), seal(Join(1, ())).frames(), claim)
+    claim = ((wire.CLAIMED_NAME, "shop"),)
+    code, details, heard = meeting.dial(tls(tmp_path, "stranger"), encode(Join(1, ())).pieces(), claim)
     assert (code, heard) == (grpc.StatusCode.PERMISSION_DENIED, [])
     assert "stranger" in details
     assert any("stranger" in line.get("names", []) for line in meeting.logged("refused"))
@@ -184,15 +183,15 @@ def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: M
         [b""],
         [b"\xc1"],
         [os.urandom(1000)],
-        [seal(Answer("fit-1", 1, b"x")).head],
-        [seal(Join(99, ())).head],
-        [seal(Join(1, ())).head, b"\x00" * 50],
-        [seal(Join(1, ())).head] + [seal(Answer("fit-1", 1, b"x")).head] * (grpc_hub.MAX_STRAYS + 1),
-        [seal(Join(1, ("../../etc/passwd",))).head],
-        [seal(Join(1, ())).head, bytes(FRAME_BYTES + 1)],
-        [seal(Join(1, ())).head, seal(Answer("fit-1", 1, bytes(2 << 20))).head],
-        [seal(Join(1, ())).head, seal(Answer("fit-1", 1, b"", follows=1000)).head, b"x" * 1001],
-        [seal(Join(1, ())).head, seal(Answer("fit-1", 1, b"", follows=1000)).head, b""],
+        [encode(Answer("fit-1", 1, b"x")).head],
+        [encode(Join(99, ())).head],
+        [encode(Join(1, ())).head, b"\x00" * 50],
+        [encode(Join(1, ())).head] + [encode(Answer("fit-1", 1, b"x")).head] * (hub.MAX_STRAYS + 1),
+        [encode(Join(1, ("../../etc/passwd",))).head],
+        [encode(Join(1, ())).head, bytes(MAX_PIECE_BYTES + 1)],
+        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, bytes(2 << 20))).head],
+        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b"x" * 1001],
+        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b""],
     ],
     ids=[
         "nothing",
@@ -203,7 +202,7 @@ def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: M
         "zeros",
         "strays",
         "a path",
-        "too large a frame",
+        "too large a piece",
         "too much announced",
         "more than announced",
         "less than announced",
@@ -221,13 +220,13 @@ def test_a_party_that_talks_nonsense_is_cut_off_and_may_come_back(tmp_path: Path
         code, _, _ = meeting.dial(tls(tmp_path, "shop"), speak())
         held.set()
         assert code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNKNOWN)
-        # A frame too large for gRPC itself may end the stream before the hub hears of it: then the party has left.
+        # A piece too large for gRPC itself may end the stream before the hub hears of it: then the party has left.
         assert soon(lambda: any(map(meeting.logged, ("refused", "stream broke", "left"))))
         meeting.check_unharmed()  # the real shop was replaced for a moment, dialled again, and answers
 
 
 def test_who_joins_and_says_nothing_is_dropped(meeting: Meeting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grpc_hub, "JOIN_SECONDS", 0.3)
+    monkeypatch.setattr(hub, "JOIN_SECONDS", 0.3)
     held = threading.Event()
     code, details, _ = meeting.dial(tls(meeting.folder, "shop"), (b"" for _ in iter(held.wait, True)))
     held.set()
@@ -241,7 +240,7 @@ def test_one_party_cannot_open_streams_without_end(meeting: Meeting) -> None:
     def one() -> None:
         codes.append(meeting.dial(tls(meeting.folder, "shop"), (b"" for _ in iter(held.wait, True)))[0])
 
-    threads = [threading.Thread(target=one) for _ in range(grpc_hub.MAX_STREAMS_A_PARTY + 4)]
+    threads = [threading.Thread(target=one) for _ in range(hub.MAX_STREAMS_A_PARTY + 4)]
     for thread in threads:
         thread.start()
     assert soon(lambda: codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED) >= 4)
@@ -259,7 +258,7 @@ def test_a_party_does_not_talk_to_an_impostor(tmp_path: Path) -> None:
     for kind in ("pem", "key"):
         shutil.copy(tmp_path / f"certs/shop.{kind}", tmp_path / f"certs/server.{kind}")
     bank = PartyThread(tmp_path, make_parties()[0], port, wait_seconds=1.0)
-    impostor = NetworkServer(read_federation_file(path), partial(grpc_hub.Hub, on_waiting=lambda _: None))
+    impostor = NetworkServer(read_federation_file(path), partial(hub.Hub, on_waiting=lambda _: None))
     outcome = bank.join()
     impostor.close()
     assert isinstance(outcome, cn.PartyUnreachableError)
@@ -295,7 +294,7 @@ def test_a_party_that_comes_back_too_late_is_told_what_became_of_the_run(tmp_pat
 
     def answer_once_and_break(ask: Any) -> Any:
         answer = slow(ask)
-        if ask.asked is None:  # the second request of a run: answered, journaled, and the line cut before it is sent
+        if ask.purpose is None:  # the second request of a run: answered, journaled, and the line cut before it is sent
             shop.line.stop()
         return answer
 

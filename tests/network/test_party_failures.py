@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.node.certificates import new_certificates
 from colonnade.runtime import identities_of
-from colonnade.transports.certificates import new_certificates
 from network_trial import PartyThread, events, free_port, write_federation_file
 
 X = np.random.default_rng(0).normal(size=(60, 4))

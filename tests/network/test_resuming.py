@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.transports.certificates import new_certificates
+from colonnade.node.certificates import new_certificates
+from colonnade.node.journal import Journal
 from colonnade.transports.envelopes import Ask
-from colonnade.transports.journal import Journal
 from network_trial import PartyThread, events, free_port, write_federation_file
 
 TASK, SAMPLER = cn.Regression(l2=0.1), cn.ImportanceSampling(size=30)
@@ -125,7 +125,7 @@ def test_a_party_that_lost_the_end_of_its_journal_ends_the_run_with_one_clear_er
     with pytest.raises(PowerCut):
         town.play(fit, ("solving", 40))
     forget_the_last(town.folder / "shop-state" / town.journals("shop")[0], 10)
-    with pytest.raises(cn.LocalProtocolError, match=r"'shop' did not answer .*: number 40 does not follow number 2"):
+    with pytest.raises(cn.LocalProtocolError, match=r"'shop' did not answer .*: request 40 does not follow request 2"):
         town.play(fit)
     assert town.play(fit).model.coef_.tobytes() == fit(cn.Federation(make_parties())).model.coef_.tobytes()
 
@@ -148,7 +148,7 @@ def test_a_server_that_lost_its_folder_lets_the_parties_forget(town: Town) -> No
         file.unlink()
     assert town.play(fit).model.coef_.tobytes() == fit(cn.Federation(make_parties())).model.coef_.tobytes()
     ended = [line for line in town.logged("shop", "run ended") if line["status"] == "failed"]
-    assert ended[0]["reason"] == "the server knows nothing of this run"
+    assert ended[0]["reason"] == "the server does not know this run"
     assert not town.journals("shop")
 
 
@@ -157,7 +157,7 @@ def test_a_party_that_lost_its_folder_ends_the_run_with_one_clear_error(town: To
         town.play(fit, ("solving", 20))
     for file in (town.folder / "shop-state").iterdir():
         file.unlink()
-    with pytest.raises(cn.LocalProtocolError, match=r"'shop' did not answer .*: it knows nothing of this run"):
+    with pytest.raises(cn.LocalProtocolError, match=r"'shop' did not answer .*: it does not know this run"):
         town.play(fit)
     assert town.play(fit).model.coef_.tobytes() == fit(cn.Federation(make_parties())).model.coef_.tobytes()
 

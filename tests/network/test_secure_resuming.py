@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.node.certificates import new_certificates
 from colonnade.runtime import identities_of
-from colonnade.transports.certificates import new_certificates
 from network_trial import PartyThread, free_port, write_federation_file
 from secure_trial import made_parties
 

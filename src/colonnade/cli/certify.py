@@ -6,7 +6,8 @@ import msgspec
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, show, show_json
-from colonnade.cli.job import JobFile, RunFolder, read_job, read_run
+from colonnade.cli.job import JobFile, RunFolder, read_job
+from colonnade.job_inputs import read_run
 
 RowsOption = Annotated[int, typer.Option("--rows", min=1, help="How many rows to draw for the audit.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Draws them.")]

@@ -7,8 +7,8 @@ import typer
 
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.errors import UnsupportedError
+from colonnade.node.identity_files import PINS, new_identity
 from colonnade.privacy.primitives import check_available
-from colonnade.transports.identity_files import PINS, new_identity
 
 app = typer.Typer(help="Certificates for a trial, and identities for secure sums.", no_args_is_help=True)
 
@@ -31,7 +31,7 @@ def new(
     Example: colonnade certs new certs --party bank --party telephone --party shop
     """
     try:
-        from colonnade.transports.certificates import new_certificates
+        from colonnade.node.certificates import new_certificates
     except ImportError as error:
         raise UnsupportedError(f"Certificates need cryptography: {error}. pip install 'colonnade[grpc]'.") from error
     made = new_certificates(folder, party, server=server, days=days)

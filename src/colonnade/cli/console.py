@@ -8,6 +8,9 @@ import msgspec
 import typer
 from rich.console import Console
 
+from colonnade.node.terminal import printable
+from colonnade.node.terminal import say as say
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of tables.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", min=0, help="Overrides the file's seed; the same seed gives the same bits.")
@@ -19,11 +22,6 @@ def talk() -> Console:
     return Console(stderr=True, emoji=False)
 
 
-def say(text: str) -> None:
-    """Print a remark to stderr as it is."""
-    typer.echo(printable(text), err=True)
-
-
 def show(text: str) -> None:
     """Print a result to stdout as it is."""
     typer.echo(printable(text))
@@ -32,11 +30,6 @@ def show(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print a result to stdout as JSON, arrays as lists."""
     typer.echo(msgspec.json.encode(value, enc_hook=lambda array: array.tolist()).decode())
-
-
-def printable(text: str) -> str:
-    """Replace control characters: names and reasons come from others, and a terminal obeys escape codes."""
-    return "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
 
 
 @contextmanager

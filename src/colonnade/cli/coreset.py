@@ -7,11 +7,11 @@ from colonnade.cli.job import (
     JobFile,
     OutOption,
     SplitOption,
-    check_audit,
     read_job,
     with_split,
 )
 from colonnade.cli.show import show_run
+from colonnade.job_inputs import check_audit
 from colonnade.run import check_destination
 
 

@@ -13,9 +13,9 @@ from colonnade.cli.job import (
     RunFolder,
     SplitOption,
     read_job,
-    read_model,
     with_split,
 )
+from colonnade.job_inputs import read_model
 from colonnade.ledger import aligned
 
 RowsOption = Annotated[

@@ -12,13 +12,12 @@ from colonnade.cli.job import (
     JobFile,
     OutOption,
     SplitOption,
-    check_audit,
     read_job,
-    read_plan,
     with_split,
 )
 from colonnade.cli.show import Comparison, show_run
 from colonnade.federation import Federation
+from colonnade.job_inputs import check_audit, read_plan
 from colonnade.ledger import Ledger
 from colonnade.planning.outcome import compared
 from colonnade.run import Run, check_destination

@@ -6,18 +6,15 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
-from colonnade.contracts import Model
 from colonnade.data.parties import Party
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError
 from colonnade.federation import Federation
-from colonnade.planning.records import Plan
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
-from colonnade.run import RUN, Run
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyTask, load_model
+from colonnade.tasks import AnyTask
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
@@ -145,52 +142,6 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     marked = msgspec.structs.replace(entry, split=split_by.removeprefix(f"{entry.name}."))
     parties = [marked if each is entry else each for each in job.party]
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
-
-
-def check_audit(sampler: AnySampler | None, audit: int | None) -> None:
-    """Require draws that can be audited, before the work is done."""
-    if audit is not None and getattr(sampler, "draws", None) != "committed":
-        raise UnsupportedError(
-            f"An audit compares draws with what was committed to, and {sampler} commits to nothing. "
-            'Draw with kind = "importance" and draws = "committed", or leave the audit out.'
-        )
-
-
-def read_plan(path: Path, split: AnySplit | None) -> Plan:
-    """Read a saved plan, for a job that holds out these rows, or leaves that to the plan."""
-    plan = Plan.load(path)
-    if split not in (None, plan.split):
-        raise InputError(f"The job holds out {split}, the plan {plan.split or 'nothing'}. Plan with the same split.")
-    return plan
-
-
-def read_model(folder: Path) -> tuple[Model[Any], AnySplit | None]:
-    """Read the model of a saved run, or one that was saved by itself.
-
-    Parameters
-    ----------
-    folder : Path
-        What `fit --out` or `model.save` wrote.
-
-    Returns
-    -------
-    model : LinearModel or KMeansModel
-        The model.
-    split : HoldOut, SplitBy or None
-        Which rows its run held out.
-    """
-    if not (folder / RUN.record).exists():
-        return load_model(folder), None
-    run = read_run(folder)
-    return run.model, run.split
-
-
-def read_run(folder: Path) -> Run[Any]:
-    """Read a saved run that has a model."""
-    run = Run.load(folder)
-    if run.model is None:
-        raise InputError(f"The run in {folder} is a coreset without a model. Pass a folder that `fit --out` wrote.")
-    return run
 
 
 def _advice(problem: str) -> str:

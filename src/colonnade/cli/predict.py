@@ -7,8 +7,9 @@ import numpy as np
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
-from colonnade.cli.job import BitsOption, JobFile, RunFolder, read_job, read_model
+from colonnade.cli.job import BitsOption, JobFile, RunFolder, read_job
 from colonnade.errors import InputError
+from colonnade.job_inputs import read_model
 
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
 RowOption = Annotated[list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. Default: all.")]

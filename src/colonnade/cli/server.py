@@ -1,15 +1,12 @@
 """`colonnade server`."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from colonnade.cli.console import JsonFlag, say, show, show_json
-from colonnade.cli.network_jobs import Progress, read_jobs
-from colonnade.federation import Federation
-from colonnade.transports.network_files import read_federation_file
+from colonnade.server_jobs import do_jobs, summary
 
 FederationToml = Annotated[
     Path, typer.Argument(help="TOML file with the parties, where to listen, and jobs.", metavar="FEDERATION.toml")
@@ -28,36 +25,8 @@ def command(federation_file: FederationToml, json: JsonFlag = False) -> None:
     for done in do_jobs(federation_file):
         results.append(done)
         if not json:
-            show(line(done))
+            show(summary(done))
     if json:
         show_json({"jobs": results})
     else:
         say("All jobs are done.")
-
-
-def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
-    """Do the jobs of a file that are not done yet, and give what came of each."""
-    file = read_federation_file(federation_file)
-    jobs = read_jobs(file.job, federation_file)
-    folder = federation_file.resolve().parent
-    progress = Progress(Path(file.state), jobs, folder)
-    with Federation.connect(federation_file) as federation:
-        for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
-            done = {"job": number, "do": _verb(job), **job.play(federation, folder)}
-            progress.set(number)
-            yield done
-        progress.clear()
-
-
-def line(done: dict[str, Any]) -> str:
-    """Put what came of a job into one line."""
-    facts = ", ".join(f"{name} {_text(value)}" for name, value in done.items() if name not in ("job", "do") and value)
-    return f"job {done['job']}, {done['do']}: {facts}"
-
-
-def _verb(job: Any) -> str:
-    return str(job.__struct_config__.tag)
-
-
-def _text(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}" if isinstance(value, float) else str(value)

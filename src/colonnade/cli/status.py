@@ -5,9 +5,9 @@ from pathlib import Path
 from colonnade.cli.console import JsonFlag, show, show_json
 from colonnade.cli.server import FederationToml
 from colonnade.ledger import aligned
-from colonnade.transports.network_files import read_federation_file
-from colonnade.transports.server_runs import RunStatus, read_status
-from colonnade.transports.state_folder import is_held
+from colonnade.node.files import read_federation_file
+from colonnade.node.runs import RunStatus, read_status
+from colonnade.node.state_folder import is_held
 
 
 def command(federation_file: FederationToml, json: JsonFlag = False) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from colonnade.errors import InputError
 from colonnade.messages import UNCOUNTED, Message, Reveals
 from colonnade.options import whole_number
-from colonnade.protocol.asked import Asked
+from colonnade.protocol.run_purpose import RunPurpose
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
-# Phases that tell nothing of the data.
+# Phases that reveal nothing of the data.
 ALWAYS = ("hello", "keys")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
@@ -40,7 +40,7 @@ class Policy:
         The only tasks it takes part in, such as ``regression``; all if left out. What a run is for is the server's
         word: it is asked where server and parties are apart.
     rows_a_request : int, optional
-        No reply may tell scores, features, labels, predictions or weights of more rows than this.
+        No reply may reveal scores, features, labels, predictions or weights of more rows than this.
 
     Examples
     --------
@@ -69,28 +69,28 @@ class Policy:
             else whole_number("rows_a_request", rows_a_request, least=0, example="Pass for instance 5000.")
         )
 
-    def objection_to_run(self, asked: Asked) -> str | None:
+    def objection_to_run(self, purpose: RunPurpose) -> str | None:
         """Say why the party takes no part in a run that is for this, or None."""
-        if self.tasks is not None and asked.task is not None and asked.task not in self.tasks:
-            return f"its owner's policy answers the tasks {_words(self.tasks)}, not {asked.task!r}"
+        if self.tasks is not None and purpose.task is not None and purpose.task not in self.tasks:
+            return f"its owner's policy allows the tasks {_words(self.tasks)}, not {purpose.task!r}"
         return None
 
     def objection(self, request: Message, solver: str | None) -> str | None:
         """Say why `request`, which belongs to this solver or to none, is not answered, or None."""
         if self.phases is not None and request.phase not in (*ALWAYS, *self.phases):
-            return f"its owner's policy answers in the phases {_words(self.phases)}, not in {request.phase!r}"
+            return f"its owner's policy allows the phases {_words(self.phases)}, not {request.phase!r}"
         if self.solvers is not None and solver is not None and solver not in self.solvers:
-            return f"its owner's policy answers the solvers {_words(self.solvers)}, not {solver!r}"
+            return f"its owner's policy allows the solvers {_words(self.solvers)}, not {solver!r}"
         return None
 
     def refusal(self, reply: Message) -> str | None:
         """Say why `reply` may not leave, or None."""
         if self.never and (kept := sorted(self.never & reply.tells())):
             return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
-        if self.rows_a_request is not None and rows_told(reply) > self.rows_a_request:
+        if self.rows_a_request is not None and rows_revealed(reply) > self.rows_a_request:
             return (
-                f"its owner's policy tells of {self.rows_a_request:,} rows a request at most, and this {reply.kind} "
-                f"would of {rows_told(reply):,}"
+                f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {reply.kind} has "
+                f"{rows_revealed(reply):,}"
             )
         return None
 
@@ -100,8 +100,8 @@ class Policy:
         return f"Policy({', '.join(shown)})"
 
 
-def rows_told(reply: Message) -> int:
-    """Count the rows of which a reply tells something that depends on their values, each as often as it is told."""
+def rows_revealed(reply: Message) -> int:
+    """Count the rows of which a reply reveals what depends on their values, each as often as it does."""
     passed_on = reply.coded_rows() if OF_ROWS.intersection(reply.passes_on()) else 0
     return max(reply.rows_of(OF_ROWS), passed_on)
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from colonnade.errors import RemoteProtocolError
-from colonnade.protocol.asked import Asked
+from colonnade.protocol.run_purpose import RunPurpose
 
 ENVELOPE_VERSION = 1
 # Run ids name files at the other end, so they are letters, digits and dashes.
@@ -22,8 +22,8 @@ Status = Literal["done", "failed"]
 Size = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 # Payloads from this size on travel in pieces of it, so that one end copies and the other reads while the line is busy.
 LARGE = 1 << 20
-# No frame is heavier: a piece, or an envelope with a payload that is not large.
-FRAME_BYTES = LARGE + (1 << 16)
+# No piece is heavier: of a large payload, or an envelope with a payload that is not large.
+MAX_PIECE_BYTES = LARGE + (1 << 16)
 # A large payload is given room for so many bytes at first.
 ROOM = 64 << 20
 E = TypeVar("E")
@@ -50,7 +50,7 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown
 
     run: RunId
     number: Number
-    asked: Asked | None
+    purpose: RunPurpose | None
     payload: bytes
     follows: Size = 0
 
@@ -61,7 +61,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     name: str
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+class RunEnd(msgspec.Struct, frozen=True, array_like=True, tag="Ended", forbid_unknown_fields=True):
     """A run is over: the same status and reason for all."""
 
     run: RunId
@@ -78,68 +78,70 @@ class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
 
 FromParty = Join | Answer
-FromServer = Welcome | Ask | Ended | Goodbye
+FromServer = Welcome | Ask | RunEnd | Goodbye
 
 _encoder = msgspec.msgpack.Encoder()
 _from_party: msgspec.msgpack.Decoder[FromParty] = msgspec.msgpack.Decoder(FromParty)
 _from_server: msgspec.msgpack.Decoder[FromServer] = msgspec.msgpack.Decoder(FromServer)
 
 
-class Sealed(NamedTuple):
+class EncodedEnvelope(NamedTuple):
     """An envelope ready to be sent, as often as need be."""
 
     head: bytes
     payload: bytes = b""
 
-    def frames(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[bytes]:
         """Give its bytes in the order they travel."""
         yield self.head
         for start in range(0, len(self.payload), LARGE):
             yield self.payload[start : start + LARGE]
 
 
-def seal(envelope: FromParty | FromServer) -> Sealed:
-    """Turn an envelope into bytes."""
+def encode(envelope: FromParty | FromServer) -> EncodedEnvelope:
+    """Turn an envelope into bytes that travel in pieces."""
     if isinstance(envelope, Ask | Answer) and len(envelope.payload) >= LARGE:
-        size = len(envelope.payload)
-        return Sealed(_encoder.encode(msgspec.structs.replace(envelope, payload=b"", follows=size)), envelope.payload)
-    return Sealed(_encoder.encode(envelope))
+        head = msgspec.structs.replace(envelope, payload=b"", follows=len(envelope.payload))
+        return EncodedEnvelope(_encoder.encode(head), envelope.payload)
+    return EncodedEnvelope(_encoder.encode(envelope))
 
 
-def whole(envelope: FromParty | FromServer) -> bytes:
-    """Turn an envelope into bytes that travel in one piece, for platforms that cut large messages up themselves."""
+def encode_in_one_piece(envelope: FromParty | FromServer) -> bytes:
+    """Turn an envelope into bytes, for platforms that cut large messages up themselves."""
     return _encoder.encode(envelope)
 
 
-def from_party(frames: Iterator[bytes], party: str, max_bytes: int) -> Iterator[FromParty]:
+def from_party(pieces: Iterator[bytes], party: str, max_bytes: int) -> Iterator[FromParty]:
     """Read what a party sends, no payload larger than this."""
-    return _opened(frames, _from_party, party, max_bytes)
+    return _decoded(pieces, _from_party, party, max_bytes)
 
 
-def from_server(frames: Iterator[bytes], max_bytes: int) -> Iterator[FromServer]:
+def from_server(pieces: Iterator[bytes], max_bytes: int) -> Iterator[FromServer]:
     """Read what the server sends, no payload larger than this."""
-    return _opened(frames, _from_server, "the server", max_bytes)
+    return _decoded(pieces, _from_server, "the server", max_bytes)
 
 
-def _opened(frames: Iterator[bytes], decoder: "msgspec.msgpack.Decoder[E]", sender: str, max_bytes: int) -> Iterator[E]:
-    for data in frames:
+def _decoded(
+    pieces: Iterator[bytes], decoder: "msgspec.msgpack.Decoder[E]", sender: str, max_bytes: int
+) -> Iterator[E]:
+    for data in pieces:
         try:
             envelope = decoder.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise _stray(data, sender, error) from error
         if isinstance(envelope, Ask | Answer) and envelope.follows:
-            payload = _collected(frames, envelope.follows, sender, max_bytes)
+            payload = _collected(pieces, envelope.follows, sender, max_bytes)
             envelope = msgspec.structs.replace(envelope, payload=payload, follows=0)
         yield envelope
 
 
-def _collected(frames: Iterator[bytes], size: int, sender: str, max_bytes: int) -> memoryview:
+def _collected(pieces: Iterator[bytes], size: int, sender: str, max_bytes: int) -> memoryview:
     if size > max_bytes:
         raise RemoteProtocolError(f"{sender} announced {size:,} bytes; the limit is {max_bytes:,}.", party=sender)
     # NumPy asks for memory in large pages. It grows with what really comes, not with what was announced.
     payload, filled = np.empty(min(size, ROOM), np.uint8), 0
     while filled < size:
-        piece = next(frames, b"") or _cut_off(sender)
+        piece = next(pieces, b"") or _cut_off(sender)
         if filled + len(piece) > size:
             raise RemoteProtocolError(f"{sender} sent more than the {size:,} bytes it announced.", party=sender)
         if filled + len(piece) > len(payload):
@@ -155,6 +157,7 @@ def _cut_off(sender: str) -> bytes:
 
 def _stray(data: bytes, sender: str, error: Exception) -> RemoteProtocolError:
     return RemoteProtocolError(
-        f"{len(data):,} bytes from {sender} are no envelope: {error}. Check that both ends run compatible versions.",
+        f"{len(data):,} bytes from {sender} are not an envelope: {error}. "
+        "Check that both ends run compatible versions.",
         party=sender,
     )

@@ -14,23 +14,21 @@ from nvflare.collab.api.exceptions import RunAborted
 
 from colonnade.errors import PartyUnreachableError, PolicyRefusedError, RemoteProtocolError
 from colonnade.ledger import SERVER
+from colonnade.transports.carriers import Desk, Log, Outcome
+from colonnade.transports.endpoints import PartyEndpoint, ServerEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
-    FRAME_BYTES,
+    MAX_PIECE_BYTES,
     Answer,
     Ask,
-    Ended,
     Goodbye,
     Join,
+    RunEnd,
     Welcome,
+    encode_in_one_piece,
     from_party,
     from_server,
-    whole,
 )
-from colonnade.transports.events import EventLog
-from colonnade.transports.network_files import FederationFile, PartyFile
-from colonnade.transports.network_server import Outcome
-from colonnade.transports.party_desk import PartyDesk
 
 # The server's name among FLARE's callers, which FLARE proves.
 CALLER = "server"
@@ -38,22 +36,10 @@ PAUSE, TELL_SECONDS = 0.5, 30.0
 
 
 class FlareCarrier:
-    """Calls the sites of a FLARE job; to be made and used inside the job's main function.
+    """Calls the sites of a FLARE job; to be made and used inside the job's main function."""
 
-    Parameters
-    ----------
-    file : FederationFile
-        Who takes part, within which limits.
-    log : EventLog
-        Who came, and what failed.
-    outcome : callable
-        Tells what became of a run that a party names and that is not under way here; None if it is.
-    on_change : callable
-        Told when the parties have come.
-    """
-
-    def __init__(self, file: FederationFile, log: EventLog, *, outcome: Outcome, on_change: Callable[[], None]) -> None:
-        self._file = file
+    def __init__(self, endpoint: ServerEndpoint, log: Log, *, outcome: Outcome, on_change: Callable[[], None]) -> None:
+        self._endpoint = endpoint
         self._log = log
         self._outcome = outcome
         self._on_change = on_change
@@ -63,24 +49,27 @@ class FlareCarrier:
     @property
     def missing(self) -> list[str]:
         """Parties that have not answered yet."""
-        return [party for party in self._file.parties if party not in self._joined]
+        return [party for party in self._endpoint.parties if party not in self._joined]
 
     def wait_for_all(self) -> None:
         """Require a site for each party, and let each forget runs that are over."""
-        if absent := [party for party in self._file.parties if party not in self._sites]:
+        if absent := [party for party in self._endpoint.parties if party not in self._sites]:
             raise PartyUnreachableError(
                 f"FLARE has no site {absent[0]!r} in this job; it has {', '.join(sorted(self._sites)) or 'none'}. "
                 "Name parties as FLARE names its sites, and start them all before you submit.",
                 party=absent[0],
             )
-        for party, join in self._call({party: Welcome(party) for party in self._file.parties}).items():
+        for party, join in self._call({party: Welcome(party) for party in self._endpoint.parties}).items():
             if not isinstance(join, Join) or join.version != ENVELOPE_VERSION:
-                raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
+                raise RemoteProtocolError(
+                    f"Party {party!r} does not use envelope version {ENVELOPE_VERSION}. Upgrade the older end.",
+                    party=party,
+                )
             for run in join.runs:
                 if over := self._outcome(run):
-                    self._tell(party, Ended(run, *over))
+                    self._tell(party, RunEnd(run, *over))
             self._joined.add(party)
-            self._log.write("joined", party=party, runs=list(join.runs))
+            self._log("joined", party=party, runs=list(join.runs))
         self._on_change()
 
     def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
@@ -88,11 +77,11 @@ class FlareCarrier:
         payloads = {}
         for party, answer in self._call(asks).items():
             if not isinstance(answer, Answer) or (answer.run, answer.number) != (asks[party].run, asks[party].number):
-                raise RemoteProtocolError(f"Party {party!r} answered something that it was not asked.", party=party)
+                raise RemoteProtocolError(f"Party {party!r} answered another request. See its log.", party=party)
             payloads[party] = answer.payload
         return payloads
 
-    def tell_all(self, envelope: Ended | Goodbye) -> None:
+    def tell_all(self, envelope: RunEnd | Goodbye) -> None:
         """Tell every party; who does not listen is told by the next job."""
         for party in self._joined:
             self._tell(party, envelope)
@@ -100,19 +89,19 @@ class FlareCarrier:
     def close(self) -> None:
         """Do nothing: FLARE ends what it started."""
 
-    def _tell(self, party: str, envelope: Ended | Goodbye) -> None:
-        call = _start(party, whole(envelope), TELL_SECONDS)
+    def _tell(self, party: str, envelope: RunEnd | Goodbye) -> None:
+        call = _start(party, encode_in_one_piece(envelope), TELL_SECONDS)
         list(call)
         if call.failures:
-            self._log.write("not told", party=party, kind=type(envelope).__name__)
+            self._log("not told", party=party, kind=type(envelope).__name__)
 
     def _call(self, envelopes: Mapping[str, Ask | Welcome]) -> dict[str, Join | Answer]:
         """Call all at once, again where the call did not get through: a party repeats what it has answered."""
-        waiting = {party: whole(envelope) for party, envelope in envelopes.items()}
+        waiting = {party: encode_in_one_piece(envelope) for party, envelope in envelopes.items()}
         replies: dict[str, bytes] = {}
-        until = time.monotonic() + self._file.wait_seconds
+        until = time.monotonic() + self._endpoint.wait_seconds
         while True:
-            calls = {party: _start(party, data, self._file.answer_seconds) for party, data in waiting.items()}
+            calls = {party: _start(party, data, self._endpoint.answer_seconds) for party, data in waiting.items()}
             for party, call in calls.items():
                 replies.update(call)
                 if party in call.failures:
@@ -126,25 +115,25 @@ class FlareCarrier:
         """Raise, unless calling again may help."""
         if collab.is_aborted:
             raise RunAborted("the job was aborted; submitted again it resumes the run")
-        self._log.write("call failed", party=party, cause=str(failure.cause_type))
+        self._log("call failed", party=party, cause=str(failure.cause_type))
         if failure.remote_traceback is not None:
             raise RemoteProtocolError(f"Party {party!r} failed: {failure.cause}. See its log.", party=party)
         if failure.cause_type == TimeoutError.__name__:
             raise PartyUnreachableError(
-                f"Party {party!r} gave no answer for {self._file.answer_seconds:g} s. See its log, then run again.",
+                f"Party {party!r} gave no answer for {self._endpoint.answer_seconds:g} s. See its log, then run again.",
                 party=party,
             )
         if time.monotonic() > until:
             raise PartyUnreachableError(
-                f"Party {party!r} could not be reached for more than {self._file.wait_seconds:g} s: {failure.cause}. "
-                "Start its site again, then submit the job again.",
+                f"Party {party!r} could not be reached for more than {self._endpoint.wait_seconds:g} s: "
+                f"{failure.cause}. Start its site again, then submit the job again.",
                 party=party,
             )
 
     def _read(self, party: str, reply: object) -> Join | Answer:
-        if not isinstance(reply, bytes) or len(reply) > self._file.max_message_bytes + FRAME_BYTES:
+        if not isinstance(reply, bytes) or len(reply) > self._endpoint.max_message_bytes + MAX_PIECE_BYTES:
             raise RemoteProtocolError(f"Party {party!r} sent no envelope, or too large a one.", party=party)
-        return next(from_party(iter([reply]), party, self._file.max_message_bytes))
+        return next(from_party(iter([reply]), party, self._endpoint.max_message_bytes))
 
 
 def _start(party: str, data: bytes, seconds: float) -> Any:
@@ -153,36 +142,30 @@ def _start(party: str, data: bytes, seconds: float) -> Any:
 
 
 class FlareParty:
-    """A party's side of the calls.
+    """A party's side of the calls."""
 
-    Parameters
-    ----------
-    file : PartyFile
-        Its name, and how large a message may be.
-    desk : PartyDesk
-        Answers.
-    """
-
-    def __init__(self, file: PartyFile, desk: PartyDesk) -> None:
-        self._file = file
+    def __init__(self, endpoint: PartyEndpoint, desk: Desk) -> None:
+        self._endpoint = endpoint
         self._desk = desk
         self._at_work = threading.Lock()  # FLARE calls from many threads, and again what it takes for lost
 
     def take(self, data: object, caller: str) -> bytes:
         """Answer one envelope of the server's. Sites can call each other; nobody else is answered."""
         if caller != CALLER:
-            raise PolicyRefusedError(f"{self._file.name!r} answers the server, not {caller!r}.", party=self._file.name)
-        limit = self._file.max_message_bytes
-        if not isinstance(data, bytes) or len(data) > limit + FRAME_BYTES:
+            raise PolicyRefusedError(
+                f"{self._endpoint.name!r} answers the server, not {caller!r}.", party=self._endpoint.name
+            )
+        limit = self._endpoint.max_message_bytes
+        if not isinstance(data, bytes) or len(data) > limit + MAX_PIECE_BYTES:
             raise RemoteProtocolError("The server sent no envelope, or too large a one.", party=SERVER)
         with self._at_work:
             self._desk.after_sending()
             envelope = next(from_server(iter([data]), limit))
             if isinstance(envelope, Ask):
-                return whole(self._desk.answer(envelope))
+                return encode_in_one_piece(self._desk.answer(envelope))
             if isinstance(envelope, Welcome):
-                return whole(Join(ENVELOPE_VERSION, self._desk.open_runs))
-            if isinstance(envelope, Ended):
+                return encode_in_one_piece(Join(ENVELOPE_VERSION, self._desk.open_runs))
+            if isinstance(envelope, RunEnd):
                 self._desk.end(envelope)
             return b""
 

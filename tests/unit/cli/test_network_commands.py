@@ -12,9 +12,9 @@ import pytest
 
 import colonnade as cn
 from colonnade.cli import party, server
-from colonnade.cli.network_jobs import read_jobs
-from colonnade.transports.identity_files import read_identity
-from colonnade.transports.network_files import IdentityFile, read_federation_file, read_party_file
+from colonnade.node.files import IdentityFile, read_federation_file, read_party_file
+from colonnade.node.identity_files import read_identity
+from colonnade.server_jobs import read_jobs
 from command import run
 from network_trial import BANK, Trial, events, write_federation_file, write_party_file
 
@@ -86,8 +86,8 @@ def test_a_refusal_exits_6_on_all_sides_with_the_partys_reason(tmp_path: Path) -
         process = trial.start_server()
         said, _ = process.communicate(timeout=60)
         reason = (
-            "Party 'shop' did not answer AskMaskedScores: its owner's policy tells of 50 rows a day at most; "
-            "0 were told of today and 100 more were asked for."
+            "Party 'shop' did not answer AskMaskedScores: its owner's policy limits replies to 50 rows a day; "
+            "0 were sent today, and this reply has 100."
         )
         assert process.returncode == 6
         assert reason in said
@@ -121,7 +121,7 @@ def test_a_party_that_stays_away_exits_5(tmp_path: Path) -> None:
         ({"parties": []}, "length >= 1"),
         ({"listen": "localhost"}, "has no port"),
         ({"tls": None}, "insecure_plaintext_on_loopback = true"),
-        ({"run_by": "somebody"}, "which is no party"),
+        ({"run_by": "somebody"}, "which is not a party"),
         ({"wait_seconds": 0}, "$.wait_seconds"),
         ({"job": []}, "has no [[job]]"),
         ({"job": [{"do": "dance"}]}, "Invalid value 'dance'"),
@@ -148,7 +148,7 @@ def test_bad_federation_files_are_bad_input(tmp_path: Path, changes: dict[str, o
         ({"data": {"file": "missing.csv"}}, "missing.csv"),
         ({"identity": {"key": "missing", "pins": "certs/pins.toml"}}, "`colonnade certs identity` one"),
         ({"identity": {"key": "certs/bank.identity", "pins": "certs/pins.toml"}}, "does not have the pin of"),
-        ({"identity": {"key": "certs/shop.identity", "pins": "shop.toml"}}, "Write one line a party"),
+        ({"identity": {"key": "certs/shop.identity", "pins": "shop.toml"}}, "Write one line for each party"),
         ({"identity": {"key": "certs/pins.toml", "pins": "certs/pins.toml"}}, "has no key of 64 hexadecimal digits"),
         ({"server": "flare"}, "FLARE has certificates of its own"),
         ({"server": "flare", "tls": None}, "Submit a job to FLARE"),

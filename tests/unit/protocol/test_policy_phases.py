@@ -22,7 +22,7 @@ def test_a_party_that_answers_sampling_only_is_not_diagnosed() -> None:
     guarded = cn.Party("guarded", X[:, :2], policy=cn.Policy(phases=["framing", "sampling", "summing"]))
     federation = cn.Federation([guarded, cn.Party("open", X[:, 2:], label=X[:, 0])])
     assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(size=20)).coreset) == 20
-    with pytest.raises(cn.PolicyRefusedError, match="framing, sampling, summing, not in 'diagnosing'"):
+    with pytest.raises(cn.PolicyRefusedError, match="framing, sampling, summing, not 'diagnosing'"):
         federation.diagnose(cn.Regression())
 
 

@@ -7,30 +7,30 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
-from colonnade.protocol.asked import Asked
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk import PartyDesk
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.policy import Policy
-from colonnade.transports.allowance import Allowance
+from colonnade.protocol.run_purpose import RunPurpose
+from colonnade.transports.endpoints import PartyEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Answer,
     Ask,
-    Ended,
     Goodbye,
     Join,
+    RunEnd,
     Welcome,
+    encode_in_one_piece,
     from_party,
-    whole,
 )
-from colonnade.transports.events import EventLog
-from colonnade.transports.network_files import DataFile, PartyFile
-from colonnade.transports.party_desk import PartyDesk
-from colonnade.transports.state_folder import StateFolder
 
 flare = pytest.importorskip(
     "colonnade.transports.flare", reason="NVIDIA FLARE is not here: pip install 'colonnade[flare]'"
 )
-ASK = Ask("hello-1", 1, Asked("hello", None, None, None, "x"), codec().encode(Hello(1)))
+ASK = Ask("hello-1", 1, RunPurpose("hello", None, None, None, "x"), codec().encode(Hello(1)))
 
 
 @pytest.fixture
@@ -44,11 +44,11 @@ def party(tmp_path: Path) -> object:
         folder=folder,
         log=EventLog(None),
     )
-    return flare.FlareParty(PartyFile("bank", "flare", "state", DataFile(""), max_message_bytes=2048), desk)
+    return flare.FlareParty(PartyEndpoint("bank", "flare", max_message_bytes=2048), desk)
 
 
 def answer(party: object, envelope: Ask | Welcome) -> Join | Answer:
-    return next(from_party(iter([party.take(whole(envelope), "server")]), "bank", 2048))  # type: ignore[attr-defined]
+    return next(from_party(iter([party.take(encode_in_one_piece(envelope), "server")]), "bank", 2048))  # type: ignore[attr-defined]
 
 
 def test_it_joins_answers_once_repeats_and_forgets(party: object) -> None:
@@ -58,15 +58,15 @@ def test_it_joins_answers_once_repeats_and_forgets(party: object) -> None:
     assert isinstance(codec().decode(first.payload), Card)
     assert answer(party, ASK) == first, "FLARE may call again what it takes for lost"
     assert answer(party, Welcome("bank")) == Join(ENVELOPE_VERSION, ("hello-1",))
-    assert party.take(whole(Ended("hello-1", "done", "")), "server") == b""  # type: ignore[attr-defined]
+    assert party.take(encode_in_one_piece(RunEnd("hello-1", "done", "")), "server") == b""  # type: ignore[attr-defined]
     assert answer(party, Welcome("bank")) == Join(ENVELOPE_VERSION, ())
-    assert party.take(whole(Goodbye("done", "", 0)), "server") == b""  # type: ignore[attr-defined]
+    assert party.take(encode_in_one_piece(Goodbye("done", "", 0)), "server") == b""  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("caller", ["telephone", "Server", ""])
 def test_only_the_server_is_answered(party: object, caller: str) -> None:
     with pytest.raises(cn.PolicyRefusedError, match="answers the server, not"):
-        party.take(whole(ASK), caller)  # type: ignore[attr-defined]
+        party.take(encode_in_one_piece(ASK), caller)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("data", [b"", b"stray", "text", None, b"x" * (1 << 21)])

@@ -6,23 +6,12 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from colonnade.errors import InputError
-from colonnade.messages import MAX_MESSAGE_BYTES
+from colonnade.transports.endpoints import Name, PartyEndpoint, ServerEndpoint, Tls
 
 T = TypeVar("T")
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
-MessageBytes = Annotated[int, msgspec.Meta(ge=1024, le=MAX_MESSAGE_BYTES)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
-
-
-class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[tls]: PEM files. Only certificates of this authority are trusted, whatever the machine trusts."""
-
-    authority: str
-    certificate: str
-    key: str
 
 
 class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,20 +21,13 @@ class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pins: str
 
 
-class FederationFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a server reads. `parties` are in the order of the model's columns."""
+class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a server reads."""
 
-    parties: Annotated[list[Name], msgspec.Meta(min_length=1)]
-    listen: str
     state: str
-    tls: Tls | None = None
     insecure_plaintext_on_loopback: bool = False
-    wait_seconds: Seconds = 600.0
-    answer_seconds: Seconds = 86400.0
-    keepalive_seconds: Seconds = 10.0
-    max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
     run_by: Name | None = None
-    job: list[dict[str, Any]] = []
+    job: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,22 +53,15 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open_runs: Count = 4
 
 
-class PartyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a party reads."""
 
-    name: Name
-    server: str
     state: str
     data: DataFile
-    server_name: str = "server"
-    tls: Tls | None = None
     identity: IdentityFile | None = None
     insecure_plaintext_on_loopback: bool = False
     policy: PolicyFile = PolicyFile()
     predictions: str | None = None
-    wait_seconds: Seconds = 600.0
-    keepalive_seconds: Seconds = 10.0
-    max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
 
 
 def read_federation_file(path: Path) -> FederationFile:
@@ -96,7 +71,7 @@ def read_federation_file(path: Path) -> FederationFile:
         raise InputError(f"{path}: a party is named twice. Give each its own name.")
     if file.run_by is not None and file.run_by not in file.parties:
         raise InputError(
-            f"{path}: run_by names {file.run_by!r}, which is no party. Name the party that runs the server."
+            f"{path}: run_by names {file.run_by!r}, which is not a party. Name the party that runs the server."
         )
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.listen)
     folder = path.resolve().parent
@@ -131,9 +106,9 @@ def _read(path: Path, kind: type[T]) -> T:
         raise InputError(f"Cannot read {path}: {error}. Pass the path of a TOML file.") from error
     except msgspec.ValidationError as error:
         names = ", ".join(kind.__struct_fields__)  # type: ignore[attr-defined]
-        raise InputError(f"{path}: {error}. Mend that value; known at the top are {names}.") from error
+        raise InputError(f"{path}: {error}. Correct that value; the top level takes {names}.") from error
     except msgspec.DecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}. Mend that line.") from error
+        raise InputError(f"{path} is not TOML: {error}. Correct that line.") from error
 
 
 def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) -> None:

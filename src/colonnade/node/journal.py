@@ -24,22 +24,7 @@ SMALL = 1 << 16
 
 
 class Journal:
-    """An open journal.
-
-    Parameters
-    ----------
-    path : Path
-        The file. A new one is made where there is none; a torn last record is cut off.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from colonnade.transports.journal import Journal
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Journal(pathlib.Path(folder) / "a.journal").append(b"first")
-    ...     [bytes(first) for first, _ in Journal(pathlib.Path(folder) / "a.journal").records()]
-    [b'first']
-    """
+    """An open journal: a new file where there is none; a torn last record is cut off."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

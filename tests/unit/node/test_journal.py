@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colonnade as cn
-from colonnade.transports.journal import HEAD, MAGIC, Journal
+from colonnade.node.journal import HEAD, MAGIC, Journal
 
 
 def contents(path: Path) -> list[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
 
-from colonnade.transports.envelopes import Sealed
+from colonnade.transports.envelopes import EncodedEnvelope
 
 
 class DaemonThreads(futures.Executor):
@@ -34,9 +34,9 @@ class Link:
         self.strays = 0
         self.left = False
         self.refusal: tuple[Any, str] | None = None
-        self._outgoing: queue.SimpleQueue[Sealed | None] = queue.SimpleQueue()
+        self._outgoing: queue.SimpleQueue[EncodedEnvelope | None] = queue.SimpleQueue()
 
-    def send(self, envelope: Sealed) -> None:
+    def send(self, envelope: EncodedEnvelope) -> None:
         """Queue an envelope."""
         self._outgoing.put(envelope)
 
@@ -47,11 +47,11 @@ class Link:
         self._outgoing.put(None)
 
     def outgoing(self) -> Iterator[bytes]:
-        """Wait for envelopes and give out their frames until the end."""
+        """Wait for envelopes and give out their pieces until the end."""
         return sent_from(self._outgoing)
 
 
-def sent_from(outgoing: "queue.SimpleQueue[Sealed | None]") -> Iterator[bytes]:
-    """Wait for envelopes and give out their frames, until None."""
+def sent_from(outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Iterator[bytes]:
+    """Wait for envelopes and give out their pieces, until None."""
     for envelope in iter(outgoing.get, None):
-        yield from envelope.frames()
+        yield from envelope.pieces()

@@ -7,32 +7,20 @@ from pathlib import Path
 
 import msgspec
 
-from colonnade.transports.journal import PRIVATE
+from colonnade.node.journal import PRIVATE
+
+LOG = "log.jsonl"
 
 
 class EventLog:
-    """Appends events to a file that only its owner can read.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file; None keeps no log.
-    """
+    """Appends events to a file that only its owner can read; without a path it keeps none."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = -1 if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
         self._lock = threading.Lock()
 
     def write(self, event: str, **facts: object) -> None:
-        """Append one event.
-
-        Parameters
-        ----------
-        event : str
-            What happened, a few fixed words.
-        **facts : object
-            Names and counts: which run, which party, which kind of message, how many bytes.
-        """
+        """Append one event: what happened in a few fixed words, with names and counts."""
         if self._file < 0:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -17,11 +17,11 @@ from pathlib import Path
 import msgspec
 
 from colonnade.errors import ColonnadeError, LocalProtocolError
-from colonnade.protocol.asked import Asked
+from colonnade.node.journal import Journal, sync_folder
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder, write_private
+from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.transports.envelopes import Status
-from colonnade.transports.events import EventLog
-from colonnade.transports.journal import Journal, sync_folder
-from colonnade.transports.state_folder import StateFolder, write_private
 
 STATUS = "status.json"
 KEPT_OUTCOMES = 100
@@ -55,11 +55,12 @@ class ServerStatus(msgspec.Struct):
     runs: list[RunStatus] = []
 
 
-class _Opened(msgspec.Struct, array_like=True, tag=True):
-    asked: Asked
+# Records keep the tags that they had in the first journals: a server resumes its runs after an update.
+class _Opening(msgspec.Struct, array_like=True, tag="_Opened"):
+    purpose: RunPurpose
 
 
-class _Round(msgspec.Struct, array_like=True, tag=True):
+class _Round(msgspec.Struct, array_like=True, tag="_Round"):
     """A round; each party's reply follows in this order."""
 
     number: int
@@ -67,7 +68,7 @@ class _Round(msgspec.Struct, array_like=True, tag=True):
     lengths: dict[str, int]
 
 
-_decoder = msgspec.msgpack.Decoder(_Opened | _Round)
+_decoder = msgspec.msgpack.Decoder(_Opening | _Round)
 
 
 class ServerRun:
@@ -90,8 +91,8 @@ class ServerRun:
         entry = _decoder.decode(record[0])
         if not isinstance(entry, _Round) or entry.number != self.number or entry.digest != _digest(requests):
             raise LocalProtocolError(
-                f"Run {self.status.run} cannot be resumed: its round {self.number} asks something else than before. "
-                "Start it anew with the version of Colonnade that it was begun with, or without its journal."
+                f"Run {self.status.run} cannot be resumed: its round {self.number} differs from the journal's. "
+                "Start it again with the version of Colonnade that began it, or remove its journal."
             )
         ends = zip(entry.lengths.items(), accumulate(entry.lengths.values()), strict=True)
         return {party: bytes(record[1][end - length : end]) for (party, length), end in ends}
@@ -115,20 +116,12 @@ class ServerRun:
 
 
 class RunBook:
-    """All runs of a server.
-
-    Parameters
-    ----------
-    folder : StateFolder
-        Where journals and status are kept.
-    log : EventLog
-        Where it is told.
-    """
+    """All runs of a server."""
 
     def __init__(self, folder: StateFolder, log: EventLog) -> None:
         self._folder = folder
         self._log = log
-        self._unfinished: dict[str, Asked] = {}
+        self._unfinished: dict[str, RunPurpose] = {}
         self._written = 0.0
         self._writing = threading.Lock()
         self.status = read_status(folder.path)
@@ -138,18 +131,18 @@ class RunBook:
             if run.status == "running":
                 run.status = "interrupted" if run.run in self._unfinished else "failed"
 
-    def open(self, asked: Asked) -> ServerRun:
+    def open(self, purpose: RunPurpose) -> ServerRun:
         """Begin a run, or go on with an unfinished one that is for exactly this."""
-        name = next((name for name, other in self._unfinished.items() if other == asked), None)
+        name = next((name for name, other in self._unfinished.items() if other == purpose), None)
         if name is None:
-            return self._begin(asked)
+            return self._begin(purpose)
         journal = Journal(self._folder.journal(name))
         rounds = journal.records()
         next(rounds)
-        status = next((run for run in self.status.runs if run.run == name), None) or self._listed(name, asked)
+        status = next((run for run in self.status.runs if run.run == name), None) or self._listed(name, purpose)
         status.status, status.error = "running", None
         status.bytes_sent, status.bytes_received = {}, {}  # replayed rounds are counted again
-        self._log.write("run resumed", run=name, verb=asked.verb)
+        self._log.write("run resumed", run=name, verb=purpose.verb)
         return ServerRun(status, journal, rounds)
 
     def end(self, run: ServerRun, status: Status, reason: str) -> None:
@@ -160,7 +153,7 @@ class RunBook:
         run.remove()
         self._log.write("run ended", run=run.status.run, status=status, reason=reason)
 
-    def asked(self, name: str) -> Asked:
+    def purpose(self, name: str) -> RunPurpose:
         """Tell what an unfinished run is for."""
         return self._unfinished[name]
 
@@ -173,7 +166,7 @@ class RunBook:
         run = next((run for run in self.status.runs if run.run == name), None)
         if run is not None and run.status == "done":
             return "done", ""
-        return "failed", (run.error if run is not None else None) or "the server knows nothing of this run"
+        return "failed", (run.error if run is not None else None) or "the server does not know this run"
 
     def write_status(self, *, now: bool = False) -> None:
         """Write the status file, if it is time."""
@@ -184,20 +177,20 @@ class RunBook:
             write_private(self._folder.path / STATUS, msgspec.json.encode(self.status), durable=now)
             self._written = time.monotonic()
 
-    def _begin(self, asked: Asked) -> ServerRun:
+    def _begin(self, purpose: RunPurpose) -> ServerRun:
         while len(self._unfinished) >= KEPT_UNFINISHED:
             self._abandon(next(iter(self._unfinished)))
-        name = f"{asked.verb}-{secrets.token_hex(6)}"
+        name = f"{purpose.verb}-{secrets.token_hex(6)}"
         journal = Journal(self._folder.journal(name))
-        journal.append(msgspec.msgpack.encode(_Opened(asked)))
+        journal.append(msgspec.msgpack.encode(_Opening(purpose)))
         sync_folder(self._folder.path)
-        self._unfinished[name] = asked
-        self._log.write("run opened", run=name, verb=asked.verb, task=asked.task, solver=asked.solver)
-        return ServerRun(self._listed(name, asked), journal, iter(()))
+        self._unfinished[name] = purpose
+        self._log.write("run opened", run=name, verb=purpose.verb, task=purpose.task, solver=purpose.solver)
+        return ServerRun(self._listed(name, purpose), journal, iter(()))
 
-    def _listed(self, name: str, asked: Asked) -> RunStatus:
+    def _listed(self, name: str, purpose: RunPurpose) -> RunStatus:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        status = RunStatus(name, asked.verb, asked.task, asked.sampler, asked.solver, now)
+        status = RunStatus(name, purpose.verb, purpose.task, purpose.sampler, purpose.solver, now)
         self.status.runs.append(status)
         return status
 
@@ -210,13 +203,13 @@ class RunBook:
         try:
             journal = Journal(path)
             first = next(journal.records(), None)
-            opened = None if first is None else _decoder.decode(first[0])
+            opening = None if first is None else _decoder.decode(first[0])
             journal.close()
         except (ColonnadeError, msgspec.MsgspecError) as error:
             self._log.write("run lost", run=path.stem, reason=str(error))
-            opened = None
-        if isinstance(opened, _Opened) and self.outcome(path.stem)[0] != "done":
-            self._unfinished[path.stem] = opened.asked
+            opening = None
+        if isinstance(opening, _Opening) and self.outcome(path.stem)[0] != "done":
+            self._unfinished[path.stem] = opening.purpose
         else:
             path.unlink()
 

@@ -14,74 +14,65 @@ from typing import Any
 import grpc
 
 from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
-from colonnade.transports import grpc_wire
+from colonnade.transports.carriers import Log, Outcome
+from colonnade.transports.endpoints import ServerEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Answer,
     Ask,
-    Ended,
+    EncodedEnvelope,
     Goodbye,
     Join,
-    Sealed,
+    RunEnd,
     Welcome,
+    encode,
     from_party,
-    seal,
 )
-from colonnade.transports.events import EventLog
-from colonnade.transports.grpc_links import DaemonThreads, Link
-from colonnade.transports.network_files import FederationFile
-from colonnade.transports.network_server import Outcome
+from colonnade.transports.grpc import wire
+from colonnade.transports.grpc.links import DaemonThreads, Link
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
 MAX_STRAYS = 100
-# A party that was asked one thing and broke off so often does not answer it.
+# A party that disconnects so often on one request does not answer it.
 MAX_REJOINS = 20
 Waiting = Callable[[Sequence[str]], None]
 
 
 def say_who_is_missing(missing: Sequence[str]) -> None:
     """Write to stderr who is waited for."""
-    sys.stderr.write(f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all are there\n")
+    sys.stderr.write(
+        f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all parties are connected\n"
+    )
 
 
 class Hub:
     """Listens for parties and carries numbered requests to them.
 
-    Parameters
-    ----------
-    file : FederationFile
-        Where, who, within which limits.
-    log : EventLog
-        Who came and went, and what was refused.
-    outcome : callable
-        Tells what became of a run that a party names and that is not under way here; None if it is.
-    on_change : callable
-        Told when a party came or went.
-    on_waiting : callable
-        Told who is missing, whenever that changes while they are waited for.
+    `on_change` is told when a party came or went; `on_waiting` who is missing, whenever that changes while they are
+    waited for.
     """
 
     def __init__(
         self,
-        file: FederationFile,
-        log: EventLog,
+        endpoint: ServerEndpoint,
+        log: Log,
         *,
         outcome: Outcome,
         on_change: Callable[[], None],
         on_waiting: Waiting = say_who_is_missing,
     ) -> None:
-        self._file = file
+        self._endpoint = endpoint
         self._log = log
         self._outcome = outcome
         self._on_waiting = on_waiting
         self._on_change = on_change
         self._changed = threading.Condition()
         self._links: dict[str, Link] = {}
-        self._gone: dict[str, float] = dict.fromkeys(file.parties, time.monotonic())
+        self._gone_since: dict[str, float] = dict.fromkeys(endpoint.parties, time.monotonic())
         self._streams: Counter[str] = Counter()
         self._expected: dict[str, tuple[str, int]] = {}
-        self._pending: dict[str, Sealed] = {}
+        self._pending: dict[str, EncodedEnvelope] = {}
         self._replies: dict[str, bytes] = {}
         self._rejoins: Counter[str] = Counter()
         self._server, self.port = self._listen()
@@ -89,7 +80,7 @@ class Hub:
     @property
     def missing(self) -> list[str]:
         """Parties that are not connected."""
-        return [party for party in self._file.parties if party not in self._links]
+        return [party for party in self._endpoint.parties if party not in self._links]
 
     def wait_for_all(self) -> None:
         """Wait until every party is there, or one has stayed away too long."""
@@ -97,24 +88,13 @@ class Hub:
             self._wait(lambda: self.missing, time.monotonic())
 
     def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
-        """Send each party its request and wait for all answers.
-
-        Parameters
-        ----------
-        asks : mapping of str to Ask
-            One a party.
-
-        Returns
-        -------
-        dict of str to bytes
-            Each party's payload.
-        """
-        sealed = {party: seal(ask) for party, ask in asks.items()}
+        """Send each party its request and wait for all answers."""
+        encoded = {party: encode(ask) for party, ask in asks.items()}
         with self._changed:
             self._expected = {party: (ask.run, ask.number) for party, ask in asks.items()}
-            self._pending, self._replies = sealed, {}
+            self._pending, self._replies = encoded, {}
             self._rejoins.clear()
-            for party, envelope in sealed.items():
+            for party, envelope in encoded.items():
                 if party in self._links:
                     self._links[party].send(envelope)
             try:
@@ -123,11 +103,11 @@ class Hub:
                 self._expected, self._pending = {}, {}
             return {party: self._replies[party] for party in asks}
 
-    def tell_all(self, envelope: Ended | Goodbye) -> None:
+    def tell_all(self, envelope: RunEnd | Goodbye) -> None:
         """Tell every connected party."""
         with self._changed:
             for link in self._links.values():
-                link.send(seal(envelope))
+                link.send(encode(envelope))
 
     def close(self) -> None:
         """Let what was sent arrive, and stop listening."""
@@ -137,27 +117,26 @@ class Hub:
         self._server.stop(2.0).wait()
 
     def _listen(self) -> tuple[Any, int]:
-        file = self._file
+        endpoint = self._endpoint
         server = grpc.server(
             DaemonThreads(),
-            options=grpc_wire.options(file.keepalive_seconds),
-            maximum_concurrent_rpcs=MAX_STREAMS_A_PARTY * len(file.parties) + 8,
+            options=wire.options(endpoint.keepalive_seconds),
+            maximum_concurrent_rpcs=MAX_STREAMS_A_PARTY * len(endpoint.parties) + 8,
         )
         handler = grpc.stream_stream_rpc_method_handler(self._stream)
-        server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(grpc_wire.SERVICE, {grpc_wire.METHOD: handler}),)
-        )
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(wire.SERVICE, {wire.METHOD: handler}),))
         try:
-            if file.tls is None:
-                port = server.add_insecure_port(file.listen)
+            if endpoint.tls is None:
+                port = server.add_insecure_port(endpoint.listen)
             else:
-                port = server.add_secure_port(file.listen, grpc_wire.listening_credentials(file.tls))
+                port = server.add_secure_port(endpoint.listen, wire.listening_credentials(endpoint.tls))
         except RuntimeError as error:
             raise TransportError(
-                f"The server cannot listen at {file.listen}: {error}. Is the port in use, are the certificates whole?"
+                f"The server cannot listen at {endpoint.listen}: {error}. Check that the port is free and that the "
+                "certificates belong together."
             ) from error
         server.start()
-        self._log.write("listening", address=file.listen, port=port, tls=file.tls is not None)
+        self._log("listening", address=endpoint.listen, port=port, tls=endpoint.tls is not None)
         return server, port
 
     def _wait(self, missing: Callable[[], list[str]], started: float) -> None:
@@ -176,15 +155,17 @@ class Hub:
         """Tell how many seconds a party still has, or raise that it has none."""
         now = time.monotonic()
         if self._rejoins[party] > MAX_REJOINS:
-            raise self._unreachable(party, f"broke off {MAX_REJOINS} times when asked the same")
+            raise self._unreachable(party, f"disconnected {MAX_REJOINS} times without answering the same request")
         if party in self._links:
-            left = started + self._file.answer_seconds - now
+            left = started + self._endpoint.answer_seconds - now
             if left <= 0:
-                raise self._unreachable(party, f"is connected and gave no answer for {self._file.answer_seconds:g} s")
+                raise self._unreachable(
+                    party, f"is connected and gave no answer for {self._endpoint.answer_seconds:g} s"
+                )
             return left
-        left = max(self._gone[party], started) + self._file.wait_seconds - now
+        left = max(self._gone_since[party], started) + self._endpoint.wait_seconds - now
         if left <= 0:
-            raise self._unreachable(party, f"stayed away for more than {self._file.wait_seconds:g} s")
+            raise self._unreachable(party, f"stayed away for more than {self._endpoint.wait_seconds:g} s")
         return left
 
     def _unreachable(self, party: str, what: str) -> PartyUnreachableError:
@@ -197,60 +178,63 @@ class Hub:
             self._left(party, link)
         threading.Thread(target=self._read, args=(party, link, incoming), daemon=True).start()
         if not link.joined.wait(JOIN_SECONDS):
-            self._log.write("dropped", party=party, reason="it said nothing")
+            self._log("dropped", party=party, reason="it said nothing")
             link.close((grpc.StatusCode.DEADLINE_EXCEEDED, "nothing was said"))
         yield from link.outgoing()
         if link.refusal is not None:
             context.abort(*link.refusal)
 
     def _admitted(self, context: Any) -> str:
-        if self._file.tls is None:
-            names = {str(value) for key, value in context.invocation_metadata() if key == grpc_wire.CLAIMED_NAME}
+        if self._endpoint.tls is None:
+            names = {str(value) for key, value in context.invocation_metadata() if key == wire.CLAIMED_NAME}
         else:
-            names = grpc_wire.certified_names(context)
-        known = [party for party in self._file.parties if party in names]
+            names = wire.certified_names(context)
+        known = [party for party in self._endpoint.parties if party in names]
         if len(known) != 1:
-            self._log.write("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
+            self._log("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
             context.abort(grpc.StatusCode.PERMISSION_DENIED, f"the certificate names {sorted(names)}: no party here")
         with self._changed:
             if self._streams[known[0]] >= MAX_STREAMS_A_PARTY:
-                self._log.write("refused", party=known[0], reason="too many streams")
+                self._log("refused", party=known[0], reason="too many streams")
                 context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this party has too many streams open")
             self._streams[known[0]] += 1
         return known[0]
 
     def _read(self, party: str, link: Link, incoming: Iterator[bytes]) -> None:
         try:
-            envelopes = from_party(incoming, party, self._file.max_message_bytes)
+            envelopes = from_party(incoming, party, self._endpoint.max_message_bytes)
             first = next(envelopes)
             if not isinstance(first, Join) or first.version != ENVELOPE_VERSION:
-                raise RemoteProtocolError(f"Party {party!r} does not speak envelope version {ENVELOPE_VERSION}.")
+                raise RemoteProtocolError(
+                    f"Party {party!r} does not use envelope version {ENVELOPE_VERSION}. Upgrade the older end.",
+                    party=party,
+                )
             self._joined(party, link, first)
             for envelope in envelopes:
                 self._received(party, link, envelope)
         except RemoteProtocolError as error:
-            self._log.write("refused", party=party, reason=str(error))
+            self._log("refused", party=party, reason=str(error))
             link.close((grpc.StatusCode.INVALID_ARGUMENT, str(error)))
         except Exception as error:  # the stream broke, in one of gRPC's many ways
-            self._log.write("stream broke", party=party, reason=type(error).__name__)
+            self._log("stream broke", party=party, reason=type(error).__name__)
         finally:
             link.close()
 
     def _joined(self, party: str, link: Link, join: Join) -> None:
         with self._changed:
             if earlier := self._links.get(party):
-                self._log.write("replaced", party=party)
+                self._log("replaced", party=party)
                 earlier.close((grpc.StatusCode.ABORTED, "a newer stream of the same party took its place"))
             self._links[party] = link
-            link.send(seal(Welcome(party)))
+            link.send(encode(Welcome(party)))
             link.joined.set()
             for run in join.runs:
                 if outcome := self._outcome(run):
-                    link.send(seal(Ended(run, *outcome)))
+                    link.send(encode(RunEnd(run, *outcome)))
             if party in self._pending:
                 self._rejoins[party] += 1
                 link.send(self._pending[party])
-            self._log.write("joined", party=party, runs=list(join.runs))
+            self._log("joined", party=party, runs=list(join.runs))
             self._changed.notify_all()
         self._on_change()
 
@@ -264,9 +248,9 @@ class Hub:
                     self._changed.notify_all()
                 return
         link.strays += 1
-        self._log.write("stray envelope", party=party, kind=type(envelope).__name__)
+        self._log("stray envelope", party=party, kind=type(envelope).__name__)
         if link.strays > MAX_STRAYS:
-            raise RemoteProtocolError(f"Party {party!r} sent {link.strays} envelopes that nobody asked for.")
+            raise RemoteProtocolError(f"Party {party!r} sent {link.strays} unexpected envelopes. Check its version.")
 
     def _left(self, party: str, link: Link) -> None:
         link.close()
@@ -276,7 +260,7 @@ class Hub:
             if self._links.get(party) is not link:
                 return
             del self._links[party]
-            self._gone[party] = time.monotonic()
-            self._log.write("left", party=party)
+            self._gone_since[party] = time.monotonic()
+            self._log("left", party=party)
             self._changed.notify_all()
         self._on_change()

@@ -12,26 +12,26 @@ from pathlib import Path
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
-from colonnade.protocol.asked import Asked
-from colonnade.protocol.codec import Codec
-from colonnade.protocol.policy import Policy, rows_told
-from colonnade.protocol.refusal import Cause, Refused, failed, refused
-from colonnade.protocol.session import Delivery, PartySession
-from colonnade.transports.allowance import Allowance
-from colonnade.transports.envelopes import LARGE, Answer, Ask, Ended
-from colonnade.transports.events import EventLog
-from colonnade.transports.journal import Journal
-from colonnade.transports.party_records import (
-    Answered,
-    Opened,
-    checked,
-    compacted,
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk_records import (
+    AnswerRecord,
+    OpeningRecord,
+    checksum_record,
+    compacted_records,
     earlier_reply,
-    entries,
-    is_as_before,
-    write,
+    is_same_reply,
+    read_records,
+    write_record,
 )
-from colonnade.transports.state_folder import StateFolder
+from colonnade.node.journal import Journal
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
+from colonnade.protocol.codec import Codec
+from colonnade.protocol.policy import Policy, rows_revealed
+from colonnade.protocol.refusal import Refused, failed, refused
+from colonnade.protocol.run_purpose import RunPurpose
+from colonnade.protocol.session import Delivery, PartySession
+from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 
 @dataclass
@@ -45,7 +45,7 @@ class _OpenRun:
     reply: bytes = b""
     is_fresh: bool = False
 
-    def given(self, ask: Ask) -> bytes | None:
+    def reply_to(self, ask: Ask) -> bytes | None:
         """Find what was answered to exactly this."""
         if ask.number == self.number and ask.payload == self.request:
             return self.reply
@@ -55,28 +55,9 @@ class _OpenRun:
 class PartyDesk:
     """Answers for one party.
 
-    Parameters
-    ----------
-    session : PartySession
-        On the party's data; each run gets one like it.
-    codec : Codec
-        Reads requests, writes replies.
-    policy : Policy
-        The owner's; the session applies it too.
-    allowance : Allowance
-        Amounts.
-    folder : StateFolder
-        Where journals are kept.
-    log : EventLog
-        What was asked, by whom, answered or refused.
-    server : str
-        By whom: the name in the server's certificate.
-    max_runs : int
-        More unfinished runs are not taken on.
-    deliver : callable
-        Is given predictions that were delivered to this party.
-    show : callable
-        Is given the traceback of what failed inside. It can quote data, and is for the owner's eyes only.
+    Each run gets a session like `session`. `server` is the name in the server's certificate. `deliver` is given
+    predictions that were delivered to this party; `show` the traceback of what failed inside, which can quote data and
+    is for the owner's eyes only.
     """
 
     def __init__(
@@ -103,9 +84,9 @@ class PartyDesk:
         self._max_runs = max_runs
         self._deliver = deliver
         self._show = show
-        self._lost: dict[str, str] = {}
+        self._lost_runs: dict[str, str] = {}  # why, by run
         self._runs: dict[str, _OpenRun] = {}
-        self._untidy: _OpenRun | None = None
+        self._run_to_tidy: _OpenRun | None = None
         for path in folder.journals():
             self._rebuild(path.stem)
 
@@ -117,67 +98,67 @@ class PartyDesk:
     def answer(self, ask: Ask) -> Answer:
         """Answer a request, or repeat the answer it gave."""
         run = self._runs.get(ask.run)
-        if run is not None and (given := run.given(ask)) is not None:
-            self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(given))
-            return Answer(ask.run, ask.number, given)
+        if run is not None and (earlier := run.reply_to(ask)) is not None:
+            self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(earlier))
+            return Answer(ask.run, ask.number, earlier)
         try:
             request = self._codec.decode(ask.payload, party=SERVER)
         except RemoteProtocolError as error:
             return self._refuse(ask, None, refused(error))
-        reply = self._no_turn(ask, run) or self._reply(ask, run, request)
+        reply = self._objection(ask, run) or self._reply(ask, run, request)
         if isinstance(reply, Refused):
             return self._refuse(ask, request, reply)
         return Answer(ask.run, ask.number, reply)
 
     def after_sending(self) -> None:
         """Do what an answer need not wait for: compact the journal after a phase, note a large reply's checksum."""
-        run, self._untidy = self._untidy, None
+        run, self._run_to_tidy = self._run_to_tidy, None
         if run is None:
             return
         if run.phase_ended:
-            run.journal.compact(compacted(run.journal, run.number))
+            run.journal.compact(compacted_records(run.journal, run.number))
         if len(run.reply) >= LARGE:
-            write(run.journal, checked(run.number, run.reply))
+            write_record(run.journal, checksum_record(run.number, run.reply))
 
-    def end(self, ended: Ended) -> None:
+    def end(self, end: RunEnd) -> None:
         """Forget a run that is over."""
-        run = self._runs.pop(ended.run, None)
-        self._lost.pop(ended.run, None)
+        run = self._runs.pop(end.run, None)
+        self._lost_runs.pop(end.run, None)
         if run is not None:
             run.journal.remove()
-            self._log.write("run ended", run=ended.run, status=ended.status, reason=ended.reason, server=self._server)
+            self._log.write("run ended", run=end.run, status=end.status, reason=end.reason, server=self._server)
 
     def give_up(self, reason: str) -> None:
         """Forget every run, because the server stayed away."""
         for name in self.open_runs:
-            self.end(Ended(name, "failed", reason))
-            self._lost[name] = reason
+            self.end(RunEnd(name, "failed", reason))
+            self._lost_runs[name] = reason
 
     def close(self) -> None:
         """Close the journals; they stay for the next process."""
         for run in self._runs.values():
             run.journal.close()
 
-    def _no_turn(self, ask: Ask, run: _OpenRun | None) -> Refused | None:
+    def _objection(self, ask: Ask, run: _OpenRun | None) -> Refused | None:
         """Say why this request is not the next one of its run."""
-        if run is None and ask.run in self._lost:
-            return _said("order", f"it is no longer in this run: {self._lost[ask.run]}. Start the run anew.")
-        if run is None and (ask.number != 1 or ask.asked is None):
-            return _said("order", f"it knows nothing of this run, and was asked number {ask.number}. Start it anew.")
+        if run is None and ask.run in self._lost_runs:
+            return Refused("order", f"it is no longer in this run: {self._lost_runs[ask.run]}. Start the run again.")
+        if run is None and (ask.number != 1 or ask.purpose is None):
+            return Refused("order", f"it does not know this run, and got request {ask.number}. Start the run again.")
         if run is not None and ask.number != run.number + 1:
-            return _said("order", f"number {ask.number} does not follow number {run.number}, or differs from it.")
+            return Refused("order", f"request {ask.number} does not follow request {run.number}, or differs from it.")
         if run is None and len(self._runs) >= self._max_runs:
-            return _said("policy", f"it is in the middle of {len(self._runs)} runs, and its owner allows no more.")
-        if ask.asked is not None and (objection := self._policy.objection_to_run(ask.asked)):
-            return _said("policy", f"{objection}.")
+            return Refused("policy", f"its owner's policy limits it to {self._max_runs:,} open runs. End one first.")
+        if ask.purpose is not None and (objection := self._policy.objection_to_run(ask.purpose)):
+            return Refused("policy", f"{objection}.")
         objection = self._allowance.objection_to_request()
-        return _said("policy", f"{objection}.") if objection else None
+        return Refused("policy", f"{objection}.") if objection else None
 
     def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused:
         session = self._session.greeted() if run is None else run.session
         before = session.state
         try:
-            reply = self._told(session, request)
+            reply = self._answer_within_limits(session, request)
             if isinstance(reply, Refused):
                 session.state = before
                 return reply
@@ -185,7 +166,7 @@ class PartyDesk:
             self._record(ask, run, session, request, encoded)
         except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
             session.state = before
-            return self._broken(ask.run, error)
+            return self._failure(ask.run, error)
         self._log.write(
             "answered",
             run=ask.run,
@@ -194,18 +175,18 @@ class PartyDesk:
             request=request.kind,
             reply=reply.kind,
             reveals=[str(kind) for kind in reply.reveals()],
-            rows=rows_told(reply),
+            rows=rows_revealed(reply),
             units=reply.units(),
             bytes=len(encoded),
         )
         return encoded
 
-    def _told(self, session: PartySession, request: Message) -> Message:
+    def _answer_within_limits(self, session: PartySession, request: Message) -> Message:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state.received
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_rows(rows_told(reply)):
-            return _said("policy", f"{objection}.")
+        if objection := self._allowance.objection_to_rows(rows_revealed(reply)):
+            return Refused("policy", f"{objection}.")
         received = session.state.received
         if received is not None and received is not before:
             self._deliver(received)
@@ -214,14 +195,14 @@ class PartyDesk:
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
-            write(run.journal, Opened(ask.asked))
+            write_record(run.journal, OpeningRecord(ask.purpose))
             self._runs[ask.run] = run
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.asked))
+            self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.purpose))
         is_large = len(reply) >= LARGE
-        write(run.journal, Answered(ask.number, ask.payload, None if is_large else reply))
+        write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
-        self._untidy = run if is_large or run.phase_ended else None
+        self._run_to_tidy = run if is_large or run.phase_ended else None
 
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
         self._log.write(
@@ -235,7 +216,7 @@ class PartyDesk:
         )
         return Answer(ask.run, ask.number, self._codec.encode(why))
 
-    def _broken(self, run: str, error: Exception) -> Refused:
+    def _failure(self, run: str, error: Exception) -> Refused:
         """Put an error into words for the server; those of one that nobody foresaw are for the owner only."""
         if isinstance(error, ColonnadeError):
             return refused(error)
@@ -249,8 +230,8 @@ class PartyDesk:
         try:
             run = self._replayed(Journal(self._folder.journal(name)))
         except Exception as error:
-            reason = self._broken(name, error).reason
-            self._lost[name] = reason.removesuffix(".")
+            reason = self._failure(name, error).reason
+            self._lost_runs[name] = reason.removesuffix(".")
             self._folder.journal(name).unlink(missing_ok=True)
             self._log.write("run lost", run=name, reason=reason)
             return
@@ -260,29 +241,25 @@ class PartyDesk:
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
         run = None
-        for entry in entries(journal):
-            if isinstance(entry, Answered):
+        for record in read_records(journal):
+            if isinstance(record, AnswerRecord):
                 run = run or _OpenRun(journal, self._session.greeted())
-                request = self._codec.decode(entry.request, party=SERVER)
+                request = self._codec.decode(record.request, party=SERVER)
                 reply = run.session.answer(request)
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
                 run.is_fresh = reply.fresh
-                encoded = entry.reply if reply.fresh and entry.reply is not None else self._codec.encode(reply)
-                run.number, run.phase, run.request, run.reply = entry.number, request.phase, entry.request, encoded
-            if run is not None and not run.is_fresh and not is_as_before(run.reply, entry):
+                encoded = record.reply if reply.fresh and record.reply is not None else self._codec.encode(reply)
+                run.number, run.phase, run.request, run.reply = record.number, request.phase, record.request, encoded
+            if run is not None and not run.is_fresh and not is_same_reply(run.reply, record):
                 raise RemoteProtocolError(
-                    f"after a restart its reply number {run.number} would differ: its data or policy changed since."
+                    f"after a restart its reply to request {run.number} differs: its data or policy has changed."
                 )
         if run is None:
             journal.remove()  # it died before its first answer
         return run
 
 
-def _words(asked: Asked | None) -> dict[str, str | None]:
-    if asked is None:
+def _words(purpose: RunPurpose | None) -> dict[str, str | None]:
+    if purpose is None:
         return {}
-    return {"verb": asked.verb, "task": asked.task, "sampler": asked.sampler, "solver": asked.solver}
-
-
-def _said(cause: Cause, reason: str) -> Refused:
-    return Refused(cause, reason)
+    return {"verb": purpose.verb, "task": purpose.task, "sampler": purpose.sampler, "solver": purpose.solver}

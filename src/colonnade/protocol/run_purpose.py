@@ -1,4 +1,4 @@
-"""What a run is for: what the server tells parties on other machines when it opens one."""
+"""The purpose of a run: what the server tells parties on other machines when it opens one."""
 
 from typing import Annotated, TypeAlias
 
@@ -8,7 +8,7 @@ import msgspec
 Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
 
 
-class Asked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class RunPurpose(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What a run is for, in words for the parties' owners, and a digest of all that decides its result but the data.
 
     Two runs with one fingerprint send the same requests as long as they get the same replies.

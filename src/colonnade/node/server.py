@@ -1,65 +1,25 @@
 """The transport of a server whose parties are on other machines: numbered rounds, journaled, whatever carries them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox, Transport
 from colonnade.errors import ColonnadeError, LocalProtocolError
-from colonnade.protocol.asked import Asked
-from colonnade.transports.envelopes import Ask, Ended, Goodbye, Status
-from colonnade.transports.events import EventLog
-from colonnade.transports.network_files import FederationFile
-from colonnade.transports.server_runs import RunBook, ServerRun
-from colonnade.transports.state_folder import StateFolder
+from colonnade.node.files import FederationFile
+from colonnade.node.log import LOG, EventLog
+from colonnade.node.runs import RunBook, ServerRun
+from colonnade.node.state_folder import StateFolder
+from colonnade.protocol.run_purpose import RunPurpose
+from colonnade.transports.carriers import MakeCarrier
+from colonnade.transports.envelopes import Ask, Goodbye, RunEnd, Status
 
-LOG = "log.jsonl"
 MAX_REASON = 1000
-# Tells what became of a run that a party names and that is not under way here; None if it is.
-Outcome = Callable[[str], tuple[Status, str] | None]
-
-
-class Carrier(Protocol):
-    """Brings envelopes to parties and answers back: gRPC streams, or somebody else's platform."""
-
-    @property
-    def missing(self) -> list[str]:
-        """Parties that are not there."""
-
-    def wait_for_all(self) -> None:
-        """Wait until every party is there, or one has stayed away too long."""
-
-    def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
-        """Send each party its request, and give all answers."""
-
-    def tell_all(self, envelope: Ended | Goodbye) -> None:
-        """Tell every party that is there."""
-
-    def close(self) -> None:
-        """Let what was sent arrive, and end."""
-
-
-class MakeCarrier(Protocol):
-    """Makes a carrier for a federation."""
-
-    def __call__(
-        self, file: FederationFile, log: EventLog, *, outcome: Outcome, on_change: Callable[[], None]
-    ) -> Carrier:
-        """Start it; `on_change` is told when a party came or went."""
 
 
 class NetworkServer:
-    """Waits for the parties, and carries rounds to them.
-
-    Parameters
-    ----------
-    file : FederationFile
-        Where, who, within which limits; and the state folder, where unfinished runs are found again.
-    carrier : callable
-        Makes what the rounds are carried by.
-    """
+    """Waits for the parties, and carries rounds to them; unfinished runs are found again in the state folder."""
 
     def __init__(self, file: FederationFile, carrier: MakeCarrier) -> None:
         self.file = file
@@ -69,7 +29,7 @@ class NetworkServer:
         self._book = RunBook(self._folder, self._log)
         self._run: ServerRun | None = None
         try:
-            self._carrier = carrier(file, self._log, outcome=self._outcome, on_change=self._came_or_went)
+            self._carrier = carrier(file, self._log.write, outcome=self._outcome, on_change=self._came_or_went)
         except ColonnadeError:
             self._folder.release()
             raise
@@ -80,12 +40,12 @@ class NetworkServer:
         self._carrier.wait_for_all()
 
     @contextmanager
-    def run(self, asked: Asked) -> Iterator[Transport]:
+    def run(self, purpose: RunPurpose) -> Iterator[Transport]:
         """Give the rounds of a script a run: a new one, or an unfinished one that is for exactly this.
 
         An error of ours ends the run, for all sides, with its text. Whatever else stops it leaves it to be resumed.
         """
-        run = self._run = self._book.open(asked)
+        run = self._run = self._book.open(purpose)
         try:
             yield self
         except ColonnadeError as error:
@@ -130,16 +90,16 @@ class NetworkServer:
         self._folder.release()
 
     def _ask(self, run: ServerRun, requests: dict[str, bytes]) -> dict[str, bytes]:
-        name, asked = run.status.run, self._book.asked(run.status.run)
+        name, purpose = run.status.run, self._book.purpose(run.status.run)
         asks = {}
         for party, request in requests.items():
             number = run.numbers[party]
-            asks[party] = Ask(name, number, asked if number == 1 else None, request)
+            asks[party] = Ask(name, number, purpose if number == 1 else None, request)
         return self._carrier.ask(asks)
 
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)
-        self._carrier.tell_all(Ended(run.status.run, status, reason))
+        self._carrier.tell_all(RunEnd(run.status.run, status, reason))
 
     def _outcome(self, name: str) -> tuple[Status, str] | None:
         return None if self._book.knows(name) else self._book.outcome(name)

@@ -14,12 +14,16 @@ from colonnade.catalogue import codec, party_session
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk import PartyDesk
+from colonnade.node.log import EventLog
+from colonnade.node.state_folder import StateFolder
 from colonnade.privacy.identities import PinnedIdentity, identities_here
 from colonnade.privacy.pairwise import SignedKey
 from colonnade.privacy.primitives import signing_key
-from colonnade.protocol.asked import Asked
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
+from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery
 from colonnade.sampling.committed.joint_seed import contribution_digest
 from colonnade.sampling.committed.messages import (
@@ -37,14 +41,10 @@ from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.secure.messages import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.sampling.selecting import Ready, UseAllRows
 from colonnade.solvers.central import AskColumns, Columns
-from colonnade.transports.allowance import Allowance
-from colonnade.transports.envelopes import Ask, Ended
-from colonnade.transports.events import EventLog
-from colonnade.transports.party_desk import PartyDesk
-from colonnade.transports.state_folder import StateFolder
+from colonnade.transports.envelopes import Ask, RunEnd
 
 CODEC = codec()
-ASKED = Asked("fit", "regression", "importance", "central", "0" * 64)
+PURPOSE = RunPurpose("fit", "regression", "importance", "central", "0" * 64)
 TABLE = np.random.default_rng(0).normal(size=(40, 2))
 
 IDENTITIES = identities_here(["bank", "shop"], os.urandom)
@@ -86,8 +86,8 @@ class Office:
         self.state.release()  # the operating system does that when a process dies
         self.open()
 
-    def ask(self, number: int, message: Message, run: str = "fit-1", asked: Asked | None = ASKED) -> Message:
-        answer = self.desk.answer(Ask(run, number, asked if number == 1 else None, CODEC.encode(message)))
+    def ask(self, number: int, message: Message, run: str = "fit-1", purpose: RunPurpose | None = PURPOSE) -> Message:
+        answer = self.desk.answer(Ask(run, number, purpose if number == 1 else None, CODEC.encode(message)))
         self.desk.after_sending()
         assert (answer.run, answer.number) == (run, number)
         return CODEC.decode(answer.payload)
@@ -241,13 +241,13 @@ def test_the_same_number_with_another_request_is_refused(office: Office) -> None
     office.ask(2, DRAW)
     reply = office.ask(2, DrawRows(5, 8, stratified=True))
     assert isinstance(reply, Refused)
-    assert "does not follow number 2, or differs from it" in reply.reason
+    assert "request 2 does not follow request 2, or differs from it" in reply.reason
 
 
 def test_a_run_in_the_middle_is_not_begun(office: Office) -> None:
     reply = office.ask(2, DRAW)
     assert isinstance(reply, Refused)
-    assert "it knows nothing of this run" in reply.reason
+    assert "it does not know this run" in reply.reason
 
 
 def test_runs_do_not_see_each_other(office: Office) -> None:
@@ -261,8 +261,8 @@ def test_runs_do_not_see_each_other(office: Office) -> None:
 def test_ended_runs_leave_nothing(office: Office) -> None:
     office.ask(1, TOTAL)
     assert list(office.folder.glob("*.journal"))
-    office.desk.end(Ended("fit-1", "done", ""))
-    office.desk.end(Ended("unheard-of", "failed", "whatever"))
+    office.desk.end(RunEnd("fit-1", "done", ""))
+    office.desk.end(RunEnd("unheard-of", "failed", "whatever"))
     assert not list(office.folder.glob("*.journal"))
     assert not office.desk.open_runs
 
@@ -274,13 +274,13 @@ def test_too_many_runs_are_refused(tmp_path: Path) -> None:
     reply = office.ask(1, TOTAL, run="fit-3")
     assert isinstance(reply, Refused)
     assert reply.cause == "policy"
-    office.desk.end(Ended("fit-1", "failed", ""))
+    office.desk.end(RunEnd("fit-1", "failed", ""))
     assert isinstance(office.ask(1, TOTAL, run="fit-3"), Total)
 
 
 def test_bytes_that_are_no_message_are_refused_and_logged(office: Office) -> None:
     for payload in (b"", b"\xc1", b"x" * 100, CODEC.encode(UseAllRows())[:-1]):
-        answer = office.desk.answer(Ask("fit-1", 1, ASKED, payload))
+        answer = office.desk.answer(Ask("fit-1", 1, PURPOSE, payload))
         reply = CODEC.decode(answer.payload)
         assert isinstance(reply, Refused)
         assert reply.cause == "request"
@@ -293,7 +293,7 @@ def test_other_data_after_a_restart_loses_the_run_and_says_so(office: Office) ->
     office.die_and_return()
     reply = office.ask(2, DRAW)
     assert isinstance(reply, Refused)
-    assert "its data or policy changed since" in reply.reason
+    assert "its data or policy has changed" in reply.reason
     assert office.log("run lost")
     assert not list(office.folder.glob("*.journal"))
 
@@ -321,7 +321,7 @@ def test_rows_a_day_outlive_a_restart_and_end_with_the_day(tmp_path: Path) -> No
     reply = office.ask(4, columns)
     assert isinstance(reply, Refused)
     assert reply.cause == "policy"
-    assert "100 rows a day at most; 80 were told of today and 40 more were asked for" in reply.reason
+    assert "limits replies to 100 rows a day; 80 were sent today, and this reply has 40" in reply.reason
     office.now += timedelta(days=1)
     assert isinstance(office.ask(4, columns), Columns), "and the run goes on"
 
@@ -332,7 +332,7 @@ def test_requests_a_minute(tmp_path: Path) -> None:
     office.ask(2, DRAW)
     reply = office.ask(3, UseAllRows())
     assert isinstance(reply, Refused)
-    assert "2 requests a minute" in reply.reason
+    assert "limits requests to 2 a minute" in reply.reason
     office.tick += 61
     assert isinstance(office.ask(3, UseAllRows()), Ready)
 
@@ -340,17 +340,17 @@ def test_requests_a_minute(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        (cn.Policy(tasks=["kmeans"]), "answers the tasks kmeans, not 'regression'"),
-        (cn.Policy(phases=["sampling"]), "answers in the phases sampling, not in 'solving'"),
-        (cn.Policy(solvers=["saga"]), "answers the solvers saga, not 'central'"),
-        (cn.Policy(rows_a_request=39), "39 rows a request at most, and this Columns would of 40"),
+        (cn.Policy(tasks=["kmeans"]), "allows the tasks kmeans, not 'regression'"),
+        (cn.Policy(phases=["sampling"]), "allows the phases sampling, not 'solving'"),
+        (cn.Policy(solvers=["saga"]), "allows the solvers saga, not 'central'"),
+        (cn.Policy(rows_a_request=39), "limits a reply to 39 rows; this Columns has 40"),
         (cn.Policy(never=["features"]), "never reveals features"),
     ],
     ids=str,
 )
 def test_the_owners_policy_is_applied_and_logged(tmp_path: Path, policy: cn.Policy, reason: str) -> None:
     office = Office(tmp_path, policy=policy)
-    assert isinstance(office.ask(1, Hello(1), asked=Asked("hello", None, None, None, "")), Card)
+    assert isinstance(office.ask(1, Hello(1), purpose=RunPurpose("hello", None, None, None, "")), Card)
     replies = [office.ask(1, UseAllRows(), run="fit-2"), office.ask(2, AskColumns(with_label=False), run="fit-2")]
     refusal = next(reply for reply in replies if isinstance(reply, Refused))
     assert refusal.cause == "policy"

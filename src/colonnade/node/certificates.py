@@ -16,8 +16,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
-from colonnade.transports.identity_files import new_identities
-from colonnade.transports.state_folder import write_private
+from colonnade.node.identity_files import new_identities
+from colonnade.node.state_folder import write_private
 
 # The purpose of who dials in (RFC 5280, section 4.2.1.12), by number.
 DIALS_IN = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.2")
@@ -27,22 +27,8 @@ CURVE = ec.SECP256R1
 def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERVER, days: int = 90) -> list[Path]:
     """Make an authority, a certificate for the server, and a certificate and an identity for each party.
 
-    Parameters
-    ----------
-    folder : Path
-        A new or empty folder.
-    parties : sequence of str
-        Their names, as in federation.toml.
-    server : str
-        The server's name, as in party.toml.
-    days : int
-        How long they are valid.
-
-    Returns
-    -------
-    list of Path
-        The certificates; beside them are keys, identities, and pins.toml. Each party is given ca.pem, pins.toml, and
-        its own .pem, .key and .identity, and nothing else.
+    They go into a new or empty folder, which holds keys, identities and pins.toml beside the certificates that are
+    returned. Each party is given ca.pem, pins.toml, and its own .pem, .key and .identity, and nothing else.
     """
     _check_names([server, *parties])
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -67,7 +53,7 @@ def _check_names(names: Sequence[str]) -> None:
                 f"A certificate cannot be made for {name!r}. Use letters, digits, dots and dashes, and not 'ca'."
             )
     if len(set(names)) != len(names):
-        raise InputError("Two certificates would have one name. Give the server and each party a name of its own.")
+        raise InputError("Two certificates would have the same name. Give the server and each party a name of its own.")
 
 
 def _name(text: str) -> x509.Name:

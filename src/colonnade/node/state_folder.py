@@ -4,17 +4,11 @@ import os
 from pathlib import Path
 
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.transports.journal import PRIVATE, sync_folder
+from colonnade.node.journal import PRIVATE, sync_folder
 
 
 class StateFolder:
-    """A folder that only its owner can read, held by one process.
-
-    Parameters
-    ----------
-    path : Path
-        Made where it is missing.
-    """
+    """A folder that only its owner can read, held by one process; made where it is missing."""
 
     def __init__(self, path: Path) -> None:
         try:

@@ -10,8 +10,8 @@ from typing import Any
 import grpc
 
 from colonnade.errors import InputError
-from colonnade.transports.envelopes import FRAME_BYTES
-from colonnade.transports.network_files import Tls
+from colonnade.transports.endpoints import Tls
+from colonnade.transports.envelopes import MAX_PIECE_BYTES
 
 SERVICE, METHOD = "colonnade.Rounds", "Join"
 # In plaintext, which is for one machine only, there is no certificate to read a name from.
@@ -37,21 +37,11 @@ def options(keepalive_seconds: float) -> list[tuple[str, int]]:
 
     Where no packet is acknowledged the kernel gives up after twice the keep-alive. Where packets are taken but nobody
     answers (a stuck proxy, a stopped process) it takes longer: on a narrow line an answer waits behind large messages.
-
-    Parameters
-    ----------
-    keepalive_seconds : float
-        How long a line may be silent before it is asked whether it is alive.
-
-    Returns
-    -------
-    list of (str, int)
-        gRPC's names.
     """
     milliseconds = max(1, round(1000 * keepalive_seconds))
     return [
-        ("grpc.max_receive_message_length", FRAME_BYTES),
-        ("grpc.max_send_message_length", FRAME_BYTES),
+        ("grpc.max_receive_message_length", MAX_PIECE_BYTES),
+        ("grpc.max_send_message_length", MAX_PIECE_BYTES),
         ("grpc.keepalive_time_ms", milliseconds),
         ("grpc.keepalive_timeout_ms", milliseconds),
         ("grpc.http2.ping_timeout_ms", QUEUE_FACTOR * milliseconds),

@@ -1,22 +1,24 @@
 """The [[job]] tables of federation.toml: what a server does, one after another, and how far it has come."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from colonnade.cli.job import check_audit, read_model, read_plan, read_run
 from colonnade.errors import InputError
 from colonnade.federation import Federation
+from colonnade.job_inputs import check_audit, read_model, read_plan, read_run
+from colonnade.node.files import read_federation_file
+from colonnade.node.state_folder import write_private
 from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
-from colonnade.transports.state_folder import write_private
 
 PROGRESS = "jobs.json"
 
@@ -151,24 +153,11 @@ class _Progress(msgspec.Struct):
 
 
 def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
-    """Read the [[job]] tables, and check that what they write can be written.
-
-    Parameters
-    ----------
-    tables : list of dict
-        As in the file.
-    path : Path
-        The file.
-
-    Returns
-    -------
-    list of Job
-        In order.
-    """
+    """Read the [[job]] tables, in order, and check that what they write can be written."""
     try:
         jobs = msgspec.convert(tables, list[AnyJob])
     except msgspec.ValidationError as error:
-        raise InputError(f"{path}, among its [[job]] tables: {error}. Mend that value.") from error
+        raise InputError(f"{path}, among its [[job]] tables: {error}. Correct that value.") from error
     if not jobs:
         raise InputError(f"{path} has no [[job]]. Add one, or use Federation.connect in Python.")
     for job in jobs:
@@ -201,3 +190,31 @@ class Progress:
     def clear(self) -> None:
         """Forget it: all are done, and the next start begins anew."""
         self._path.unlink(missing_ok=True)
+
+
+def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
+    """Do the jobs of a file that are not done yet, and give what came of each."""
+    file = read_federation_file(federation_file)
+    jobs = read_jobs(file.job, federation_file)
+    folder = federation_file.resolve().parent
+    progress = Progress(Path(file.state), jobs, folder)
+    with Federation.connect(federation_file) as federation:
+        for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
+            done = {"job": number, "do": _verb(job), **job.play(federation, folder)}
+            progress.set(number)
+            yield done
+        progress.clear()
+
+
+def summary(done: dict[str, Any]) -> str:
+    """Put what came of a job into one line."""
+    facts = ", ".join(f"{name} {_text(value)}" for name, value in done.items() if name not in ("job", "do") and value)
+    return f"job {done['job']}, {done['do']}: {facts}"
+
+
+def _verb(job: Any) -> str:
+    return str(job.__struct_config__.tag)
+
+
+def _text(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}" if isinstance(value, float) else str(value)

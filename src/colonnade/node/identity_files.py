@@ -12,35 +12,22 @@ from pathlib import Path
 import msgspec
 
 from colonnade.errors import InputError
+from colonnade.node.files import IdentityFile
+from colonnade.node.state_folder import write_private
 from colonnade.privacy.identities import PinnedIdentity
 from colonnade.privacy.primitives import KEY_BYTES, signing_key
-from colonnade.transports.network_files import IdentityFile
-from colonnade.transports.state_folder import write_private
 
 PINS = "pins.toml"
 SUFFIX = ".identity"
 
 
 def new_identity(folder: Path, name: str) -> str:
-    """Make a secret for one party, in a file that only its owner can read.
-
-    Parameters
-    ----------
-    folder : Path
-        Where NAME.identity is written; it must not be there yet.
-    name : str
-        The party's.
-
-    Returns
-    -------
-    str
-        Its pin: a line for everybody's pins.toml.
-    """
+    """Make a secret for one party, NAME.identity, that only its owner can read; give its pin, a line of pins.toml."""
     path = folder / f"{name}{SUFFIX}"
     if path.parent != folder or not name.strip():
         raise InputError(f"An identity cannot be made for {name!r}. Use the party's name, as in federation.toml.")
     if path.exists():
-        raise InputError(f"{path} is there already, and others may have pinned it. Remove it first if that is meant.")
+        raise InputError(f"{path} already exists, and others may have pinned it. Remove it first to replace it.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     secret = os.urandom(KEY_BYTES)
     write_private(path, f"{secret.hex()}\n".encode())
@@ -53,29 +40,16 @@ def new_identities(folder: Path, names: Iterable[str]) -> None:
 
 
 def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
-    """Read a party's identity.
-
-    Parameters
-    ----------
-    name : str
-        The party's.
-    file : IdentityFile
-        Where its secret and all pins are.
-
-    Returns
-    -------
-    PinnedIdentity
-        With the operating system's entropy for keys of single runs.
-    """
+    """Read a party's identity; the operating system's entropy makes the keys of single runs."""
     secret = _unhexed(_text(file.key).strip(), file.key)
     try:
         pins = msgspec.toml.decode(_text(file.pins), type=dict[str, str])
     except msgspec.MsgspecError as error:
-        raise InputError(f'{file.pins}: {error}. Write one line a party: "bank" = "its pin".') from error
+        raise InputError(f'{file.pins}: {error}. Write one line for each party: "bank" = "its pin".') from error
     pinned = {party: _unhexed(pin, file.pins) for party, pin in pins.items()}
     if pinned.get(name) != signing_key(secret):
         raise InputError(
-            f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it anew: "
+            f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it again: "
             "the others would not recognise this party."
         )
     return PinnedIdentity(name, secret, pinned, os.urandom)
@@ -98,5 +72,5 @@ def _unhexed(text: str, path: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise InputError(f"{path} has no key of {2 * KEY_BYTES} hexadecimal digits where one is due. Copy it anew.")
+        raise InputError(f"{path} has no key of {2 * KEY_BYTES} hexadecimal digits where one belongs. Copy it again.")
     return key

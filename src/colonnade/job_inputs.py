@@ -1,0 +1,45 @@
+"""What a command, or a server's job, is given from disk: saved runs, models and plans, checked before any work."""
+
+from pathlib import Path
+from typing import Any
+
+from colonnade.contracts import Model
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.planning.records import Plan
+from colonnade.protocol.splits import AnySplit
+from colonnade.run import RUN, Run
+from colonnade.sampling import AnySampler
+from colonnade.tasks import load_model
+
+
+def check_audit(sampler: AnySampler | None, audit: int | None) -> None:
+    """Require draws that can be audited."""
+    if audit is not None and getattr(sampler, "draws", None) != "committed":
+        raise UnsupportedError(
+            f"An audit compares draws with what was committed to, and {sampler} commits to nothing. "
+            'Draw with kind = "importance" and draws = "committed", or leave the audit out.'
+        )
+
+
+def read_plan(path: Path, split: AnySplit | None) -> Plan:
+    """Read a saved plan, for a job that holds out these rows, or leaves that to the plan."""
+    plan = Plan.load(path)
+    if split not in (None, plan.split):
+        raise InputError(f"The job holds out {split}, the plan {plan.split or 'nothing'}. Plan with the same split.")
+    return plan
+
+
+def read_model(folder: Path) -> tuple[Model[Any], AnySplit | None]:
+    """Read the model of a saved run, and which rows the run held out; or a model that was saved by itself."""
+    if not (folder / RUN.record).exists():
+        return load_model(folder), None
+    run = read_run(folder)
+    return run.model, run.split
+
+
+def read_run(folder: Path) -> Run[Any]:
+    """Read a saved run that has a model."""
+    run = Run.load(folder)
+    if run.model is None:
+        raise InputError(f"The run in {folder} is a coreset without a model. Pass a folder that `fit --out` wrote.")
+    return run

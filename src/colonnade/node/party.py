@@ -1,0 +1,147 @@
+"""A party of its own machine: what party.toml says, put together and kept on the line."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from colonnade.catalogue import codec, party_session
+from colonnade.data.parties import Party
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.node.allowance import Allowance
+from colonnade.node.desk import PartyDesk
+from colonnade.node.files import FLARE, PartyFile, read_party_file
+from colonnade.node.identity_files import read_identity
+from colonnade.node.log import LOG, EventLog
+from colonnade.node.state_folder import StateFolder, write_private
+from colonnade.node.terminal import say as say_on_stderr
+from colonnade.protocol.policy import Policy
+from colonnade.protocol.session import Delivery
+from colonnade.transports.envelopes import Goodbye
+
+Say = Callable[[str], None]
+
+
+def serve_party(path: str | PathLike[str], *, once: bool = False, say: Say = say_on_stderr) -> Goodbye | None:
+    """Take part with the data of this machine: dial the server, answer what the owner's policy allows, stay.
+
+    It blocks. SIGTERM and Ctrl-C end it, where it runs in the main thread. Runs that are unfinished then are found
+    again in the state folder by the next call.
+
+    Parameters
+    ----------
+    path : path-like
+        A party.toml: data, server, certificates, policy.
+    once : bool
+        Return when the server closes, and raise `PartyUnreachableError` when it stays away; else wait for the next
+        server.
+    say : callable
+        Is told what a person at the party should see; stderr if left out.
+
+    Returns
+    -------
+    Goodbye or None
+        How the server closed: `status` is "done" or "failed", with a `reason` and the server's exit `code`. None if the
+        party was stopped here.
+
+    Examples
+    --------
+    >>> import colonnade as cn
+    >>> goodbye = cn.serve_party("bank.toml", once=True)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    colonnade.errors.InputError: Cannot read bank.toml: ... No such file or directory: 'bank.toml'. Pass the path of ...
+    """
+    file = read_party_file(Path(path))
+    if file.server == FLARE:
+        raise InputError(f'{path}: FLARE starts a party whose server is "{FLARE}". Submit a job to FLARE.')
+    try:
+        from colonnade.transports.grpc.party import GrpcParty
+    except ImportError as error:
+        raise UnsupportedError(f"Other machines need gRPC: {error}. pip install 'colonnade[grpc]'.") from error
+    with opened_desk(file, say) as (desk, log):
+        say(f"Dialling {file.server}.")
+        line = GrpcParty(file, desk, log.write, say)
+        with _stopped_by_signals(line.stop):
+            return line.serve(once=once)
+
+
+@contextmanager
+def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog]]:
+    """Read a party's data, rebuild the runs it was in the middle of, and hold its state folder."""
+    folder = StateFolder(Path(file.state))
+    log = EventLog(folder.path / LOG)
+    try:
+        desk = _desk(file, folder, log, say)
+        try:
+            yield desk, log
+        finally:
+            desk.close()
+    finally:
+        log.close()
+        folder.release()
+
+
+def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> PartyDesk:
+    rules, party = file.policy, _party(file)
+    say(f"{party!r}.")
+    return PartyDesk(
+        party_session(party.table, party.policy, party.identity),
+        codec(file.max_message_bytes),
+        policy=party.policy,
+        allowance=Allowance(folder.path / "spent.json", rules.rows_a_day, rules.requests_a_minute),
+        folder=folder,
+        log=log,
+        server=file.server_name,
+        max_runs=rules.open_runs,
+        deliver=lambda delivery: _write_predictions(file, delivery, say),
+        show=say,
+    )
+
+
+def _party(file: PartyFile) -> Party:
+    rules, data = file.policy, file.data
+    policy = Policy(
+        rules.never,
+        phases=rules.phases,
+        solvers=rules.solvers,
+        tasks=rules.tasks,
+        rows_a_request=rules.rows_a_request,
+    )
+    return Party(
+        file.name,
+        data.file,
+        label=data.label,
+        key=data.key,
+        weight=data.weight,
+        split=data.split,
+        policy=policy,
+        identity=None if file.identity is None else read_identity(file.name, file.identity),
+    )
+
+
+def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:
+    if file.predictions is None:
+        raise InputError('it names no file for predictions. Add `predictions = "predictions.csv"` to its party.toml.')
+    pairs = zip(delivery.rows.tolist(), delivery.predictions.tolist(), strict=True)
+    lines = ["row,prediction", *(f"{row},{value}" for row, value in pairs)]
+    write_private(Path(file.predictions), ("\n".join(lines) + "\n").encode())
+    say(f"{len(delivery.rows):,} predictions received: {file.predictions}")
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Let SIGTERM and Ctrl-C stop it; only a process's main thread is told of signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {
+        number: signal.signal(number, lambda _number, _frame: stop()) for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

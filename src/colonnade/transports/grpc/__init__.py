@@ -1,0 +1,1 @@
+"""gRPC as the carrier: one stream a party, with mutual TLS."""

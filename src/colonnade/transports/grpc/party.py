@@ -1,0 +1,143 @@
+"""A party's side of the stream: it dials out, joins, answers, and dials again when the line breaks."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+
+from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
+from colonnade.ledger import SERVER
+from colonnade.transports.carriers import Desk, Log
+from colonnade.transports.endpoints import PartyEndpoint
+from colonnade.transports.envelopes import (
+    ENVELOPE_VERSION,
+    Ask,
+    EncodedEnvelope,
+    Goodbye,
+    Join,
+    RunEnd,
+    encode,
+    from_server,
+)
+from colonnade.transports.grpc import wire
+from colonnade.transports.grpc.links import sent_from
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+# Answers that dialling again does not change.
+FINAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED)
+
+
+class GrpcParty:
+    """Keeps a party on the line; `say` is told what a person at the party should see."""
+
+    def __init__(self, endpoint: PartyEndpoint, desk: Desk, log: Log, say: Callable[[str], None]) -> None:
+        self._endpoint = endpoint
+        self._desk = desk
+        self._log = log
+        self._say = say
+        self._stopping = threading.Event()
+        self._call: Any = None
+        self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
+
+    def stop(self) -> None:
+        """Make `serve` return soon; for another thread, or a signal."""
+        self._stopping.set()
+        if self._call is not None:
+            self._call.cancel()
+
+    def serve(self, *, once: bool) -> Goodbye | None:
+        """Answer until stopped, and then give None.
+
+        With `once`, give the server's goodbye when it says that, and raise when it stays away; else wait for the next
+        server.
+        """
+        pause, self._last_heard = FIRST_PAUSE, time.monotonic()
+        while not self._stopping.is_set():
+            before = self._last_heard
+            goodbye, trouble = self._talk()
+            if goodbye is not None:
+                self._say(f"The server closed: {goodbye.status}. {goodbye.reason}".strip())
+                if once:
+                    return goodbye
+            if self._stopping.is_set():
+                return None
+            was_up = self._last_heard > before and not self._was_replaced
+            pause = FIRST_PAUSE if was_up else min(2 * pause, LONGEST_PAUSE)
+            if time.monotonic() - self._last_heard > self._endpoint.wait_seconds:
+                self._give_up(trouble, once=once)
+            self._stopping.wait(pause)
+        return None
+
+    def _give_up(self, trouble: str, *, once: bool) -> None:
+        endpoint = self._endpoint
+        reason = f"The server at {endpoint.server} stayed away for more than {endpoint.wait_seconds:g} s: {trouble}"
+        if self._desk.open_runs:
+            self._say(f"{reason}. It gives up {', '.join(self._desk.open_runs)}.")
+            self._desk.give_up(reason)
+        if once:
+            raise PartyUnreachableError(f"{reason}. Start the server, then this party.", party=SERVER)
+
+    def _talk(self) -> tuple[Goodbye | None, str]:
+        """Hold one conversation: give the server's goodbye, if it said one, and what ended it."""
+        outgoing: queue.SimpleQueue[EncodedEnvelope | None] = queue.SimpleQueue()
+        outgoing.put(encode(Join(ENVELOPE_VERSION, self._desk.open_runs)))
+        channel = self._channel()
+        try:
+            method = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
+            claimed = ((wire.CLAIMED_NAME, self._endpoint.name),) if self._endpoint.tls is None else None
+            self._call = method(sent_from(outgoing), metadata=claimed)
+            return self._listen(self._call, outgoing), "it ended the stream"
+        except grpc.RpcError as error:
+            code, details = error.code(), str(error.details())
+            self._log("line broke", code=code.name, details=details)
+            self._was_replaced = code is grpc.StatusCode.ABORTED
+            if self._was_replaced:
+                self._say("Another process with this party's certificate has joined. Stop one of them.")
+            if code in FINAL:
+                raise TransportError(
+                    f"The server at {self._endpoint.server} refuses {self._endpoint.name!r}: {details}. "
+                    "Ask whoever runs the server which names are in its federation.toml."
+                ) from error
+            return None, details
+        finally:
+            self._call = None
+            outgoing.put(None)
+            channel.close()
+
+    def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Goodbye | None:
+        goodbye = None
+        try:
+            for envelope in from_server(call, self._endpoint.max_message_bytes):
+                self._is_up = True
+                if isinstance(envelope, Ask):
+                    outgoing.put(encode(self._desk.answer(envelope)))
+                    self._desk.after_sending()
+                elif isinstance(envelope, RunEnd):
+                    self._end(envelope)
+                elif isinstance(envelope, Goodbye):
+                    goodbye = envelope
+                else:
+                    self._log("line up", server=self._endpoint.server)
+                    self._say(f"Connected to {self._endpoint.server} as {envelope.name!r}.")
+        except RemoteProtocolError as error:
+            self._log("stray bytes", reason=str(error))
+        finally:
+            if self._is_up:
+                self._last_heard, self._is_up = time.monotonic(), False
+        return goodbye
+
+    def _end(self, end: RunEnd) -> None:
+        if end.run in self._desk.open_runs:
+            self._say(f"Run {end.run}: {end.status}. {end.reason}".strip())
+        self._desk.end(end)
+
+    def _channel(self) -> Any:
+        endpoint = self._endpoint
+        options = wire.options(endpoint.keepalive_seconds)
+        if endpoint.tls is None:
+            return grpc.insecure_channel(endpoint.server, options)
+        options.append(("grpc.ssl_target_name_override", endpoint.server_name))  # type: ignore[arg-type]  # a text option
+        return grpc.secure_channel(endpoint.server, wire.dialling_credentials(endpoint.tls), options)

@@ -1,0 +1,47 @@
+"""`cn.serve_party` as a program calls it: in threads of its own, with what is said kept."""
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import colonnade as cn
+from colonnade.node.terminal import printable
+from network_trial import Trial
+
+
+def test_parties_are_served_from_python_until_the_server_closes(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, [])
+    said: dict[str, list[str]] = {name: [] for name in trial.names}
+    with ThreadPoolExecutor(len(trial.names)) as threads:
+        served = [
+            threads.submit(cn.serve_party, path, once=True, say=said[name].append)
+            for name, path in trial.party_files.items()
+        ]
+        with cn.Federation.connect(trial.federation_file) as federation:
+            run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=20))
+            assert len(run.coreset) == 20
+        closed = [each.result(timeout=30) for each in served]
+    assert [(each.status, each.reason, each.code) for each in closed if each is not None] == [("done", "", 0)] * 3
+    for name, words in said.items():
+        assert f"Connected to 127.0.0.1:{trial.port} as {name!r}." in words
+        assert words[-1] == "The server closed: done."
+    again = [cn.Party("bank", tmp_path / "bank.csv", label="card_spending", key="customer")]
+    assert repr(again[0]) in said["bank"][0]
+
+
+def test_a_party_gives_its_folder_and_signals_back(tmp_path: Path) -> None:
+    """A server that stays away is an error; after it another call can have the folder."""
+    trial = Trial(tmp_path, [])
+    path = trial.party_files["bank"]
+    path.write_text(path.read_text().replace("wait_seconds = 20.0", "wait_seconds = 0.2"))
+    before = signal.getsignal(signal.SIGTERM)
+    for _ in range(2):
+        with pytest.raises(cn.PartyUnreachableError, match=r"stayed away for more than 0\.2 s"):
+            cn.serve_party(path, once=True, say=lambda _: None)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_others_wrote_cannot_command_a_terminal() -> None:
+    assert printable("a\x1b[2Jb\nc\x07") == "a\ufffd[2Jb\nc\ufffd"
