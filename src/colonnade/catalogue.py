@@ -7,7 +7,7 @@ from colonnade.contracts import Table
 from colonnade.errors import InputError
 from colonnade.messages import MAX_MESSAGE_BYTES, Message
 from colonnade.privacy import pair_keys
-from colonnade.protocol import framing, hello
+from colonnade.protocol import hello, viewing
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
@@ -18,7 +18,7 @@ from colonnade.tasks import AnyTask
 
 HANDLERS = (
     *hello.HANDLERS,
-    *framing.HANDLERS,
+    *viewing.HANDLERS,
     *sampling.HANDLERS,
     *pair_keys.HANDLERS,
     *solvers.HANDLERS,

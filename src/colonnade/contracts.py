@@ -59,7 +59,7 @@ class Table(Protocol):
 
     @property
     def weight_column(self) -> Floats | None:
-        """The column of row weights, if this party holds it. It counts only where a job's frame says so."""
+        """The column of row weights, if this party holds it. It counts only where a job's view says so."""
 
     @property
     def split_column(self) -> Flags | None:
@@ -172,7 +172,7 @@ Scaling: TypeAlias = Literal["own", "scaled", "standard"]
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class JobView:
     """What counts in a job: which rows, how much, and in which units their columns enter.
 
     Parameters
@@ -313,7 +313,7 @@ class Task(Protocol[M_co]):
     def cost(self, model: Any, features: Floats, labels: Floats | None, weights: Floats, total_weight: float) -> float:
         """Compute the objective of a model of this task on weighted rows."""
 
-    def in_own_units(self, model: Any, frame: Frame) -> M_co:
+    def in_own_units(self, model: Any, view: JobView) -> M_co:
         """Turn a model of columns in other units into one of the columns as they are."""
 
 

@@ -32,9 +32,9 @@ from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener
-from colonnade.protocol.framing import UseFrame
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
+from colonnade.protocol.viewing import UseFrame
 from colonnade.rehearsal import in_small, stand_ins
 from colonnade.run import Run
 from colonnade.runtime import MakeTransport, Runtime
@@ -691,8 +691,8 @@ def diagnose(
         raise UnsupportedError("A diagnosis counts every row once. Diagnose parties without weight=.")
     pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
     within = positive_number("epsilon", epsilon, example="Pass for instance epsilon=0.1.")
-    frame = UseFrame("train", task.scaling, None, None, None)
-    tables = {party.name: frame.of(party.table) for party in parties}
+    view = UseFrame("train", task.scaling, None, None, None)
+    tables = {party.name: view.of(party.table) for party in parties}
     found = diagnose_tables(task, tables, coreset, pairs, within, validation.seed_number(seed))
     for concern in found.concerns:
         warnings.warn(concern, AssumptionWarning, stacklevel=2)

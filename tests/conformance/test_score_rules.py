@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colonnade.data.tables import ArrayTable, read_table
-from colonnade.protocol.framed_table import FramedTable
+from colonnade.protocol.viewed_table import ViewedTable
 from colonnade.sampling.rules import AnyRule
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
@@ -72,11 +72,11 @@ def test_the_same_table_scores_the_same(rule: Any) -> None:
 # the order of rows, so that scores can be compared one by one.
 
 
-def weighted_table(table: ArrayTable, weights: Any) -> FramedTable:
-    return FramedTable(table, weights.astype(np.float64), None, None)
+def weighted_table(table: ArrayTable, weights: Any) -> ViewedTable:
+    return ViewedTable(table, weights.astype(np.float64), None, None)
 
 
-def tables(shape: str, seed: int) -> tuple[FramedTable, ArrayTable, Any]:
+def tables(shape: str, seed: int) -> tuple[ViewedTable, ArrayTable, Any]:
     """Make a table with weights, the same with copies of its rows, and how many there are of each."""
     rng = np.random.default_rng(seed)
     copies = rng.integers(0, 5, size=60)

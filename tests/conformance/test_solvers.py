@@ -162,11 +162,11 @@ def cost_by_a_column_of_weights(solver: Any, task: Any) -> float:
 
 
 @cache
-def cost_in_a_frame(solver: Any, task: Any) -> float:
-    return mean_cost(solver, task, cn.Federation(framed()), split=cn.SplitBy("c"))
+def cost_in_a_view(solver: Any, task: Any) -> float:
+    return mean_cost(solver, task, cn.Federation(viewed()), split=cn.SplitBy("c"))
 
 
-def framed() -> list[cn.Party]:
+def viewed() -> list[cn.Party]:
     return parties(split=~KEPT, weight=COPIES)
 
 
@@ -186,13 +186,13 @@ def test_the_scale_of_a_column_of_weights_changes_nothing(solver: Any, task: Any
 
 def test_held_out_rows_might_as_well_not_be_there(solver: Any, task: Any) -> None:
     without = cn.Federation(parties(X[KEPT], Y[KEPT], weight=COPIES[KEPT]))
-    assert cost_in_a_frame(solver, task) == pytest.approx(mean_cost(solver, task, without), rel=tolerance(task))
+    assert cost_in_a_view(solver, task) == pytest.approx(mean_cost(solver, task, without), rel=tolerance(task))
 
 
-def test_the_order_of_parties_does_not_matter_in_a_frame(solver: Any, task: Any) -> None:
-    turned = cn.Federation(framed()[::-1])
-    assert cost_in_a_frame(solver, task) == pytest.approx(
+def test_the_order_of_parties_does_not_matter_in_a_view(solver: Any, task: Any) -> None:
+    turned = cn.Federation(viewed()[::-1])
+    assert cost_in_a_view(solver, task) == pytest.approx(
         mean_cost(solver, task, turned, split=cn.SplitBy("c")), rel=tolerance(task)
     )
-    in_order = mean_cost(solver, task, cn.Federation(framed()), split=cn.HoldOut(0.3))
+    in_order = mean_cost(solver, task, cn.Federation(viewed()), split=cn.HoldOut(0.3))
     assert in_order == pytest.approx(mean_cost(solver, task, turned, split=cn.HoldOut(0.3)), rel=tolerance(task))

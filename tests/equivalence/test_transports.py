@@ -23,7 +23,7 @@ def make_parties() -> list[cn.Party]:
     return cn.split_columns(np.asfortranarray(X), y, [3, 2, 1])
 
 
-def framed_parties() -> list[cn.Party]:
+def viewed_parties() -> list[cn.Party]:
     """The same with weights at one party, and marks of rows to hold out at another."""
     first, second, third = make_parties()
     weights, marked = np.random.default_rng(1).integers(0, 4, size=700), np.arange(700) % 4 == 0
@@ -69,7 +69,7 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
 
 
 SPLIT = cn.SplitBy("party2")
-FRAMED: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
+VIEWED: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
     "regression": lambda f: f.fit(
         cn.Regression(l2=0.1, standardize=True), sampler=cn.ImportanceSampling(size=120), split=SPLIT, seed=3
     ),
@@ -195,9 +195,9 @@ def test_the_same_seed_gives_the_same_bits(job: Callable[[cn.Federation], cn.Run
     assert numbers(job(federation)) == numbers(job(cn.Federation(make_parties())))
 
 
-@pytest.mark.parametrize("job", FRAMED.values(), ids=FRAMED.keys())
+@pytest.mark.parametrize("job", VIEWED.values(), ids=VIEWED.keys())
 def test_weights_splits_and_scales_are_bit_identical(job: Callable[[cn.Federation], cn.Run[Any]]) -> None:
-    federations = [cn.Federation(framed_parties(), transport=transport) for transport in TRANSPORTS]
+    federations = [cn.Federation(viewed_parties(), transport=transport) for transport in TRANSPORTS]
     first, second = (job(federation) for federation in federations)
     assert numbers(first) == numbers(second)
     assert first.ledger == second.ledger
@@ -207,7 +207,7 @@ def test_weights_splits_and_scales_are_bit_identical(job: Callable[[cn.Federatio
         told = [federation.predict(first.model, to="party3") for federation in federations]
         assert told[0].tobytes() == told[1].tobytes()
     assert federations[0].ledger == federations[1].ledger
-    assert numbers(job(federations[0])) == numbers(first), "again on the same federation: no frame is left behind"
+    assert numbers(job(federations[0])) == numbers(first), "again on the same federation: no view is left behind"
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -11,7 +11,7 @@ from scipy import stats
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
-from colonnade.protocol.framed_table import FramedTable
+from colonnade.protocol.viewed_table import ViewedTable
 
 FALSE_ALARM = 1e-4  # a test: what a correct program would fail at with a fresh seed
 
@@ -188,7 +188,7 @@ def test_weights_sum_to_n_on_kc_house(kc_house: tuple[Floats, Floats], seed: int
 def weighted_scores(parties: list[cn.Party], task: cn.Regression | cn.KMeans, weights: Floats) -> Floats:
     """Compute g_i offline, each party's rows counting by their weights."""
     rule = task.score_rule()
-    scores: Floats = np.sum([rule.scores(FramedTable(p.table, weights, None, None)) for p in parties], axis=0)
+    scores: Floats = np.sum([rule.scores(ViewedTable(p.table, weights, None, None)) for p in parties], axis=0)
     return scores
 
 

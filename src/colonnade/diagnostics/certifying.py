@@ -10,20 +10,20 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.random import Generator
 
-from colonnade.contracts import Frame, Roster, Script
+from colonnade.contracts import JobView, Roster, Script
 from colonnade.coreset import Coreset, Precision
 from colonnade.diagnostics.audited_distances import audited_distances
 from colonnade.diagnostics.audited_predictions import audited_predictions
 from colonnade.diagnostics.certificate import Certificate
-from colonnade.diagnostics.over_parties import centers_in_frame, shown_to_server
+from colonnade.diagnostics.over_parties import centers_in_view, shown_to_server
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.audit import AuditedRows, ResidualPart, clustering_cost, gradient_p, weights_p
 from colonnade.kernels.estimates import Estimate
 from colonnade.kernels.sixteen_bits import LOG_STEP
 from colonnade.ledger import Ledger
-from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
+from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling import ImportanceSampling
 from colonnade.tasks import KMeans, KMeansModel, LinearModel, PaperTask, Regression
 
@@ -86,14 +86,14 @@ def certify(
     """
     check_rows(run.task, roster, rows)
     rng = np.random.default_rng([seed, 3])
-    frame = yield from use_frame(roster, run.split, "train", run.task.scaling)
+    view = yield from agree_on_view(roster, run.split, "train", run.task.scaling)
     secure = _in_secret(run.coreset.sampler, len(roster.cards), between_machines=between_machines)
-    drawn = yield from _sampler(rows, secure=secure).sample(roster, run.task.score_rule(), rng, frame.row_weights)
+    drawn = yield from _sampler(rows, secure=secure).sample(roster, run.task.score_rule(), rng, view.row_weights)
     match run.task, run.model:
         case KMeans(), KMeansModel():
-            return (yield from _audit_clustering(run, run.model, roster, frame, drawn))
+            return (yield from _audit_clustering(run, run.model, roster, view, drawn))
         case Regression(), LinearModel():
-            return (yield from _audit_regression(run, run.task, run.model, roster, frame, drawn, rng))
+            return (yield from _audit_regression(run, run.task, run.model, roster, view, drawn, rng))
     found, task = type(run.model).__name__, type(run.task).__name__
     raise InputError(f"A {found} is not what {task} learns. Certify a run as `fit` returned it.")
 
@@ -153,9 +153,9 @@ def _sampler(rows: int, *, secure: bool) -> ImportanceSampling:
 
 
 def _audit_clustering(
-    run: Certified, model: KMeansModel, roster: Roster, frame: Frame, drawn: Coreset
+    run: Certified, model: KMeansModel, roster: Roster, view: JobView, drawn: Coreset
 ) -> Script[Certificate]:
-    distances = yield from audited_distances(roster, len(drawn), centers_in_frame(model.cluster_centers_, frame))
+    distances = yield from audited_distances(roster, len(drawn), centers_in_view(model.cluster_centers_, view))
     found = clustering_cost(distances, drawn.weights, drawn.total_weight)
     low, high = found.interval()
     # Rounded distances are off by half a step at most, relative.
@@ -166,9 +166,9 @@ def _audit_clustering(
 
 
 def _audit_regression(
-    run: Certified, task: Regression, model: LinearModel, roster: Roster, frame: Frame, drawn: Coreset, rng: Generator
+    run: Certified, task: Regression, model: LinearModel, roster: Roster, view: JobView, drawn: Coreset, rng: Generator
 ) -> Script[Certificate]:
-    coef, intercept = _in_frame(model, frame)
+    coef, intercept = _in_view(model, view)
     precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
     hidden = np.array(precision.hidden).reshape(-1, len(coef))
     told, along = yield from audited_predictions(roster, len(drawn), coef, hidden, rng)
@@ -226,8 +226,8 @@ def _also_of_coreset(run: Certified, chance: float) -> float:
     return min(1.0, 2 * min(chance, weights_p(run.coreset.weights, run.coreset.total_weight)))
 
 
-def _in_frame(model: LinearModel, frame: Frame) -> tuple[Floats, float]:
+def _in_view(model: LinearModel, view: JobView) -> tuple[Floats, float]:
     """Give coefficients and intercept of the columns as the parties see them."""
-    if frame.shift is None or frame.scale is None:
+    if view.shift is None or view.scale is None:
         return model.coef_, model.intercept_
-    return model.coef_ * frame.scale, model.intercept_ + float(frame.shift @ model.coef_)
+    return model.coef_ * view.scale, model.intercept_ + float(view.shift @ model.coef_)

@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.contracts import Frame, Roster, Script
+from colonnade.contracts import JobView, Roster, Script
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.advice import clustering_concern, regression_concern
 from colonnade.diagnostics.findings import (
@@ -33,7 +33,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.bases import gram, sensitivities, spectrum
 from colonnade.kernels.measured_error import random_sets
 from colonnade.ledger import SERVER, Ledger
-from colonnade.protocol.framing import use_frame
+from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.selecting import use_rows
 from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
@@ -161,7 +161,7 @@ def _diagnose_clustering(
     rng: np.random.Generator,
     seed: int,
 ) -> Script[Diagnosis]:
-    reference, scores, frame = yield from _reference(task, roster, size, rng)
+    reference, scores, view = yield from _reference(task, roster, size, rng)
     tau = None
     if n_pairs >= 2:
         distances = yield from pair_distances(roster, n_pairs, rng)
@@ -172,7 +172,7 @@ def _diagnose_clustering(
             f"{len(pool)} distinct rows were looked at, too few for sets of {task.n_clusters} centres. Look at more."
         )
     pool.sort()
-    versions = None if model is None else moved_centers(centers_in_frame(model.cluster_centers_, frame), rng)
+    versions = None if model is None else moved_centers(centers_in_view(model.cluster_centers_, view), rng)
     at_reference = yield from _pool_distances(roster, size, pool, versions)
     random = random_sets(len(pool), task.n_clusters, 100, rng)
     near = None if versions is None else near_sets(task.n_clusters, len(versions), 30, rng) + len(pool)
@@ -214,19 +214,19 @@ def _rows_to_look_at(roster: Roster, rows: int | None) -> int:
 
 def _reference(
     task: PaperTask, roster: Roster, size: int, rng: np.random.Generator
-) -> Script[tuple[Coreset, Floats, Frame]]:
+) -> Script[tuple[Coreset, Floats, JobView]]:
     """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
-    frame = yield from use_frame(roster, None, "train", task.scaling)
+    view = yield from agree_on_view(roster, None, "train", task.scaling)
     sampler = ImportanceSampling(size, uniform_share=EVEN_SHARE)
     reference = yield from sampler.sample(roster, task.score_rule(), rng)
     total, n = _total(reference), roster.n_rows
     # Backwards from w = G / (m ((1 - s) g + s G / n)).
-    return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), frame
+    return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), view
 
 
-def centers_in_frame(centers: Floats, frame: Frame) -> Floats:
+def centers_in_view(centers: Floats, view: JobView) -> Floats:
     """Turn centres of columns in their own units into those of columns as the parties see them."""
-    return centers if frame.shift is None or frame.scale is None else (centers - frame.shift) / frame.scale
+    return centers if view.shift is None or view.scale is None else (centers - view.shift) / view.scale
 
 
 def _select(task: PaperTask, roster: Roster, source: Source, seed: int) -> Script[Coreset | None]:
@@ -234,7 +234,7 @@ def _select(task: PaperTask, roster: Roster, source: Source, seed: int) -> Scrip
     if source is None:
         return None
     if isinstance(source, Coreset):
-        yield from use_frame(roster, None, "train", task.scaling)
+        yield from agree_on_view(roster, None, "train", task.scaling)
         yield from use_rows(roster, source.rows)
         return source
     return (yield from jobs.draw(task, source, None, roster, seed)).coreset

@@ -14,8 +14,8 @@ from colonnade.kernels.score_codes import decode_scores
 from colonnade.kernels.value_bits import value_bits
 from colonnade.messages import Message
 from colonnade.protocol import checks
-from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
+from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling import ImportanceSampling
 from colonnade.sampling.plain.messages import ScoreCodes, Total
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
@@ -95,10 +95,10 @@ def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: in
         For predictions.
     """
     rng = np.random.default_rng([seed, 5])
-    frame = yield from use_frame(roster, split, "train", task.scaling)
+    view = yield from agree_on_view(roster, split, "train", task.scaling)
     sampler = ImportanceSampling(size, round_scores=True)
     heard: list[Inbox] = []
-    coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, frame.row_weights), heard)
+    coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
     columns = yield from _fetch(task, roster, size, rng.integers(2**63, size=len(roster.cards)).tolist())
     totals, codes = _replies(heard, Total), _replies(heard, ScoreCodes)
     return PilotRows(

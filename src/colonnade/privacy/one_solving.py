@@ -8,7 +8,7 @@ from dataclasses import replace
 from colonnade.errors import RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
-from colonnade.privacy.pair_keys import frame_of, rows_digest
+from colonnade.privacy.pair_keys import rows_digest, view_digest
 from colonnade.privacy.primitives import digest
 from colonnade.protocol.session import PartyData, PartyState
 
@@ -38,4 +38,4 @@ def require_same_question(state: PartyState, request: Message, what: bytes, plac
 
 def seen_rows(state: PartyState, data: PartyData) -> bytes:
     """Hash the rows agreed on, what they count, and in which units columns enter."""
-    return digest(rows_digest(state.selected()), frame_of(state, data))
+    return digest(rows_digest(state.selected()), view_digest(state, data))

@@ -22,7 +22,7 @@ from colonnade.privacy.pairwise import (
     agreement_of,
     check_keys,
     check_signatures,
-    frame_digest,
+    digest_of_view,
     key_statement,
 )
 from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, check_available, digest
@@ -46,7 +46,7 @@ class PairKey(Message, frozen=True):
 
     key: Annotated[bytes, Reveals.NOTHING]
     rows: Annotated[bytes, Reveals.NOTHING]
-    frame: Annotated[bytes, Reveals.NOTHING]
+    view: Annotated[bytes, Reveals.NOTHING]
     signature: Annotated[bytes, Reveals.NOTHING]
 
 
@@ -80,7 +80,7 @@ class RelayedKeys:
 
     parties: tuple[str, ...]
     signed: tuple[SignedKey, ...]
-    frame: bytes
+    view: bytes
 
 
 @dataclass(frozen=True)
@@ -147,17 +147,17 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
     """Ask every party for a fresh key, and see that all have the same rows in the same units before them."""
     inbox = yield {party: AskPairKey() for party in roster.names}
     replies = checks.replies(inbox, PairKey)
-    agreed, frame = rows_digest(rows), next(iter(replies.values())).frame
+    agreed, view = rows_digest(rows), next(iter(replies.values())).view
     for party, reply in replies.items():
         if reply.rows != agreed:
             raise checks.wrong(party, reply, "a digest of other rows than were agreed on")
-        if reply.frame != frame or len(frame) != DIGEST_BYTES:
+        if reply.view != view or len(view) != DIGEST_BYTES:
             raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
         if len(reply.key) != KEY_BYTES:
             raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
     ordered = sorted(replies.items())
     signed = tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in ordered)
-    return RelayedKeys(tuple(party for party, _ in ordered), signed, frame)
+    return RelayedKeys(tuple(party for party, _ in ordered), signed, view)
 
 
 def compare(roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest]) -> Script[None]:
@@ -185,9 +185,9 @@ def identity_of(data: PartyData, otherwise: str = "choose a solver that needs no
     return data.identity
 
 
-def frame_of(state: PartyState, data: PartyData) -> bytes:
+def view_digest(state: PartyState, data: PartyData) -> bytes:
     """Hash which rows count, how much, and in which units columns enter, as the party sees it."""
-    return frame_digest(data.table.row_weights, "own" if state.view is None else state.view.scaling)
+    return digest_of_view(data.table.row_weights, "own" if state.view is None else state.view.scaling)
 
 
 def phase_keys(state: PartyState) -> PhaseKeys:
@@ -200,7 +200,7 @@ def phase_keys(state: PartyState) -> PhaseKeys:
 def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> PhaseKeys:
     """Check relayed keys, and keep them; a party whose own is not among them was restarted, and lost its secret."""
     identity, kept = identity_of(data), phase_keys(state)
-    check_keys(identity, signed, frame_of(state, data))
+    check_keys(identity, signed, view_digest(state, data))
     if any(entry.exchanged != rows_digest(state.selected()) for entry in signed):
         raise RemoteProtocolError("The server relayed a key that was made for other rows.", party=SERVER)
     ours = signed[identity.parties.index(identity.name)]
@@ -212,9 +212,9 @@ def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[Part
     identity = identity_of(data)
     check_available()
     secret = Secret(identity.fresh(KEY_BYTES))
-    rows, frame = rows_digest(state.selected()), frame_of(state, data)
-    signature = identity.sign(key_statement(identity.name, secret.key, rows, frame))
-    return replace(state, secret=PhaseKeys(secret), learning=None), PairKey(secret.key, rows, frame, signature)
+    rows, view = rows_digest(state.selected()), view_digest(state, data)
+    signature = identity.sign(key_statement(identity.name, secret.key, rows, view))
+    return replace(state, secret=PhaseKeys(secret), learning=None), PairKey(secret.key, rows, view, signature)
 
 
 def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyData) -> tuple[PartyState, Message]:

@@ -94,9 +94,9 @@ def share_words(seed: bytes, transcript: bytes, count: int) -> Words:
     return mask_words(seed, digest(_PROTOCOL, b"share", transcript), count)
 
 
-def key_statement(party: str, key: bytes, exchanged: bytes, frame: bytes) -> bytes:
+def key_statement(party: str, key: bytes, exchanged: bytes, view: bytes) -> bytes:
     """Give the text a party signs to say: this is my key, in the run in which this was exchanged."""
-    return digest(_PROTOCOL, b"key", party.encode(), key, exchanged, frame)
+    return digest(_PROTOCOL, b"key", party.encode(), key, exchanged, view)
 
 
 def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
@@ -105,7 +105,7 @@ def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
 
 
 def transcript_of(
-    purpose: str, parties: Sequence[str], keys: Sequence[SignedKey], frame: bytes, asked: bytes, ring: Ring
+    purpose: str, parties: Sequence[str], keys: Sequence[SignedKey], view: bytes, asked: bytes, ring: Ring
 ) -> bytes:
     """Hash all that parties and server must agree on before anything is masked.
 
@@ -115,7 +115,7 @@ def transcript_of(
     ----------
     purpose : str
         Which sum of a run it is.
-    frame : bytes
+    view : bytes
         The digest of which rows count and in which units.
     asked : bytes
         What is to be summed.
@@ -123,7 +123,7 @@ def transcript_of(
     names = digest(*(party.encode() for party in parties))
     signed = digest(*(part for entry in keys for part in (entry.key, entry.exchanged, entry.signature)))
     in_ring = f"{ring.width} bytes, steps of 2^-{ring.exponent}".encode()
-    return digest(_PROTOCOL, purpose.encode(), names, signed, frame, digest(asked), in_ring)
+    return digest(_PROTOCOL, purpose.encode(), names, signed, view, digest(asked), in_ring)
 
 
 def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:
@@ -132,20 +132,20 @@ def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:
     return digest(_PROTOCOL, b"agreement", transcript, sent)
 
 
-def frame_digest(row_weights: Floats | None, scaling: str) -> bytes:
+def digest_of_view(row_weights: Floats | None, scaling: str) -> bytes:
     """Hash which rows count, how much, and in which units columns enter."""
     counted = b"" if row_weights is None else np.ascontiguousarray(row_weights, "<f8").tobytes()
     return digest(_PROTOCOL, b"frame", counted, scaling.encode())
 
 
-def check_keys(identity: Identity, keys: Sequence[SignedKey], frame: bytes) -> None:
-    """Require one key of each pinned party, in the order of names, signed by it for this frame, all different."""
+def check_keys(identity: Identity, keys: Sequence[SignedKey], view: bytes) -> None:
+    """Require one key of each pinned party, in the order of names, signed by it for this view, all different."""
     if len(keys) != len(identity.parties):
         raise _relayed_wrongly(
             f"{len(keys)} keys, but its owner pinned {len(identity.parties)} parties: {', '.join(identity.parties)}"
         )
     for party, entry in zip(identity.parties, keys, strict=True):
-        statement = key_statement(party, entry.key, entry.exchanged, frame)
+        statement = key_statement(party, entry.key, entry.exchanged, view)
         if len(entry.key) != KEY_BYTES or not identity.is_signed(party, statement, entry.signature):
             raise _relayed_wrongly(f"a key for {party!r} that {party!r} did not sign")
     if len({entry.key for entry in keys}) != len(keys):

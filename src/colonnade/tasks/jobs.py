@@ -6,13 +6,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import Frame, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
+from colonnade.contracts import JobView, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.errors import InputError
 from colonnade.evaluation.delivery import deliver
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.protocol.framing import use_frame
 from colonnade.protocol.splits import AnySplit
+from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.selecting import use_all_rows, use_even_draw, use_rows
@@ -35,8 +35,8 @@ def draw(
     task: Task[object], sampler: Sampler, split: AnySplit | None, roster: Roster, seed: int
 ) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
-    frame = yield from use_frame(roster, split, "train", task.scaling)
-    coreset = yield from sampler.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
+    view = yield from agree_on_view(roster, split, "train", task.scaling)
+    coreset = yield from sampler.sample(roster, task.score_rule(), _sampling_rng(seed), view.row_weights)
     return JobResult(coreset, None, {})
 
 
@@ -49,15 +49,15 @@ def learn(
     seed: int,
 ) -> Script[JobResult[M]]:
     """Agree on a coreset, or share one made before (Theorem 2.5), and learn on it."""
-    frame = yield from use_frame(roster, split, "train", task.scaling)
+    view = yield from agree_on_view(roster, split, "train", task.scaling)
     if isinstance(source, Coreset):
-        _check_held_out(source, frame)
+        _check_held_out(source, view)
         yield from use_rows(roster, source.rows)
         coreset = source
     else:
-        coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), frame.row_weights)
+        coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), view.row_weights)
     solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
-    return JobResult(coreset, task.in_own_units(solution.model, frame), solution.facts, solution.precision)
+    return JobResult(coreset, task.in_own_units(solution.model, view), solution.facts, solution.precision)
 
 
 def open_commitments(
@@ -69,7 +69,7 @@ def open_commitments(
     rows: Rows,
 ) -> Script[Evidence]:
     """Let all parties look at their tables as in the run, and open rows of what they committed to then."""
-    yield from use_frame(roster, split, "train", task.scaling)
+    yield from agree_on_view(roster, split, "train", task.scaling)
     return (yield from open_rows(roster, rule, evidence, rows))
 
 
@@ -108,15 +108,15 @@ def evaluate_in_secret(
 
 
 def _rows_to_evaluate(size: int | None, split: AnySplit | None, roster: Roster, seed: int) -> Script[Coreset]:
-    frame = yield from use_frame(roster, split, "test", "own")
+    view = yield from agree_on_view(roster, split, "test", "own")
     if size is None:
-        return (yield from use_all_rows(roster, frame.row_weights))
-    return (yield from use_even_draw(roster, size, _sampling_rng(seed), frame.row_weights))
+        return (yield from use_all_rows(roster, view.row_weights))
+    return (yield from use_even_draw(roster, size, _sampling_rng(seed), view.row_weights))
 
 
-def _check_held_out(coreset: Coreset, frame: Frame) -> None:
-    if frame.row_weights is not None and not frame.row_weights[coreset.rows].all():
-        row = int(coreset.rows[frame.row_weights[coreset.rows] == 0][0])
+def _check_held_out(coreset: Coreset, view: JobView) -> None:
+    if view.row_weights is not None and not view.row_weights[coreset.rows].all():
+        row = int(coreset.rows[view.row_weights[coreset.rows] == 0][0])
         raise InputError(
             f"The coreset has row {row}, which is held out or weighs nothing. Draw the coreset with the same split."
         )

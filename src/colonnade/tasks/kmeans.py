@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Frame, Model, Roster, Scaling
+from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
@@ -105,12 +105,12 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
         _, distances = nearest_centers(features / scale, model.cluster_centers_ / scale)
         return float(distances.sum() if weights is None else weights @ distances)
 
-    def in_own_units(self, model: KMeansModel, frame: Frame) -> KMeansModel:
+    def in_own_units(self, model: KMeansModel, view: JobView) -> KMeansModel:
         """Turn centres of standardised columns into those of the columns as they are."""
-        if frame.shift is None or frame.scale is None:
+        if view.shift is None or view.scale is None:
             return model
-        centers = model.cluster_centers_ * frame.scale + frame.shift
-        return msgspec.structs.replace(model, cluster_centers_=centers, scale_=frame.scale)
+        centers = model.cluster_centers_ * view.scale + view.shift
+        return msgspec.structs.replace(model, cluster_centers_=centers, scale_=view.scale)
 
     def clustering_model(self, centers: Floats, roster: Roster) -> KMeansModel:
         """Name the columns of the centres."""

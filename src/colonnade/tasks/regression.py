@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Frame, Model, Roster, Scaling
+from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -184,13 +184,13 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         n = float(w.sum()) if total_weight is None else total_weight
         return float(w @ residuals**2) + n * _penalty_of(coef, l2, l1)
 
-    def in_own_units(self, model: LinearModel, frame: Frame) -> LinearModel:
+    def in_own_units(self, model: LinearModel, view: JobView) -> LinearModel:
         """Turn coefficients of standardised columns into those of the columns as they are."""
-        if frame.shift is None or frame.scale is None:
+        if view.shift is None or view.scale is None:
             return model
-        coef = model.coef_ / frame.scale
-        intercept = model.intercept_ - float(frame.shift @ coef)
-        return msgspec.structs.replace(model, coef_=coef, intercept_=intercept, scale_=frame.scale)
+        coef = model.coef_ / view.scale
+        intercept = model.intercept_ - float(view.shift @ coef)
+        return msgspec.structs.replace(model, coef_=coef, intercept_=intercept, scale_=view.scale)
 
     def _path(self, rows: WeightedRows, labels: Floats, rng: np.random.Generator) -> RegularisationPath | None:
         vary, fixed = self._varied()

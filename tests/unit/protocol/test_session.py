@@ -12,11 +12,11 @@ from colonnade.contracts import ScoreBounds
 from colonnade.data.tables import read_table
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.messages import Message, sendable_floats, sendable_rows
-from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import KEPT_RULES, NEW, PartySession
+from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.leverage import LeverageScores
@@ -180,7 +180,7 @@ def test_a_server_that_asks_for_ever_new_scores_fills_no_memory() -> None:
 class LegalOrder(RuleBasedStateMachine):
     """Any sequence of requests: answered exactly when the design's order allows it, never a crash.
 
-    A session is of one run: once a frame was agreed on, rows that weigh nothing are never selected; before that, all.
+    A session is of one run: once a view was agreed on, rows that weigh nothing are never selected; before that, all.
     """
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class LegalOrder(RuleBasedStateMachine):
         self.session = open_session(weight=WEIGHTS, split=WEIGHTS > 1)
         self.step = NEW
         self.size: int | None = None
-        self.framed = False
+        self.viewed = False
         self.drawn = 0
 
     def ask(self, request: Message, *, legal: bool, reply: type[Message], then: str) -> Message:
@@ -210,12 +210,12 @@ class LegalOrder(RuleBasedStateMachine):
         self.ask(AskRowWeights(), legal=self.step != "new", reply=RowWeights, then="greeted")
 
     @rule(scaling=st.sampled_from(["own", "scaled", "standard"]))
-    def frame(self, scaling: Any) -> None:
+    def view(self, scaling: Any) -> None:
         answer = self.ask(
             UseFrame("train", scaling, None, None, None), legal=self.step != "new", reply=Moments, then="greeted"
         )
         if isinstance(answer, Moments):
-            self.framed = True
+            self.viewed = True
             assert (answer.scale is not None) == (scaling != "own")
 
     @rule()
@@ -223,7 +223,7 @@ class LegalOrder(RuleBasedStateMachine):
         legal = self.step != "new"
         self.ask(UseAllRows(), legal=legal, reply=Ready, then="selected")
         if legal:
-            self.size = int(np.count_nonzero(WEIGHTS)) if self.framed else N_ROWS
+            self.size = int(np.count_nonzero(WEIGHTS)) if self.viewed else N_ROWS
             assert len(self.session.state.selected()) == self.size
 
     @rule(size=st.integers(0, 5))
@@ -267,8 +267,8 @@ class LegalOrder(RuleBasedStateMachine):
         assert isinstance(self.session.answer(Ready()), Refused)
 
     @invariant()
-    def a_frame_holds_for_the_whole_run(self) -> None:
-        assert (self.session.state.view is not None) == self.framed
+    def a_view_holds_for_the_whole_run(self) -> None:
+        assert (self.session.state.view is not None) == self.viewed
 
     @invariant()
     def step_agrees(self) -> None:

@@ -228,11 +228,11 @@ def test_numbers_of_numpy_and_whole_numbers_are_kept_as_floats(tmp_path: Path) -
 def test_anyone_can_read_a_linear_model(tmp_path: Path) -> None:
     model = linear()
     folder = model.save(tmp_path / "model")
-    frame = pd.read_feather(folder / "model.arrow")
-    assert list(frame.columns) == ["party", "feature", "coefficient"]
-    assert frame["party"].tolist() == ["airline", "airline", "weather", "weather", "registry"]
-    assert frame["feature"].tolist() == list(NAMES)
-    np.testing.assert_array_equal(frame["coefficient"], model.coef_)
+    view = pd.read_feather(folder / "model.arrow")
+    assert list(view.columns) == ["party", "feature", "coefficient"]
+    assert view["party"].tolist() == ["airline", "airline", "weather", "weather", "registry"]
+    assert view["feature"].tolist() == list(NAMES)
+    np.testing.assert_array_equal(view["coefficient"], model.coef_)
     record = json.loads((folder / "model.json").read_text())
     assert record["path"]["chosen"] == {"l2": 1 / 3, "l1": 0.0, "error": 2.25, "std_error": 0.2}
     del record["path"], record["versions"]
@@ -241,10 +241,10 @@ def test_anyone_can_read_a_linear_model(tmp_path: Path) -> None:
 
 def test_anyone_can_read_centres(tmp_path: Path) -> None:
     model = clusters(scaled=True)
-    frame = pl.read_ipc(model.save(tmp_path / "model") / "model.arrow")
-    assert frame.columns == ["party", "feature", "centre_0", "centre_1", "centre_2", "centre_3", "scale"]
-    np.testing.assert_array_equal(frame["centre_2"], model.cluster_centers_[2])
-    np.testing.assert_array_equal(frame["scale"], model.scale_)
+    view = pl.read_ipc(model.save(tmp_path / "model") / "model.arrow")
+    assert view.columns == ["party", "feature", "centre_0", "centre_1", "centre_2", "centre_3", "scale"]
+    np.testing.assert_array_equal(view["centre_2"], model.cluster_centers_[2])
+    np.testing.assert_array_equal(view["scale"], model.scale_)
     plain = pd.read_feather(clusters().save(tmp_path / "plain") / "model.arrow")
     assert list(plain.columns[-2:]) == ["centre_2", "centre_3"]
 
@@ -449,7 +449,7 @@ def test_what_cannot_be_a_model(make: Any, message: str) -> None:
         make()
 
 
-# scikit-learn; warnings are errors here, so a frame or array with the wrong kind of names would fail
+# scikit-learn; warnings are errors here, so a view or array with the wrong kind of names would fail
 
 
 def test_a_linear_regression_of_scikit_learn() -> None:
@@ -458,11 +458,11 @@ def test_a_linear_regression_of_scikit_learn() -> None:
     assert isinstance(estimator, LinearRegression)
     assert (estimator.n_features_in_, estimator.feature_names_in_.tolist()) == (5, list(NAMES))
     np.testing.assert_array_equal(estimator.coef_, model.coef_)
-    frame = pd.DataFrame(X, columns=list(NAMES))
-    np.testing.assert_allclose(estimator.predict(frame), model.predict(X), rtol=1e-13)
-    assert estimator.score(frame, model.predict(X)) == pytest.approx(1.0)
+    view = pd.DataFrame(X, columns=list(NAMES))
+    np.testing.assert_allclose(estimator.predict(view), model.predict(X), rtol=1e-13)
+    assert estimator.score(view, model.predict(X)) == pytest.approx(1.0)
     with pytest.raises(ValueError, match="feature names should match"):
-        estimator.predict(frame[frame.columns[::-1]])
+        estimator.predict(view[view.columns[::-1]])
 
 
 def test_a_kmeans_of_scikit_learn() -> None:
@@ -470,21 +470,21 @@ def test_a_kmeans_of_scikit_learn() -> None:
     estimator = model.to_sklearn()
     assert isinstance(estimator, KMeans)
     np.testing.assert_array_equal(estimator.cluster_centers_, model.cluster_centers_)
-    frame = pd.DataFrame(X, columns=list(NAMES))
-    np.testing.assert_array_equal(estimator.predict(frame), model.predict(X))
-    np.testing.assert_allclose(estimator.transform(frame) ** 2, squared_distances(model, X), rtol=1e-9, atol=1e-6)
+    view = pd.DataFrame(X, columns=list(NAMES))
+    np.testing.assert_array_equal(estimator.predict(view), model.predict(X))
+    np.testing.assert_allclose(estimator.transform(view) ** 2, squared_distances(model, X), rtol=1e-9, atol=1e-6)
     assert not hasattr(estimator, "labels_")
     assert not hasattr(estimator, "inertia_")
     with pytest.raises(ValueError, match="feature names should match"):
-        estimator.predict(frame[frame.columns[::-1]])
+        estimator.predict(view[view.columns[::-1]])
 
 
 def test_a_standardised_kmeans_is_a_pipeline_on_raw_rows() -> None:
     model = clusters(scaled=True)
     pipeline = model.to_sklearn()
     assert isinstance(pipeline, Pipeline)
-    frame = pd.DataFrame(X, columns=list(NAMES))
-    np.testing.assert_array_equal(pipeline.predict(frame), model.predict(X))
+    view = pd.DataFrame(X, columns=list(NAMES))
+    np.testing.assert_array_equal(pipeline.predict(view), model.predict(X))
     assert (model.predict(X) != clusters().predict(X)).any(), "the scale matters"
     np.testing.assert_allclose(pipeline[-1].cluster_centers_ * pipeline[0].scale_, model.cluster_centers_, rtol=1e-14)
     assert pipeline.feature_names_in_.tolist() == list(NAMES)

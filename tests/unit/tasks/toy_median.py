@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Frame, Model, Roster, Rounding, Scaling, Script
+from colonnade.contracts import JobView, Model, Roster, Rounding, Scaling, Script
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.evaluation.linear import linear_residuals
@@ -128,6 +128,6 @@ class Median(msgspec.Struct, frozen=True, tag_field="kind", tag="median", forbid
         """Sum up absolute errors."""
         return float(weights @ np.abs(np.asarray(labels) - model.value))
 
-    def in_own_units(self, model: MedianModel, frame: Frame) -> MedianModel:
+    def in_own_units(self, model: MedianModel, view: JobView) -> MedianModel:
         """Change nothing: labels have no other units."""
         return model

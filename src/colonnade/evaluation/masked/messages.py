@@ -155,10 +155,10 @@ def question_digest(to: str, magnitude: int, count: int, evaluating: bool, by_we
 
 
 def transcript_of_parts(
-    parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes, magnitude: int, question: bytes
+    parties: Sequence[str], signed: Sequence[SignedKey], view: bytes, magnitude: int, question: bytes
 ) -> bytes:
     """Hash what parties and server must agree on before parts are masked."""
-    return transcript_of("predictions", parties, signed, frame, question, ring_of_parts(magnitude, len(parties)))
+    return transcript_of("predictions", parties, signed, view, question, ring_of_parts(magnitude, len(parties)))
 
 
 def other_digest(part: ModelPart, label_spread: float | None) -> bytes:

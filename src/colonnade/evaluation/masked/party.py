@@ -35,7 +35,7 @@ from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
 from colonnade.privacy.one_solving import require_same_question, seen_rows
-from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, frame_of, identity_of, phase_keys, with_keys
+from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, identity_of, phase_keys, view_digest, with_keys
 from colonnade.privacy.pairwise import check_signatures, sent_statement
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
@@ -80,7 +80,9 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     question = question_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
     other = other_digest(_part(request), spread)
     state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
-    transcript = transcript_of_parts(identity.parties, request.keys, frame_of(state, data), request.magnitude, question)
+    transcript = transcript_of_parts(
+        identity.parties, request.keys, view_digest(state, data), request.magnitude, question
+    )
     after = PhaseKeys(None, kept.signed, transcript)
     if kept.secret is None:
         return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")

@@ -118,7 +118,7 @@ def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int
             return LostKey(party)
     count = len(rows) * max(model.n_centers, 1)
     question = question_digest(model.to, magnitude, count, *flags)
-    transcript = transcript_of_parts(keys.parties, keys.signed, keys.frame, magnitude, question)
+    transcript = transcript_of_parts(keys.parties, keys.signed, keys.view, magnitude, question)
     signed = {}
     for party, part in roster.parts.items():
         due = 0 if party == model.to else count

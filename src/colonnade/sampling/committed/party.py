@@ -13,7 +13,7 @@ from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.pair_keys import frame_of
+from colonnade.privacy.pair_keys import view_digest
 from colonnade.privacy.primitives import digest
 from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
@@ -123,7 +123,7 @@ def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree
 
 def _context(state: PartyState, request: AskCommitment, data: PartyData) -> bytes:
     """Hash what makes this draw different from any other: rule, step, the server's digest, rows that count, units."""
-    return digest(b"committed draw", wire_bytes(request), frame_of(state, data))
+    return digest(b"committed draw", wire_bytes(request), view_digest(state, data))
 
 
 def _proof(state: PartyState, contribution: bytes, data: PartyData) -> bytes:

@@ -23,7 +23,7 @@ class PublicKey(Message, frozen=True):
 
     key: Annotated[bytes, Reveals.NOTHING]
     exchanged: Annotated[bytes, Reveals.NOTHING]
-    frame: Annotated[bytes, Reveals.NOTHING]
+    view: Annotated[bytes, Reveals.NOTHING]
     signature: Annotated[bytes, Reveals.NOTHING]
 
 
@@ -86,10 +86,10 @@ class AskAgreement(Message, frozen=True):
     signed: Annotated[tuple[SignedDigest, ...], Reveals.NOTHING]
 
 
-def transcript_of_scores(parties: Sequence[str], request: AskMaskedScores, frame: bytes) -> bytes:
+def transcript_of_scores(parties: Sequence[str], request: AskMaskedScores, view: bytes) -> bytes:
     """Hash what parties and server must agree on in the round of masked scores."""
     asked = np.ascontiguousarray(request.rows, "<i8").tobytes()
-    return transcript_of(PURPOSE, parties, request.keys, frame, asked, Ring(request.width, request.exponent))
+    return transcript_of(PURPOSE, parties, request.keys, view, asked, Ring(request.width, request.exponent))
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:

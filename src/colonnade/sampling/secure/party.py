@@ -7,7 +7,7 @@ from colonnade.errors import LocalProtocolError
 from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
-from colonnade.privacy.pair_keys import frame_of, identity_of
+from colonnade.privacy.pair_keys import identity_of, view_digest
 from colonnade.privacy.pairwise import (
     Secret,
     agreement_of,
@@ -47,17 +47,17 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
     identity = _identity(data)
     check_available()
     secret = Secret(identity.fresh(KEY_BYTES))
-    exchanged, frame = digest_of(state.exchanged), frame_of(state, data)
-    signature = identity.sign(key_statement(identity.name, secret.key, exchanged, frame))
-    return replace(state, secret=SumSecret(secret)), PublicKey(secret.key, exchanged, frame, signature)
+    exchanged, view = digest_of(state.exchanged), view_digest(state, data)
+    signature = identity.sign(key_statement(identity.name, secret.key, exchanged, view))
+    return replace(state, secret=SumSecret(secret)), PublicKey(secret.key, exchanged, view, signature)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
-    identity, frame = _identity(data), frame_of(state, data)
+    identity, view = _identity(data), view_digest(state, data)
     checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
-    check_keys(identity, request.keys, frame)
+    check_keys(identity, request.keys, view)
     ring = _ring(state, request, data)
-    transcript = transcript_of_scores(identity.parties, request, frame)
+    transcript = transcript_of_scores(identity.parties, request, view)
     secret = _sum_secret(state).secret
     ours = request.keys[identity.parties.index(identity.name)]
     state = replace(state, rows=request.rows, secret=SumSecret(None, transcript))

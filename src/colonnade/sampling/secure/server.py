@@ -80,9 +80,9 @@ def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> F
 def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
     """Play the three rounds once; return the sum, or the party that lost its key."""
     inbox = yield {party: AskPublicKey() for party in roster.names}
-    keys, frame = _read_keys(checks.replies(inbox, PublicKey), said)
+    keys, view = _read_keys(checks.replies(inbox, PublicKey), said)
     request = AskMaskedScores(rows, ring.width, ring.exponent, tuple(keys.values()))
-    transcript = transcript_of_scores(tuple(keys), request, frame)
+    transcript = transcript_of_scores(tuple(keys), request, view)
 
     inbox = yield dict.fromkeys(roster.names, request)
     replies = checks.replies(inbox, MaskedScores)
@@ -104,16 +104,16 @@ def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) 
 
 def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:
     """Check that all remember what was exchanged, and see the same rows in the same units; order by name."""
-    frame = next(iter(replies.values())).frame
+    view = next(iter(replies.values())).view
     for party, reply in replies.items():
         if reply.exchanged != said[party]:
             raise checks.wrong(party, reply, "a digest of other messages than were exchanged with it")
-        if reply.frame != frame or len(frame) != DIGEST_BYTES:
+        if reply.view != view or len(view) != DIGEST_BYTES:
             raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
         if len(reply.key) != KEY_BYTES:
             raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
     signed = {party: SignedKey(r.key, r.exchanged, r.signature) for party, r in sorted(replies.items())}
-    return signed, frame
+    return signed, view
 
 
 def _read_signed(party: str, reply: MaskedScores, request: AskMaskedScores, transcript: bytes) -> SignedDigest:

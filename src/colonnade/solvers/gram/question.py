@@ -38,9 +38,9 @@ class GramQuestion:
     folds: Rows | None
     n_columns: tuple[int, ...]
 
-    def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes, purpose: str) -> bytes:
+    def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], view: bytes, purpose: str) -> bytes:
         """Hash what parties and server must agree on."""
-        return transcript_of(purpose, parties, signed, frame, self.fingerprint(), RING)
+        return transcript_of(purpose, parties, signed, view, self.fingerprint(), RING)
 
     def fingerprint(self) -> bytes:
         """Hash weights, folds and numbers of columns."""

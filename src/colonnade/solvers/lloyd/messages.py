@@ -101,6 +101,6 @@ class AskLloydCenters(Message, frozen=True):
     reply: ClassVar[type[Message]] = LloydCenters
 
 
-def opening_transcript(parties: Sequence[str], frame: bytes, request: OpenLloyd) -> bytes:
+def opening_transcript(parties: Sequence[str], view: bytes, request: OpenLloyd) -> bytes:
     """Hash what parties and server must agree on before rounds begin; each round adds its request."""
-    return transcript_of("lloyd", parties, request.keys, frame, wire_bytes(request), Ring(WIDTH, 0))
+    return transcript_of("lloyd", parties, request.keys, view, wire_bytes(request), Ring(WIDTH, 0))

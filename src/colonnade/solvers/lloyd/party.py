@@ -12,7 +12,16 @@ from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack, ring_of_ma
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
 from colonnade.privacy.one_solving import require_same_question, seen_rows
-from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, PhaseKeys, frame_of, identity_of, phase_keys, with_keys
+from colonnade.privacy.pair_keys import (
+    OPENED,
+    PAIRED,
+    SHARED,
+    PhaseKeys,
+    identity_of,
+    phase_keys,
+    view_digest,
+    with_keys,
+)
 from colonnade.privacy.pairwise import sent_statement
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
@@ -82,7 +91,7 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     weights = np.ones(len(rows)) if request.weights is None else request.weights
     asked = wire_bytes(msgspec.structs.replace(request, keys=()))
     state = require_same_question(state, request, digest(seen_rows(state, data), asked))
-    transcript = opening_transcript(identity_of(data).parties, frame_of(state, data), request)
+    transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
     magnitude = magnitude_of(np.array([largest_distance(_features(state, data))]))
     learning = LloydLearning(weights, request.n_tries, request.n_clusters, magnitude, transcript)
     told = None if kept.secret is None else magnitude

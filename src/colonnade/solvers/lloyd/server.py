@@ -146,7 +146,7 @@ class Rounds:
         sent = None if equal else sendable_floats(self._weights)
         request = OpenLloyd(sent, self._n_tries, self._n_clusters, keys.signed)
         inbox = yield dict.fromkeys(self._roster.names, request)
-        self._transcript = opening_transcript(keys.parties, keys.frame, request)
+        self._transcript = opening_transcript(keys.parties, keys.view, request)
         replies = checks.replies(inbox, LloydOpened)
         self._magnitude = -MAX_EXPONENT
         for party, reply in replies.items():

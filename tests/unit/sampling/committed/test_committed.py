@@ -76,9 +76,9 @@ def test_scores_are_filled_up_to_the_total_exactly(task: Any, totals: tuple[int,
     for session, total in zip(sessions_of(federation).values(), totals, strict=True):
         table = session._data.table
         if weights is not None:
-            from colonnade.protocol.framed_table import FramedTable
+            from colonnade.protocol.viewed_table import ViewedTable
 
-            table = FramedTable(table, weights, None, None)
+            table = ViewedTable(table, weights, None, None)
         scores, missing = filled.scores(table), total - plain.scores(table).sum()
         assert scores.sum() == pytest.approx(total, rel=1e-14)
         assert missing > -1e-9

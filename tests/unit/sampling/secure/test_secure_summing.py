@@ -221,7 +221,7 @@ def test_every_single_bit_of_short_messages_counts(number: int) -> None:
         outcome(flip_message(number, bit))
 
 
-def test_a_flipped_frame_is_noticed_too() -> None:
+def test_a_flipped_view_is_noticed_too() -> None:
     """Weights and units are agreed before rows are scored: a party that sees others is found out."""
     X, y = make_data()
 

@@ -29,9 +29,9 @@ from colonnade.privacy.pair_keys import (
     PAIRED,
     SHARED,
     PhaseKeys,
-    frame_of,
     identity_of,
     phase_keys,
+    view_digest,
     with_keys,
 )
 from colonnade.privacy.pairwise import sent_statement
@@ -73,7 +73,7 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
     question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
     check_question(question, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
-    transcript = question.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
+    transcript = question.transcript(identity.parties, kept.signed, view_digest(state, data), PURPOSE)
     _check_sizes(question)
     if kept.secret is None:
         nothing = sendable_floats([])

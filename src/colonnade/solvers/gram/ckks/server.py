@@ -68,7 +68,7 @@ def _attempt(
     for party, told in decrypted.items():
         if not told.signature:
             return LostKey(party)
-    transcript = question.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
+    transcript = question.transcript(keys.parties, keys.signed, keys.view, PURPOSE)
     signed = {p: _read_signed(p, rows[p], multiplied[p], decrypted[p], transcript, n_columns) for p in keys.parties}
     yield from compare(roster, transcript, signed)
     moments = {party: GramMoments(reply.mean, reply.factor) for party, reply in rows.items()}

@@ -73,9 +73,9 @@ class AskGramShares(Message, frozen=True):
     boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
 
 
-def seeds_transcript(parties: Sequence[str], signed: Sequence[SignedKey], frame: bytes) -> bytes:
+def seeds_transcript(parties: Sequence[str], signed: Sequence[SignedKey], view: bytes) -> bytes:
     """Hash what parties agree on when they encrypt the seeds of their shares."""
-    return transcript_of("gram seeds", parties, signed, frame, b"", RING)
+    return transcript_of("gram seeds", parties, signed, view, b"", RING)
 
 
 def sent_digest(means: Floats, factors: Floats, share: bytes, blocks: bytes) -> bytes:

@@ -11,7 +11,16 @@ from colonnade.kernels.shares import LIMBS, MAX_ROWS, limb_products, pack_words,
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
 from colonnade.privacy.one_solving import require_same_question, seen_rows
-from colonnade.privacy.pair_keys import OPENED, PAIRED, SHARED, PhaseKeys, frame_of, identity_of, phase_keys, with_keys
+from colonnade.privacy.pair_keys import (
+    OPENED,
+    PAIRED,
+    SHARED,
+    PhaseKeys,
+    identity_of,
+    phase_keys,
+    view_digest,
+    with_keys,
+)
 from colonnade.privacy.pairwise import Secret, sent_statement, share_words
 from colonnade.privacy.primitives import digest
 from colonnade.protocol import checks
@@ -41,14 +50,14 @@ def _answer_seeds(state: PartyState, request: AskSealedSeeds, data: PartyData) -
 
 
 def _of_seeds(state: PartyState, kept: PhaseKeys, data: PartyData) -> bytes:
-    return seeds_transcript(identity_of(data).parties, kept.signed, frame_of(state, data))
+    return seeds_transcript(identity_of(data).parties, kept.signed, view_digest(state, data))
 
 
 def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), phase_keys(state)
     question = _question(state, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
-    transcript = question.transcript(identity.parties, kept.signed, frame_of(state, data), PURPOSE)
+    transcript = question.transcript(identity.parties, kept.signed, view_digest(state, data), PURPOSE)
     after = replace(state, secret=PhaseKeys(None, kept.signed, transcript))
     if kept.secret is None:
         nothing = sendable_floats(np.empty((0, 0)))

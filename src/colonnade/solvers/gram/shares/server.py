@@ -76,7 +76,7 @@ def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, Gram
     for party, shared in replies.items():
         if shared.share is None:
             return LostKey(party)
-    transcript = question.transcript(keys.parties, keys.signed, keys.frame, PURPOSE)
+    transcript = question.transcript(keys.parties, keys.signed, keys.view, PURPOSE)
     signed = {party: _read_signed(party, replies[party], question, keys.parties, transcript) for party in keys.parties}
     yield from compare(roster, transcript, signed)
     return replies

@@ -10,7 +10,7 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class FramedTable:
+class ViewedTable:
     """A table whose features enter as (value - shift) / scale; its label stays as it is.
 
     Parameters

@@ -7,15 +7,15 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import party_session
-from colonnade.contracts import Frame, PartyCard, Roster
+from colonnade.contracts import JobView, PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.kernels.draws import hold_out
 from colonnade.messages import Message, sendable_flags, sendable_floats
-from colonnade.protocol.framing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame, use_frame
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
+from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame, agree_on_view
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.selecting import UseAllRows
@@ -255,7 +255,7 @@ def test_the_next_job_sees_the_tables_as_they_are(job: Any, sampler: Any, model:
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS.keys())
 def test_so_it_does_after_a_job_that_stopped_half_way(job: Any, model: cn.LinearModel) -> None:
-    """The frame was agreed on, and then the coreset turned out to hold rows that are held out."""
+    """The view was agreed on, and then the coreset turned out to hold rows that are held out."""
     used = federation()
     sessions = watch(used)
     with pytest.raises(cn.InputError, match="held out"):
@@ -267,7 +267,7 @@ def test_so_it_does_after_a_job_that_stopped_half_way(job: Any, model: cn.Linear
 @pytest.mark.parametrize("job", ["predict", "evaluate", "uniform", "k-means given"])
 @pytest.mark.parametrize("kept", ["moments", "totals"])
 def test_so_it_does_after_a_refusal(job: str, kept: str, model: cn.LinearModel) -> None:
-    """One party refuses, the others have framed their tables already; or all have, and one refuses what comes next."""
+    """One party refuses, the others have viewed their tables already; or all have, and one refuses what comes next."""
     guarded = federation(registry=Policy(never=[kept]))
     with pytest.raises(cn.PolicyRefusedError, match=f"never reveals {kept}"):
         guarded.fit(cn.Regression(standardize=True), sampler=SIZE)
@@ -285,7 +285,7 @@ def test_a_job_that_stopped_half_way_costs_the_next_run_nothing() -> None:
     assert used.ledger.since(before) == run.ledger, "nothing else was sent"
 
 
-def test_frames_do_not_add_up() -> None:
+def test_views_do_not_add_up() -> None:
     """Standardised twice in a row, the second time it is not the standardised columns that are standardised."""
     task = cn.KMeans(3, standardize=True)
     used = federation(weight=WEIGHTS)
@@ -296,7 +296,7 @@ def test_frames_do_not_add_up() -> None:
 
 
 @pytest.mark.parametrize("task", [cn.Regression(standardize=True), cn.KMeans(3, standardize=True)], ids=str)
-def test_a_second_run_in_the_same_frame_computes_no_scores_anew(task: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_in_the_same_view_computes_no_scores_anew(task: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = LeverageScores if isinstance(task, cn.Regression) else ClusteringScores
     calls, honest = [], rule.scores
 
@@ -326,28 +326,28 @@ AIRLINE = Moments(sendable_floats([1.0, 2.0]), sendable_floats([3.0, 4.0]))
 WEATHER = Moments(sendable_floats([5.0]), sendable_floats([6.0]))
 
 
-def play(split: Message | None = None, weights: Message | None = None, airline: Message | None = None) -> Frame:
-    script = use_frame(ROSTER, cn.SplitBy("airline"), "train", "standard")
+def play(split: Message | None = None, weights: Message | None = None, airline: Message | None = None) -> JobView:
+    script = agree_on_view(ROSTER, cn.SplitBy("airline"), "train", "standard")
     assert [type(request) for request in next(script).values()] == [AskSplit]
     outbox = script.send({"airline": split or Split(MARKS)})
     assert [type(request) for request in outbox.values()] == [AskRowWeights]
     outbox = script.send({"weather": weights or RowWeights(ROW_WEIGHTS)})
-    shown = {name: (frame.held_out is not None, frame.weights is not None) for name, frame in outbox.items()}  # type: ignore[attr-defined]
+    shown = {name: (view.held_out is not None, view.weights is not None) for name, view in outbox.items()}  # type: ignore[attr-defined]
     assert shown == {"airline": (False, True), "weather": (True, False)}
     with pytest.raises(StopIteration) as end:
         script.send({"airline": airline or AIRLINE, "weather": WEATHER})
-    frame = end.value.value
-    assert isinstance(frame, Frame)
-    return frame
+    view = end.value.value
+    assert isinstance(view, JobView)
+    return view
 
 
 def test_honest_parties() -> None:
-    frame = play()
-    assert frame.row_weights is not None
-    assert frame.shift is not None
-    assert frame.scale is not None
-    assert frame.row_weights.tolist() == [0.0, 0.0, 2.0, 3.0]
-    assert (frame.shift.tolist(), frame.scale.tolist()) == ([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
+    view = play()
+    assert view.row_weights is not None
+    assert view.shift is not None
+    assert view.scale is not None
+    assert view.row_weights.tolist() == [0.0, 0.0, 2.0, 3.0]
+    assert (view.shift.tolist(), view.scale.tolist()) == ([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
 
 
 @pytest.mark.parametrize("marks", [[True] * 3, [True] * 5, [[True, False]] * 2, []])
@@ -408,7 +408,7 @@ def session(weight: Any = None, split: Any = None) -> PartySession:
     return opened
 
 
-def frame(
+def view(
     split: Any = None, held_out: Any = None, weights: Any = None, *, side: Any = "train", scaling: Any = "own"
 ) -> UseFrame:
     return UseFrame(
@@ -426,10 +426,10 @@ BY_COLUMN = cn.SplitBy("airline")
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        *((frame(weights=weights), reason) for weights, reason in BAD_WEIGHTS),
-        (frame(BY_COLUMN, [True] * 3), "shape"),
-        (frame(BY_COLUMN, [[True] * 4]), "shape"),
-        (frame(BY_COLUMN), "a split by a column that it neither brings nor finds here"),
+        *((view(weights=weights), reason) for weights, reason in BAD_WEIGHTS),
+        (view(BY_COLUMN, [True] * 3), "shape"),
+        (view(BY_COLUMN, [[True] * 4]), "shape"),
+        (view(BY_COLUMN), "a split by a column that it neither brings nor finds here"),
     ],
 )
 def test_hostile_frames(request_: UseFrame, reason: str) -> None:
@@ -445,32 +445,32 @@ def test_hostile_frames(request_: UseFrame, reason: str) -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        frame(BY_COLUMN, [True] * 4),
-        frame(BY_COLUMN, [False] * 4, side="test"),
-        frame(BY_COLUMN, [True, True, True, False], weights=[1.0, 1.0, 1.0, 0.0]),
+        view(BY_COLUMN, [True] * 4),
+        view(BY_COLUMN, [False] * 4, side="test"),
+        view(BY_COLUMN, [True, True, True, False], weights=[1.0, 1.0, 1.0, 0.0]),
         AskSplit(),
         AskRowWeights(),
     ],
     ids=["nothing to train", "nothing to test", "nothing that weighs", "no split column", "no weights"],
 )
-def test_frames_that_this_party_cannot_use(request_: Message) -> None:
+def test_views_that_this_party_cannot_use(request_: Message) -> None:
     reply = session().answer(request_)
     assert isinstance(reply, Refused)
     assert reply.cause == "input"
 
 
-def test_frames_one_after_another_are_told_apart() -> None:
+def test_views_one_after_another_are_told_apart() -> None:
     """A server that changes its mind within one split: no crash, and each time what was asked last."""
     asked = session(split=[1, 0, 0, 0])
     for request, expected in [
-        (frame(BY_COLUMN), [1, 2, 3]),
-        (frame(BY_COLUMN, [False, True, False, False]), [0, 2, 3]),
-        (frame(BY_COLUMN), [1, 2, 3]),
-        (frame(BY_COLUMN, weights=[1.0, 0.0, 1.0, 1.0]), [2, 3]),
-        (frame(BY_COLUMN), [1, 2, 3]),
-        (frame(BY_COLUMN, side="test"), [0]),
-        (frame(cn.HoldOut(0.25)), np.flatnonzero(~hold_out(4, 0.25, np.random.default_rng(0)))),
-        (frame(), range(4)),
+        (view(BY_COLUMN), [1, 2, 3]),
+        (view(BY_COLUMN, [False, True, False, False]), [0, 2, 3]),
+        (view(BY_COLUMN), [1, 2, 3]),
+        (view(BY_COLUMN, weights=[1.0, 0.0, 1.0, 1.0]), [2, 3]),
+        (view(BY_COLUMN), [1, 2, 3]),
+        (view(BY_COLUMN, side="test"), [0]),
+        (view(cn.HoldOut(0.25)), np.flatnonzero(~hold_out(4, 0.25, np.random.default_rng(0)))),
+        (view(), range(4)),
     ]:
         assert isinstance(asked.answer(request), Moments)
         asked.answer(UseAllRows())
@@ -480,7 +480,7 @@ def test_frames_one_after_another_are_told_apart() -> None:
 def test_scaled_columns_are_what_the_party_sends() -> None:
     asked = session(weight=[1.0, 1.0, 0.0, 2.0])
     values = np.arange(8.0).reshape(4, 2)
-    moments = asked.answer(frame(scaling="standard"))
+    moments = asked.answer(view(scaling="standard"))
     assert isinstance(moments, Moments)
     mean = np.average(values, axis=0, weights=[1, 1, 0, 2])
     np.testing.assert_allclose(moments.shift, mean)  # type: ignore[arg-type]
@@ -492,22 +492,22 @@ def test_scaled_columns_are_what_the_party_sends() -> None:
     np.testing.assert_allclose(columns.features, ((values - mean) / deviation)[[0, 1, 3]])
 
 
-def test_a_frame_holds_until_the_run_agrees_on_another() -> None:
+def test_a_view_holds_until_the_run_agrees_on_another() -> None:
     asked = session()
-    asked.answer(frame(weights=[0.0, 1.0, 1.0, 0.0]))
+    asked.answer(view(weights=[0.0, 1.0, 1.0, 0.0]))
     for _ in range(2):
         asked.answer(UseAllRows())
         np.testing.assert_array_equal(asked.state.selected(), [1, 2])
     assert isinstance(asked.answer(AskRowWeights()), Refused)
     asked.answer(UseAllRows())
     assert asked.state.selected().tolist() == [1, 2], "a refused request leaves the state as it was"
-    asked.answer(frame(weights=[1.0, 1.0, 1.0, 0.0]))
+    asked.answer(view(weights=[1.0, 1.0, 1.0, 0.0]))
     asked.answer(UseAllRows())
     assert asked.state.selected().tolist() == [0, 1, 2]
 
 
-def test_a_second_frame_of_a_run_is_one_of_the_table_as_it_is() -> None:
-    """Not of the table as the first frame shows it: standardised columns would be standardised again."""
+def test_a_second_view_of_a_run_is_one_of_the_table_as_it_is() -> None:
+    """Not of the table as the first view shows it: standardised columns would be standardised again."""
     asked = session()
     first, second = (asked.answer(UseFrame("train", "standard", None, None, None)) for _ in range(2))
     third = asked.answer(UseFrame("train", "scaled", None, None, None))

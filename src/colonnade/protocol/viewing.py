@@ -1,4 +1,4 @@
-"""Framing: which rows count in a job, how much, and in which units columns enter. Played only where a job asks for it.
+"""A job's view: which rows count in a job, how much, and in which units columns enter. Played only where a job asks for it.
 
 A row weighs 1, or what one party's column of weights says, and 0 where it is held out. All parties must know these
 weights: scores of columns whose rows weigh otherwise bound nothing. Scaling is each party's own affair; it tells its
@@ -11,16 +11,16 @@ from typing import Annotated, ClassVar, cast
 
 import numpy as np
 
-from colonnade.contracts import Frame, PartyCard, Roster, Scaling, Script, Table, View
+from colonnade.contracts import JobView, PartyCard, Roster, Scaling, Script, Table, View
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.ledger import SERVER
 from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_flags, sendable_floats
 from colonnade.protocol import checks
-from colonnade.protocol.framed_table import FramedTable
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
+from colonnade.protocol.viewed_table import ViewedTable
 
 
 class Split(Message, frozen=True):
@@ -77,13 +77,13 @@ class UseFrame(Message, frozen=True):
     held_out: Annotated[Flags | None, Reveals.ROW_IDS]
     weights: Annotated[Floats | None, Reveals.ROW_WEIGHTS]
 
-    def of(self, table: Table) -> FramedTable:
+    def of(self, table: Table) -> ViewedTable:
         """Show a table so."""
         own = table.split_column if isinstance(self.split, SplitBy) else None
         marked = own if self.held_out is None else self.held_out
         weights = table.weight_column if self.weights is None else self.weights
         row_weights = counted(table.n_rows, self.side, self.split, marked, weights)
-        return FramedTable(table, row_weights, *_moments(table, self.scaling, row_weights))
+        return ViewedTable(table, row_weights, *_moments(table, self.scaling, row_weights))
 
     def equals(self, other: View) -> bool:
         """Compare, arrays by their values."""
@@ -98,7 +98,7 @@ def _same(ours: object, theirs: object) -> bool:
     return type(ours) is type(theirs) and ours == theirs
 
 
-def use_frame(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[Frame]:
+def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[JobView]:
     """Let all parties look at their tables alike.
 
     Parameters
@@ -114,11 +114,11 @@ def use_frame(roster: Roster, split: AnySplit | None, side: Side, scaling: Scali
 
     Returns
     -------
-    Frame
+    JobView
         What the server must know of it. Nothing is sent where all rows count 1 in their own units.
     """
     if split is None and roster.weight_party is None and scaling == "own":
-        return Frame()
+        return JobView()
     marked = (yield from _ask_split(roster, split.party)) if isinstance(split, SplitBy) else None
     weights = (yield from _ask_weights(roster, roster.weight_party)) if roster.weight_party is not None else None
     row_weights = counted(roster.n_rows, side, split, marked, weights)
@@ -165,14 +165,14 @@ def _check_weights(sender: str, message: Message, weights: Floats) -> None:
 
 def _read_moments(
     replies: Mapping[str, Moments], roster: Roster, scaling: Scaling, row_weights: Floats | None
-) -> Frame:
+) -> JobView:
     if scaling == "own":
-        return Frame(row_weights)
+        return JobView(row_weights)
     shift, scale = np.empty(len(roster.feature_names)), np.empty(len(roster.feature_names))
     for card in roster.cards:
         part = roster.parts[card.name]
         shift[part], scale[part] = _due_moments(card, replies[card.name])
-    return Frame(row_weights, shift, scale)
+    return JobView(row_weights, shift, scale)
 
 
 def _due_moments(card: PartyCard, reply: Moments) -> tuple[Floats, Floats]:
@@ -205,7 +205,7 @@ def _answer_weights(state: PartyState, _: AskRowWeights, data: PartyData) -> tup
     return state, RowWeights(sendable_floats(data.table.weight_column))
 
 
-def _answer_frame(state: PartyState, request: UseFrame, data: PartyData) -> tuple[PartyState, Message]:
+def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple[PartyState, Message]:
     n_rows = data.table.n_rows
     if request.held_out is not None:
         checks.shape(SERVER, request, request.held_out, (n_rows,))
@@ -214,14 +214,14 @@ def _answer_frame(state: PartyState, request: UseFrame, data: PartyData) -> tupl
         _check_weights(SERVER, request, request.weights)
     if isinstance(request.split, SplitBy) and request.held_out is None and data.table.split_column is None:
         raise checks.wrong(SERVER, request, "a split by a column that it neither brings nor finds here")
-    framed = cast(FramedTable, data.seen(request).table)
-    if framed.shift is None or framed.scale is None:
+    viewed = cast(ViewedTable, data.seen(request).table)
+    if viewed.shift is None or viewed.scale is None:
         return replace(state, view=request), Moments(None, None)
-    return replace(state, view=request), Moments(sendable_floats(framed.shift), sendable_floats(framed.scale))
+    return replace(state, view=request), Moments(sendable_floats(viewed.shift), sendable_floats(viewed.scale))
 
 
 HANDLERS = (
     Handler(AskSplit, _answer_split, after=None, then=GREETED),
     Handler(AskRowWeights, _answer_weights, after=None, then=GREETED),
-    Handler(UseFrame, _answer_frame, after=None, then=GREETED),
+    Handler(UseFrame, _answer_view, after=None, then=GREETED),
 )
