@@ -54,7 +54,7 @@ class OpenedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an auditor needs of a committed draw.
+    """What a spot check needs of a committed draw.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Coreset:
     total : float or None
         G, the sum of all parties' scores, where rows were drawn by scores.
     evidence : Evidence or None
-        What an auditor needs, where draws were committed.
+        What a spot check needs, where draws were committed.
 
     Examples
     --------

@@ -556,7 +556,7 @@ class Federation:
             warnings.warn(concern, AssumptionWarning, stacklevel=2)
         return found
 
-    def audit(self, run: Run[M], *, rows: int | None = 20, seed: int | None = None) -> Run[M]:
+    def spot_check(self, run: Run[M], *, rows: int | None = 20, seed: int | None = None) -> Run[M]:
         """Let parties open some rows of what they had committed to, and compare them with what they drew and told.
 
         Parameters
@@ -572,16 +572,16 @@ class Federation:
         Returns
         -------
         Run
-            The same, with what was opened and sent: save it, and anybody can repeat ``run.audit()``. What does not fit
-            is a `RemoteProtocolError` that names the party.
+            The same, with what was opened and sent: save it, and anybody can repeat ``run.spot_check()``. What does not
+            fit is a `RemoteProtocolError` that names the party.
 
         Examples
         --------
         >>> import numpy as np, colonnade as cn
         >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
         >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=30, draws="committed"))
-        >>> audited = federation.audit(run, rows=None)
-        >>> sum(audited.audit().opened.values())
+        >>> checked = federation.spot_check(run, rows=None)
+        >>> sum(checked.spot_check().opened.values())
         30
         """
         count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
@@ -590,11 +590,11 @@ class Federation:
         chosen = rows_to_open(evidence, count, rng)
         script = jobs.open_commitments(run.task, rule, run.split, self.roster, evidence, chosen)
         what = {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": chosen}
-        evidence, sent = self._runtime.play(script, "audit", **what)
+        evidence, sent = self._runtime.play(script, "spot-check", **what)
         ledger = Ledger([*run.ledger, *sent], run_by=run.ledger.run_by)
-        audited = replace(run, coreset=replace(run.coreset, evidence=evidence), ledger=ledger)
-        audited.audit()
-        return audited
+        checked = replace(run, coreset=replace(run.coreset, evidence=evidence), ledger=ledger)
+        checked.spot_check()
+        return checked
 
     def certify(self, run: Run[Any], *, rows: int = 600, seed: int = 1) -> Certificate:
         """Say what a run's model costs on all rows, and how far from the best it can be, from rows it has not seen.

@@ -12,12 +12,12 @@ from colonnade.sampling import AnySampler
 from colonnade.tasks import load_model
 
 
-def check_audit(sampler: AnySampler | None, audit: int | None) -> None:
-    """Require draws that can be audited."""
-    if audit is not None and getattr(sampler, "draws", None) != "committed":
+def check_spot_check(sampler: AnySampler | None, rows: int | None) -> None:
+    """Require draws that can be checked."""
+    if rows is not None and getattr(sampler, "draws", None) != "committed":
         raise UnsupportedError(
-            f"An audit compares draws with what was committed to, and {sampler} commits to nothing. "
-            'Draw with kind = "importance" and draws = "committed", or leave the audit out.'
+            f"A spot check compares draws with what was committed to, and {sampler} commits to nothing. "
+            'Draw with kind = "importance" and draws = "committed", or leave the spot check out.'
         )
 
 

@@ -120,11 +120,11 @@ class Run(Generic[M]):
         """Who learned what about whom in this run: print it, or take its `lines`."""
         return Disclosure.of(self.ledger)
 
-    def audit(self) -> SpotCheck:
+    def spot_check(self) -> SpotCheck:
         """Compare what parties drew and told with what they had committed to, from this run alone.
 
-        Needs ``draws="committed"``; rows that `Federation.audit` opened are compared too. The first thing that does not
-        fit is a `RemoteProtocolError` that names the party.
+        Needs ``draws="committed"``; rows that `Federation.spot_check` opened are compared too. The first thing that does
+        not fit is a `RemoteProtocolError` that names the party.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class Run(Generic[M]):
         >>> import numpy as np, colonnade as cn
         >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
         >>> run = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=30, draws="committed"))
-        >>> run.audit().findings[2]
+        >>> run.spot_check().findings[2]
         'Weights follow from the scores that were told.'
         """
         evidence, sampler = self.coreset.evidence, self.sampler

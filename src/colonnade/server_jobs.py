@@ -10,7 +10,7 @@ import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.federation import Federation
-from colonnade.job_inputs import check_audit, read_model, read_plan, read_run
+from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run
 from colonnade.node.files import read_federation_file
 from colonnade.node.state_folder import write_private
 from colonnade.planning.records import Plan
@@ -21,6 +21,7 @@ from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
 
 PROGRESS = "jobs.json"
+FORMER_NAMES = {"audit": "spot_check"}
 
 
 class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", forbid_unknown_fields=True):
@@ -31,16 +32,16 @@ class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", for
     out: str
     split: AnySplit | None = None
     seed: int = 0
-    audit: int | None = None
+    spot_check: int | None = None
 
     def check(self, _folder: Path) -> None:
-        """Require draws that can be audited."""
-        check_audit(self.sampler, self.audit)
+        """Require draws that can be checked."""
+        check_spot_check(self.sampler, self.spot_check)
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
         run = federation.coreset(self.task, self.sampler, split=self.split, seed=self.seed)
-        run = run if self.audit is None else federation.audit(run, rows=self.audit)
+        run = run if self.spot_check is None else federation.spot_check(run, rows=self.spot_check)
         saved = run.save(folder / self.out)
         return {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
 
@@ -55,7 +56,7 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
     plan: str | None = None
     split: AnySplit | None = None
     seed: int = 0
-    audit: int | None = None
+    spot_check: int | None = None
 
     def __post_init__(self) -> None:
         if self.plan is not None and (self.sampler is not None or self.solver is not None):
@@ -64,9 +65,9 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
             raise InputError("A fit job draws its rows by a `sampler`, or as a `plan` says: give one of them")
 
     def check(self, folder: Path) -> None:
-        """Require a plan that can be read, and draws that can be audited."""
+        """Require a plan that can be read, and draws that can be checked."""
         planned = self._planned(folder)
-        check_audit(self.sampler if planned is None else planned.sampler, self.audit)
+        check_spot_check(self.sampler if planned is None else planned.sampler, self.spot_check)
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
@@ -77,7 +78,7 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
             run = federation.fit(self.task, sampler=self.sampler, solver=solver, split=self.split, seed=self.seed)
         else:
             run = federation.fit(self.task, plan=planned, seed=self.seed)
-        run = run if self.audit is None else federation.audit(run, rows=self.audit)
+        run = run if self.spot_check is None else federation.spot_check(run, rows=self.spot_check)
         saved = run.save(folder / self.out)
         told = {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
         return told if planned is None else {**told, "planned_bytes": planned.bytes}
@@ -155,7 +156,7 @@ class _Progress(msgspec.Struct):
 def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
     """Read the [[job]] tables, in order, and check that what they write can be written."""
     try:
-        jobs = msgspec.convert(tables, list[AnyJob])
+        jobs = msgspec.convert([_renamed(table) for table in tables], list[AnyJob])
     except msgspec.ValidationError as error:
         raise InputError(f"{path}, among its [[job]] tables: {error}. Correct that value.") from error
     if not jobs:
@@ -165,6 +166,11 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
             check_destination(path.parent / job.out)
             job.check(path.parent)
     return jobs
+
+
+def _renamed(table: dict[str, Any]) -> dict[str, Any]:
+    """Let files of 0.1.0 name a spot check as they did."""
+    return {FORMER_NAMES.get(name, name): value for name, value in table.items()}
 
 
 class Progress:

@@ -77,12 +77,12 @@ def warn_of_disclosure(sampler: AnySampler | None, solver: AnySolver, *, between
 
 def committed(run: Run[Any], roster: Roster) -> tuple[IntegerScores, Evidence]:
     """Require a run of these parties whose draws were committed; give what rows were scored by, and the evidence."""
-    run.audit()
+    run.spot_check()
     rule, evidence = run.rule, run.coreset.evidence
     if run.roster != roster or evidence is None or not isinstance(rule, IntegerScores):
         raise AlignmentError(
             f"The run was made with {', '.join(run.roster.names)} and their columns; these are others: "
-            f"{', '.join(roster.names)}. Audit it with the parties it came from."
+            f"{', '.join(roster.names)}. Check it with the parties it came from."
         )
     return rule, evidence
 

@@ -123,7 +123,7 @@ def test_opened_rows_are_on_the_sheet() -> None:
     parties = federation()
     run = parties.coreset(cn.Regression(), cn.ImportanceSampling(20, draws="committed", scores="secure"))
     assert "scores" not in {line.what for line in run.disclosure.lines}
-    (line, *_) = (line for line in parties.audit(run, rows=2).disclosure.lines if line.what == "scores")
+    (line, *_) = (line for line in parties.spot_check(run, rows=2).disclosure.lines if line.what == "scores")
     assert (line.who, line.messages) == ("server", ("Openings",))
 
 

@@ -2,16 +2,16 @@
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress
 from colonnade.cli.job import (
-    AuditOption,
     FractionOption,
     JobFile,
     OutOption,
     SplitOption,
+    SpotCheckOption,
     read_job,
     with_split,
 )
 from colonnade.cli.show import show_run
-from colonnade.job_inputs import check_audit
+from colonnade.job_inputs import check_spot_check
 from colonnade.run import check_destination
 
 
@@ -20,7 +20,7 @@ def command(
     out: OutOption = None,
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
-    audit: AuditOption = None,
+    spot_check: SpotCheckOption = None,
     seed: SeedOption = None,
     json: JsonFlag = False,
 ) -> None:
@@ -29,11 +29,11 @@ def command(
     Example: colonnade coreset examples/bank/job.toml --out run
     """
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
-    check_audit(job.sampler, audit)
+    check_spot_check(job.sampler, spot_check)
     if out is not None:
         check_destination(out)  # before the work, not after it
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         run = federation.coreset(job.task, job.sampler, split=job.split, seed=job.seed)
-        run = run if audit is None else federation.audit(run, rows=audit)
+        run = run if spot_check is None else federation.spot_check(run, rows=spot_check)
     show_run(run, out, json=json)

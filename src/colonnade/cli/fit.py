@@ -7,17 +7,17 @@ import typer
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress, show
 from colonnade.cli.job import (
-    AuditOption,
     FractionOption,
     JobFile,
     OutOption,
     SplitOption,
+    SpotCheckOption,
     read_job,
     with_split,
 )
 from colonnade.cli.show import Comparison, show_run
 from colonnade.federation import Federation
-from colonnade.job_inputs import check_audit, read_plan
+from colonnade.job_inputs import check_spot_check, read_plan
 from colonnade.ledger import Ledger
 from colonnade.planning.outcome import compared
 from colonnade.run import Run, check_destination
@@ -39,7 +39,7 @@ def command(
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
     excess: ExcessFlag = False,
-    audit: AuditOption = None,
+    spot_check: SpotCheckOption = None,
     seed: SeedOption = None,
     json: JsonFlag = False,
 ) -> None:
@@ -53,7 +53,7 @@ def command(
     if out is not None:
         check_destination(out)  # before the work, not after it
     planned = None if plan is None else read_plan(plan, job.split)
-    check_audit(job.sampler if planned is None else planned.sampler, audit)
+    check_spot_check(job.sampler if planned is None else planned.sampler, spot_check)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         run: Run[Any]
@@ -61,7 +61,7 @@ def command(
             run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, split=job.split, seed=job.seed)
         else:
             run = federation.fit(job.task, plan=planned, seed=job.seed)
-        run = run if audit is None else federation.audit(run, rows=audit)
+        run = run if spot_check is None else federation.spot_check(run, rows=spot_check)
         comparison = _compare(federation, run, excess=excess) if excess or run.split is not None else None
     show_run(run, out, comparison, json=json)
     if planned is not None and not json:

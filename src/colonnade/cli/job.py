@@ -23,10 +23,12 @@ RunFolder = Annotated[
     Path, typer.Argument(help="Folder of a saved run, from `fit --out`, or of a saved model.", metavar="RUN")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Save the run to this folder.")]
-AuditOption = Annotated[
+SpotCheckOption = Annotated[
     int | None,
     typer.Option(
-        "--audit", min=1, help='Open so many of each party\'s committed draws and compare them: draws = "committed".'
+        "--spot-check",
+        min=1,
+        help='Open so many of each party\'s draws and compare them; needs draws = "committed".',
     ),
 ]
 BitsOption = Annotated[

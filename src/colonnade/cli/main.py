@@ -7,7 +7,6 @@ from typing import Any
 import typer
 
 from colonnade.cli import (
-    audit,
     certify,
     certs,
     coreset,
@@ -22,6 +21,7 @@ from colonnade.cli import (
     report,
     reproduce,
     server,
+    spot_check,
     status,
     version,
 )
@@ -46,7 +46,7 @@ COMMANDS = {
     "certify": certify,
     "diagnose": diagnose,
     "report": report,
-    "audit": audit,
+    "spot-check": spot_check,
     "reproduce": reproduce,
     "server": server,
     "party": party,

@@ -1,4 +1,4 @@
-"""A job's view: which rows count in a job, how much, and in which units columns enter. Played only where a job asks for it.
+"""A job's view: which rows count, how much, and in which units columns enter. Played only where a job asks for it.
 
 A row weighs 1, or what one party's column of weights says, and 0 where it is held out. All parties must know these
 weights: scores of columns whose rows weigh otherwise bound nothing. Scaling is each party's own affair; it tells its

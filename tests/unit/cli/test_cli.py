@@ -80,19 +80,19 @@ def test_report_shows_a_saved_run_again_and_its_disclosure_sheet(job: Callable[.
 
 def test_a_committed_run_is_audited_from_its_folder(job: Callable[..., str], tmp_path: Path) -> None:
     saved, file = tmp_path / "run", job('kind = "importance"', 'kind = "importance"\ndraws = "committed"')
-    assert run("fit", file, "--out", str(saved), "--audit", "3").returncode == 0
-    found = run("audit", str(saved))
+    assert run("fit", file, "--out", str(saved), "--spot-check", "3").returncode == 0
+    found = run("spot-check", str(saved))
     assert (found.returncode, found.stdout.splitlines()[0]) == (0, "Nothing was found wrong.")
-    assert min(json.loads(run("audit", str(saved), "--json").stdout)["opened"].values()) >= 3
+    assert min(json.loads(run("spot-check", str(saved), "--json").stdout)["opened"].values()) >= 3
     evidence = json.loads((saved / "evidence.json").read_text())
     evidence["parties"]["shop"]["rows"][0] += 1
     (saved / "evidence.json").write_text(json.dumps(evidence))
-    caught = run("audit", str(saved))
+    caught = run("spot-check", str(saved))
     assert caught.returncode == 4
     assert caught.stdout == ""
     assert "RemoteProtocolError" in caught.stderr
-    assert run("coreset", file, "--audit", "2").returncode == 0
-    plain = run("fit", job('draws = "committed"', 'draws = "stratified"'), "--audit", "3")
+    assert run("coreset", file, "--spot-check", "2").returncode == 0
+    plain = run("fit", job('draws = "committed"', 'draws = "stratified"'), "--spot-check", "3")
     assert plain.returncode == 3
     assert "commits to nothing" in plain.stderr
 
@@ -356,7 +356,7 @@ def test_plans_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> Non
         assert (run("plan", job(), *limits).returncode, "one limit" in run("plan", job(), *limits).stderr) == (2, True)
     file = tmp_path / "plan.json"
     run("plan", job(), "--budget", "5500", "--out", str(file))
-    assert "commits to nothing" in run("fit", job(), "--plan", str(file), "--audit", "2").stderr
+    assert "commits to nothing" in run("fit", job(), "--plan", str(file), "--spot-check", "2").stderr
     assert "The job holds out" in run("fit", job(), "--plan", str(file), "--test-fraction", "0.2").stderr
     assert "The plan is for Regression(l2=0.0" in run("fit", job("l2 = 0.0 ", "l2 = 0.1 "), "--plan", str(file)).stderr
     file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))
@@ -373,7 +373,7 @@ COMMANDS = [
     "evaluate",
     "predict",
     "diagnose",
-    "audit",
+    "spot-check",
     "server",
     "party",
     "status",

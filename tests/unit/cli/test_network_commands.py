@@ -199,7 +199,7 @@ def test_a_job_audits_its_committed_draws(tmp_path: Path, do: str) -> None:
     (job,) = read_jobs([table], tmp_path / "federation.toml")
     X = np.random.default_rng(0).normal(size=(60, 3))
     job.play(cn.Federation(cn.split_columns(X, X[:, 0], [1, 2])), tmp_path)
-    assert min(cn.Run.load(tmp_path / "run").audit().opened.values()) >= 2
+    assert min(cn.Run.load(tmp_path / "run").spot_check().opened.values()) >= 2
 
 
 def test_the_examples_can_be_read() -> None:
@@ -219,7 +219,7 @@ def test_the_examples_can_be_read() -> None:
 
 def test_an_audit_of_draws_that_are_not_committed_is_refused_before_anybody_dials(tmp_path: Path) -> None:
     with pytest.raises(cn.UnsupportedError, match="commits to nothing"):
-        read_jobs([FIT | {"audit": 2}], tmp_path / "federation.toml")
+        read_jobs([FIT | {"spot_check": 2}], tmp_path / "federation.toml")
 
 
 PLANNED: dict[str, object] = {"do": "fit", "task": {"kind": "regression"}, "plan": "plan.json", "out": "run"}
@@ -254,7 +254,7 @@ def test_a_job_carries_out_a_saved_plan(tmp_path: Path) -> None:
         ({"plan": None}, "draws its rows by a `sampler`, or as a `plan` says"),
         ({"plan": "missing.json"}, "missing.json is not a readable plan"),
         ({"split": {"kind": "fraction", "fraction": 0.2}}, "The job holds out HoldOut"),
-        ({"audit": 2}, "commits to nothing"),
+        ({"spot_check": 2}, "commits to nothing"),
     ],
 )
 def test_a_planned_job_that_cannot_be_done_is_refused_before_anybody_dials(

@@ -65,7 +65,7 @@ def one_row(reply: DrawnRows, _: Any) -> DrawnRows:
 
 def caught(federation: cn.Federation, sampler: cn.ImportanceSampling, match: str) -> cn.RemoteProtocolError:
     with pytest.raises(cn.RemoteProtocolError, match=match) as error:
-        federation.audit(federation.coreset(cn.Regression(), sampler, seed=3), rows=None)
+        federation.spot_check(federation.coreset(cn.Regression(), sampler, seed=3), rows=None)
     assert error.value.party == CHEAT
     return error.value
 
@@ -83,10 +83,10 @@ def test_honest_parties_are_not_accused(scores: Any, totals: Any, tmp_path: Path
     sampler = cn.ImportanceSampling(SIZE, 0.2, "committed", scores=scores, totals=totals)
     for task in (cn.Regression(standardize=True), cn.KMeans(3)):
         run = federation.coreset(task, sampler, split=cn.HoldOut(0.2), seed=3)
-        audited = federation.audit(run, rows=4)
+        audited = federation.spot_check(run, rows=4)
         assert audited.coreset.evidence is not None
         assert all(each.opened for each in audited.coreset.evidence.parties.values())
-        assert cn.Run.load(audited.save(tmp_path / "run")).audit() == audited.audit()
+        assert cn.Run.load(audited.save(tmp_path / "run")).spot_check() == audited.spot_check()
         assert len(audited.ledger) > len(run.ledger)
 
 
@@ -127,7 +127,7 @@ def test_sampling_evenly_under_honest_scores_is_caught() -> None:
     federation = make_federation(DrawCommitted=evenly)
     run = federation.coreset(cn.Regression(), COMMITTED, seed=3)
     with pytest.raises(cn.RemoteProtocolError) as few:
-        federation.audit(run, rows=3, seed=0)
+        federation.spot_check(run, rows=3, seed=0)
     assert few.value.party == CHEAT
 
 
@@ -179,7 +179,7 @@ def test_scores_changed_under_the_mask_are_noticed_though_not_whose() -> None:
     finally:
         object.__setattr__(session._handlers[AskMaskedScores], "answer", honest)
     with pytest.raises(cn.RemoteProtocolError, match="One of them masked something else") as error:
-        federation.audit(run)
+        federation.spot_check(run)
     assert error.value.party is None
 
 
@@ -238,7 +238,7 @@ def test_openings_of_something_else_are_caught() -> None:
 
 def tampered(**changes: Any) -> cn.Run[None]:
     federation = make_federation()
-    run = federation.audit(federation.coreset(cn.Regression(), COMMITTED, seed=3), rows=2)
+    run = federation.spot_check(federation.coreset(cn.Regression(), COMMITTED, seed=3), rows=2)
     evidence = run.coreset.evidence
     assert isinstance(evidence, Evidence)
     party = msgspec.structs.replace(evidence.parties["party1"], **changes.pop("party1", {}))
@@ -264,28 +264,28 @@ def tampered(**changes: Any) -> cn.Run[None]:
 )
 def test_a_run_that_was_changed_afterwards_is_caught(changes: Any, match: str) -> None:
     with pytest.raises(cn.RemoteProtocolError, match=match):
-        tampered(**changes).audit()
+        tampered(**changes).spot_check()
 
 
 def test_an_audit_says_what_it_is_worth() -> None:
     federation = make_federation()
     run = federation.coreset(cn.Regression(), COMMITTED, seed=3)
-    assert "not checked" in run.audit().findings[-1]
-    some = federation.audit(run, rows=3).audit()
+    assert "not checked" in run.spot_check().findings[-1]
+    some = federation.spot_check(run, rows=3).spot_check()
     assert "with probability 0." in some.findings[-1]
     assert min(some.opened.values()) >= 3
-    every = federation.audit(run, rows=None).audit()
+    every = federation.spot_check(run, rows=None).spot_check()
     assert every.findings[-1].startswith("All draws were compared")
     assert sum(every.opened.values()) == SIZE
     assert str(every).startswith("Nothing was found wrong.\n- The server and all parties contributed")
     even = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 1.0, "committed"))
-    assert sum(federation.audit(even, rows=2).audit().opened.values()) == 0, "the server drew all of them"
+    assert sum(federation.spot_check(even, rows=2).spot_check().opened.values()) == 0, "the server drew all of them"
 
 
 def test_a_run_that_was_not_committed_cannot_be_audited() -> None:
     federation = make_federation()
     run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE))
-    for audit in (run.audit, lambda: federation.audit(run)):
+    for audit in (run.spot_check, lambda: federation.spot_check(run)):
         with pytest.raises(cn.UnsupportedError, match=r'not committed.*draws="committed"'):
             audit()
 
@@ -294,14 +294,14 @@ def test_a_run_is_audited_by_its_own_parties() -> None:
     run = make_federation().coreset(cn.Regression(), COMMITTED)
     others = cn.Federation(cn.split_columns(np.random.default_rng(0).normal(size=(N, 4)), np.ones(N), [2, 2]))
     with pytest.raises(cn.AlignmentError, match="Audit it with the parties it came from"):
-        others.audit(run)
+        others.spot_check(run)
 
 
 def test_a_federation_made_anew_has_other_salts_and_cannot_open_the_old_commitment() -> None:
     """In one process identities live as long as the federation; between machines they are files."""
     run = make_federation().coreset(cn.Regression(), COMMITTED)
     with pytest.raises(cn.RemoteProtocolError, match="had not committed to"):
-        make_federation().audit(run)
+        make_federation().spot_check(run)
 
 
 def test_an_owner_who_keeps_scores_does_not_open_them() -> None:
@@ -311,4 +311,4 @@ def test_an_owner_who_keeps_scores_does_not_open_them() -> None:
     federation = cn.Federation(parties)
     run = federation.coreset(cn.Regression(), cn.ImportanceSampling(20, draws="committed", scores="secure"))
     with pytest.raises(cn.PolicyRefusedError, match="never reveals scores"):
-        federation.audit(run)
+        federation.spot_check(run)

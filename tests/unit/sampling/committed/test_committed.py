@@ -137,7 +137,7 @@ def test_between_owners_with_identities_the_seed_alone_decides_nothing() -> None
     runs = [make_federation(identities=own_identities()).coreset(cn.Regression(), COMMITTED, seed=5) for _ in range(2)]
     assert not np.array_equal(runs[0].coreset.rows, runs[1].coreset.rows)
     for run in runs:
-        run.audit()
+        run.spot_check()
 
 
 def own_identities() -> dict[str, PinnedIdentity]:
@@ -262,7 +262,7 @@ def test_salts_and_identities_are_nowhere_to_be_read(monkeypatch: pytest.MonkeyP
     sessions = watch(federation)
     run = federation.coreset(cn.Regression(), COMMITTED)
     states = [repr((s.state, s, s._data.identity)).encode() for s in sessions.values()]
-    run = federation.audit(run, rows=3)
+    run = federation.spot_check(run, rows=3)
     proofs = {reply.proof for data in texts if isinstance(reply := codec().decode(data), Contribution)}
     texts += [path.read_bytes() for path in run.save(tmp_path / "run").iterdir()]
     texts += [*states, *(repr((s.state, s, s._data.identity)).encode() for s in sessions.values())]
@@ -301,7 +301,7 @@ def test_a_party_that_restarts_keeps_the_draw_honest(kind: str, scores: Any) -> 
     assert restarting.restarts == (kind != ("AskScores" if scores == "secure" else "AskMaskedScores"))
     asked = sum(entry.kind == "AskCommitment" for entry in run.ledger)
     assert asked == (6 if kind == "AskContribution" else 3)
-    federation.audit(run, rows=None)
+    federation.spot_check(run, rows=None)
 
 
 def test_openings_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
