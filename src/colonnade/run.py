@@ -123,8 +123,8 @@ class Run(Generic[M]):
     def spot_check(self) -> SpotCheck:
         """Compare what parties drew and told with what they had committed to, from this run alone.
 
-        Needs ``draws="committed"``; rows that `Federation.spot_check` opened are compared too. The first thing that does
-        not fit is a `RemoteProtocolError` that names the party.
+        Needs ``draws="committed"``; rows that `Federation.spot_check` opened are compared too. The first that does not
+        fit is a `RemoteProtocolError` that names the party.
 
         Returns
         -------

@@ -49,7 +49,7 @@ class ImportanceSampling(
     draws : {"stratified", "independent", "committed"}
         How a party draws its rows. Independently is Algorithm 1 to the letter. Stratified, it draws one row in each of
         as many parts of equal score: every row is expected as often and weighs the same, and coresets vary less.
-        Committed, it does so from a joint seed, after it has committed to its scores: a spot check of the run can then tell
+        Committed, it does so from a joint seed, after it has committed to its scores: a spot check can then tell
         whether it drew by them (`Federation.spot_check`, `Run.spot_check`). Takes a round more.
     round_scores : bool or float
         Whether parties round all their scores, each by less than a thousandth, before they draw by them: a score then

@@ -189,7 +189,10 @@ def _certainty(opened: Sequence[int]) -> str:
     if not opened:
         return "All draws were compared: every party drew by the scores that it had committed to."
     if not min(opened):
-        return "No draw of some party was opened: whether it drew by its scores is not checked. `fit --spot-check 20` opens 20."
+        return (
+            "No draw of some party was opened: whether it drew by its scores is not checked. "
+            "`fit --spot-check 20` opens 20."
+        )
     found = 1 - 0.9 ** min(opened)
     odds = f"probability {found:.2g} or more"
     return f"A party that made one in ten of its draws otherwise would have been found with {odds}."
