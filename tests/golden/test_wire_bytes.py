@@ -33,7 +33,7 @@ from colonnade.kernels.quantise import encode_codes
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
-from colonnade.privacy.pairwise import SignedDigest, SignedKey
+from colonnade.privacy.statements import SignedDigest, SignedKey
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.splits import HoldOut, SplitBy

@@ -14,8 +14,8 @@ import msgspec
 from colonnade.errors import InputError
 from colonnade.node.files import IdentityFile
 from colonnade.node.state_folder import write_private
-from colonnade.privacy.identities import PinnedIdentity
-from colonnade.privacy.primitives import KEY_BYTES, signing_key
+from colonnade.privacy.identities import PinnedIdentity, signing_key
+from colonnade.privacy.primitives import KEY_BYTES
 
 PINS = "pins.toml"
 SUFFIX = ".identity"

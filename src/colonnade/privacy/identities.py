@@ -8,9 +8,17 @@ import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from colonnade.errors import InputError
-from colonnade.privacy.primitives import KEY_BYTES, digest, is_signed, sign, signing_key
+from colonnade.privacy.primitives import KEY_BYTES
+from colonnade.privacy.statements import digest
 
 Entropy = Callable[[int], bytes]
+
+
+def signing_key(seed: bytes) -> bytes:
+    """Compute the Ed25519 public key of a 32-byte seed."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 
 
 class PinnedIdentity:
@@ -41,15 +49,12 @@ class PinnedIdentity:
                 f"{', '.join(pins) or 'nobody'}. Pass os.urandom({KEY_BYTES}) and the pins of all parties."
             )
         self.name = name
+        # Whom it takes part with, itself included, in the order of their names.
+        self.parties = tuple(sorted(pins))
         self._seed = seed
         self._pins = pins
         self._entropy = entropy
         self._rehearses = rehearses
-
-    @property
-    def parties(self) -> tuple[str, ...]:
-        """Whom it takes part with, itself included, in the order of their names."""
-        return tuple(sorted(self._pins))
 
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
@@ -67,11 +72,20 @@ class PinnedIdentity:
 
     def sign(self, statement: bytes) -> bytes:
         """Sign a statement as this party."""
-        return sign(self._seed, statement)
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return Ed25519PrivateKey.from_private_bytes(self._seed).sign(statement)
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a pinned party signed this statement."""
-        return party in self._pins and is_signed(self._pins[party], statement, signature)
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            Ed25519PublicKey.from_public_bytes(self._pins[party]).verify(signature, statement)
+        except (InvalidSignature, KeyError, ValueError):
+            return False
+        return True
 
     def __repr__(self) -> str:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"

@@ -8,8 +8,8 @@ from dataclasses import replace
 from colonnade.errors import RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
-from colonnade.privacy.pair_keys import rows_digest, view_digest
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.pair_keys import view_digest
+from colonnade.privacy.statements import digest, rows_digest
 from colonnade.protocol.session import PartyData, PartyState
 
 

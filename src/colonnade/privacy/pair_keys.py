@@ -8,24 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, TypeVar
 
-import numpy as np
-
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import (
-    Secret,
+from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
+from colonnade.privacy.primitives import KEY_BYTES, check_available
+from colonnade.privacy.statements import (, rows_digest
+    DIGEST_BYTES,
     SignedDigest,
     SignedKey,
     agreement_of,
-    check_keys,
-    check_signatures,
     digest_of_view,
     key_statement,
 )
-from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, check_available, digest
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
@@ -168,11 +165,6 @@ def compare(roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest
     for party, reply in checks.replies(inbox, PairAgreement).items():
         if reply.digest != expected:
             raise checks.wrong(party, reply, "a digest of something else than was exchanged")
-
-
-def rows_digest(rows: Rows) -> bytes:
-    """Hash the rows agreed on."""
-    return digest(b"rows", np.ascontiguousarray(rows, "<i8").tobytes())
 
 
 def identity_of(data: PartyData, otherwise: str = "choose a solver that needs none") -> Identity:

@@ -1,10 +1,9 @@
 """The few primitives that are used, all from the package `cryptography`, which is loaded only when one is called.
 
-X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, in Galois/counter mode to encrypt,
-Ed25519 to sign.
+X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, in Galois/counter mode to encrypt.
+Ed25519, to sign, is in `identities`.
 """
 
-import hashlib
 from importlib.util import find_spec
 
 import numpy as np
@@ -14,7 +13,6 @@ from colonnade.kernels.masks import WORD_BYTES, Words
 from colonnade.ledger import SERVER
 
 KEY_BYTES = 32
-DIGEST_BYTES = 32
 _AES_KEY, _AES_BLOCK = 32, 16
 # A key that encrypts one text and no other needs no other nonce than zero.
 _NONCE = bytes(12)
@@ -27,15 +25,6 @@ def check_available() -> None:
         raise UnsupportedError(
             "Secure sums and shares need the package cryptography. Install it: pip install 'colonnade[secure]'."
         )
-
-
-def digest(*parts: bytes) -> bytes:
-    """Hash parts to 32 bytes so that no two lists of parts have one text: each is preceded by its length."""
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
-    return hashed.digest()
 
 
 def public_key(secret: bytes) -> bytes:
@@ -99,29 +88,3 @@ def decrypt(agreed: bytes, context: bytes, encrypted: bytes) -> bytes | None:
         return AESGCM(derive(agreed, context, _AES_KEY)).decrypt(_NONCE, encrypted, context)
     except (InvalidTag, ValueError):
         return None
-
-
-def signing_key(seed: bytes) -> bytes:
-    """Compute the Ed25519 public key of a 32-byte seed."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
-
-
-def sign(seed: bytes, statement: bytes) -> bytes:
-    """Sign (Ed25519)."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    return Ed25519PrivateKey.from_private_bytes(seed).sign(statement)
-
-
-def is_signed(key: bytes, statement: bytes, signature: bytes) -> bool:
-    """Tell whether the holder of a public key signed this statement."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, statement)
-    except (InvalidSignature, ValueError):
-        return False
-    return True

@@ -18,9 +18,8 @@ from colonnade.node.allowance import Allowance
 from colonnade.node.desk import PartyDesk
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
-from colonnade.privacy.identities import PinnedIdentity, identities_here
-from colonnade.privacy.pairwise import SignedKey
-from colonnade.privacy.primitives import signing_key
+from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
+from colonnade.privacy.statements import SignedKey
 from colonnade.protocol.hello import Card, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.run_purpose import RunPurpose

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.privacy.identities import PinnedIdentity, identities_here
-from colonnade.privacy.primitives import agreed_secret, digest, mask_words, public_key, signing_key
+from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
+from colonnade.privacy.primitives import agreed_secret, mask_words, public_key
+from colonnade.privacy.statements import digest
 
 
 def test_a_signature_holds_for_its_party_and_text_alone() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import SignedDigest, SignedKey, transcript_of
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import SignedDigest, SignedKey, digest, transcript_of
 
 # Coefficients, or centres and the units of distances.
 ModelPart = tuple[Floats | None, Floats | None, Floats | None]

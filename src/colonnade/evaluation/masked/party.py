@@ -36,8 +36,8 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
 from colonnade.privacy.one_solving import require_same_question, seen_rows
 from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, identity_of, phase_keys, view_digest, with_keys
-from colonnade.privacy.pairwise import check_signatures, sent_statement
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.pairwise import check_signatures
+from colonnade.privacy.statements import digest, sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState

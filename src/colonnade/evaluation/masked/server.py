@@ -32,7 +32,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import MAX_EXPONENT
 from colonnade.messages import sendable_floats
 from colonnade.privacy.pair_keys import LostKey, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import SignedDigest
+from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import digest
 from colonnade.sampling.committed.joint_seed import PROTOCOL
 from colonnade.sampling.plain.messages import DrawnRows
 from colonnade.sampling.rules.integers import IntegerScores

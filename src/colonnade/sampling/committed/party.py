@@ -14,7 +14,7 @@ from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_poin
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.pair_keys import view_digest
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import digest
 from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes

@@ -20,7 +20,7 @@ from colonnade.kernels.masks import Words
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.pair_keys import LostKey, until_kept
-from colonnade.privacy.primitives import DIGEST_BYTES, digest
+from colonnade.privacy.statements import DIGEST_BYTES, digest
 from colonnade.protocol import checks
 from colonnade.sampling.committed.joint_seed import (
     PROTOCOL,

@@ -8,8 +8,7 @@ import numpy as np
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.masks import Ring
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import SignedDigest, SignedKey, transcript_of
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import SignedDigest, SignedKey, digest, transcript_of
 from colonnade.protocol.codec import wire_bytes
 
 PURPOSE = "scores"

@@ -8,15 +8,9 @@ from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import identity_of, view_digest
-from colonnade.privacy.pairwise import (
-    Secret,
-    agreement_of,
-    check_keys,
-    check_signatures,
-    key_statement,
-    sent_statement,
-)
-from colonnade.privacy.primitives import KEY_BYTES, check_available, digest
+from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
+from colonnade.privacy.primitives import KEY_BYTES, check_available
+from colonnade.privacy.statements import agreement_of, digest, key_statement, sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState

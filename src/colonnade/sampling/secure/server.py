@@ -14,8 +14,8 @@ from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
 from colonnade.privacy.pair_keys import LostKey, until_kept
-from colonnade.privacy.pairwise import SignedDigest, SignedKey, agreement_of
-from colonnade.privacy.primitives import DIGEST_BYTES, KEY_BYTES, digest
+from colonnade.privacy.primitives import KEY_BYTES
+from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of, digest
 from colonnade.protocol import checks
 from colonnade.sampling.secure.messages import (
     Agreement,

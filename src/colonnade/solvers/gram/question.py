@@ -11,8 +11,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import WORD_BYTES, Ring
 from colonnade.kernels.shares import HIGH_BITS, LOW_BITS
 from colonnade.messages import sendable_floats, sendable_rows
-from colonnade.privacy.pairwise import SignedKey, transcript_of
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import SignedKey, digest, transcript_of
 
 RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
 

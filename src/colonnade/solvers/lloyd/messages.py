@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import SignedKey, transcript_of
+from colonnade.privacy.statements import SignedKey, transcript_of
 from colonnade.protocol.codec import wire_bytes
 
 # 48 bits: distances to one part in 2^45 of the largest.

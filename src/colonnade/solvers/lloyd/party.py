@@ -22,8 +22,7 @@ from colonnade.privacy.pair_keys import (
     view_digest,
     with_keys,
 )
-from colonnade.privacy.pairwise import sent_statement
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import digest, sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import Handler, PartyData, PartyState

@@ -20,8 +20,7 @@ from colonnade.kernels.masks import MAX_EXPONENT, Ring, ring_of_magnitude, to_nu
 from colonnade.messages import MAX_NUMBERS, Reveals, sendable_floats, sendable_rows
 from colonnade.options import flag
 from colonnade.privacy.pair_keys import LostKey, RelayedKeys, check_enough_parties, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import SignedDigest
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import SignedDigest, digest
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.solvers.lloyd.messages import (

@@ -13,8 +13,7 @@ import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import PartyCard, Roster
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.identities import PinnedIdentity, identities_here
-from colonnade.privacy.primitives import signing_key
+from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.committed.messages import (
     AskCommitment,

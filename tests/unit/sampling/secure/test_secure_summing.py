@@ -13,9 +13,9 @@ from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
-from colonnade.privacy.identities import PinnedIdentity, identities_here
-from colonnade.privacy.pairwise import SignedKey
-from colonnade.privacy.primitives import public_key, signing_key
+from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
+from colonnade.privacy.primitives import public_key
+from colonnade.privacy.statements import SignedKey
 from colonnade.sampling.plain.messages import Scores
 from colonnade.sampling.secure.messages import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.transports.loopback import Loopback

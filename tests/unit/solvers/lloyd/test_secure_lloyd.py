@@ -14,7 +14,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
 from colonnade.privacy.pair_keys import AskPairKey
-from colonnade.privacy.pairwise import SignedKey
+from colonnade.privacy.statements import SignedKey
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.selecting import UseRows
 from colonnade.solvers.gram.shares.messages import AskSealedSeeds, SealedSeeds

@@ -6,8 +6,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import SignedKey
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import SignedKey, digest
 
 PURPOSE = "gram by ckks"
 Ciphertexts = tuple[bytes, ...]

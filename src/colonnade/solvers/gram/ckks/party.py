@@ -34,8 +34,8 @@ from colonnade.privacy.pair_keys import (
     view_digest,
     with_keys,
 )
-from colonnade.privacy.pairwise import sent_statement
-from colonnade.privacy.primitives import KEY_BYTES, digest, mask_words
+from colonnade.privacy.primitives import KEY_BYTES, mask_words
+from colonnade.privacy.statements import digest, sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Handler, PartyData, PartyState

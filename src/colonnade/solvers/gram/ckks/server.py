@@ -16,7 +16,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import Summary
 from colonnade.privacy.ckks import STEP, n_ciphertexts
 from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import SignedDigest
+from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
 from colonnade.solvers.gram.ckks.messages import (
     PURPOSE,

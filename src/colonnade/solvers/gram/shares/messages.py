@@ -9,8 +9,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import WORD_BYTES
 from colonnade.kernels.shares import LIMBS
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import SignedKey, transcript_of
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.statements import SignedKey, digest, transcript_of
 from colonnade.solvers.gram.question import RING
 
 PURPOSE = "gram by shares"

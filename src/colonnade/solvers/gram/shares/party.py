@@ -21,8 +21,8 @@ from colonnade.privacy.pair_keys import (
     view_digest,
     with_keys,
 )
-from colonnade.privacy.pairwise import Secret, sent_statement, share_words
-from colonnade.privacy.primitives import digest
+from colonnade.privacy.pairwise import Secret, share_words
+from colonnade.privacy.statements import digest, sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.solvers.gram.party import check_question

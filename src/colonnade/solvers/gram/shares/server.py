@@ -18,8 +18,8 @@ from colonnade.kernels.shares import (
     unpack_words,
 )
 from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
-from colonnade.privacy.pairwise import SignedDigest
 from colonnade.privacy.primitives import KEY_BYTES, TAG_BYTES
+from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
 from colonnade.solvers.gram.moments import GramMoments, senseless, summary
 from colonnade.solvers.gram.question import GramQuestion, question_of

@@ -1,0 +1,93 @@
+"""What is hashed: the texts that parties sign, compare, and bind keys and masks to."""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.masks import Ring
+
+DIGEST_BYTES = 32
+# In every signed or derived text, so that none of another protocol, or of another version, can take its place. The
+# words beside it ("seal", "sealed") belong to this version, and stay with it.
+PROTOCOL = b"colonnade secure sum 1"
+
+
+def digest(*parts: bytes) -> bytes:
+    """Hash parts to 32 bytes so that no two lists of parts have one text: each is preceded by its length."""
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.digest()
+
+
+class SignedKey(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A party's public key of one sum, what it remembers of the run so far, and its signature on both."""
+
+    key: bytes
+    exchanged: bytes
+    signature: bytes
+
+
+class SignedDigest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The digest of the masked numbers that a party sent, and its signature on it."""
+
+    digest: bytes
+    signature: bytes
+
+
+def key_statement(party: str, key: bytes, exchanged: bytes, view: bytes) -> bytes:
+    """Give the text a party signs to say: this is my key, in the run in which this was exchanged."""
+    return digest(PROTOCOL, b"key", party.encode(), key, exchanged, view)
+
+
+def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
+    """Give the text a party signs to say: this is what I saw, and this is what I sent."""
+    return digest(PROTOCOL, b"seal", party.encode(), transcript, sent)
+
+
+def transcript_of(
+    purpose: str, parties: Sequence[str], keys: Sequence[SignedKey], view: bytes, asked: bytes, ring: Ring
+) -> bytes:
+    """Hash all that parties and server must agree on before anything is masked.
+
+    It is new in every run and every attempt, since every honest party's key is.
+
+    Parameters
+    ----------
+    purpose : str
+        Which sum of a run it is.
+    view : bytes
+        The digest of which rows count and in which units.
+    asked : bytes
+        What is to be summed.
+    """
+    names = digest(*(party.encode() for party in parties))
+    signed = digest(*(part for entry in keys for part in (entry.key, entry.exchanged, entry.signature)))
+    in_ring = f"{ring.width} bytes, steps of 2^-{ring.exponent}".encode()
+    return digest(PROTOCOL, purpose.encode(), names, signed, view, digest(asked), in_ring)
+
+
+def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:
+    """Hash the transcript to its end: what all sides compare."""
+    sent = digest(*(part for each in signed for part in (each.digest, each.signature)))
+    return digest(PROTOCOL, b"agreement", transcript, sent)
+
+
+def digest_of_view(row_weights: Floats | None, scaling: str) -> bytes:
+    """Hash which rows count, how much, and in which units columns enter."""
+    counted = b"" if row_weights is None else np.ascontiguousarray(row_weights, "<f8").tobytes()
+    return digest(PROTOCOL, b"frame", counted, scaling.encode())
+
+
+def key_context(purpose: bytes, transcript: bytes, *keys: bytes) -> bytes:
+    """Hash what a derived key or mask is for: another purpose or transcript, or other keys, give unrelated ones."""
+    return digest(PROTOCOL, purpose, transcript, *keys)
+
+
+def rows_digest(rows: Rows) -> bytes:
+    """Hash the rows agreed on."""
+    return digest(b"rows", np.ascontiguousarray(rows, "<i8").tobytes())
