@@ -15,13 +15,14 @@ from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
 from colonnade.privacy.primitives import KEY_BYTES, check_available
-from colonnade.privacy.statements import (, rows_digest
+from colonnade.privacy.statements import (
     DIGEST_BYTES,
     SignedDigest,
     SignedKey,
     agreement_of,
     digest_of_view,
     key_statement,
+    rows_digest,
 )
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
