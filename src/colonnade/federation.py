@@ -31,7 +31,7 @@ from colonnade.planning.pilot import play_pilot
 from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
-from colonnade.protocol.conductor import RoundListener
+from colonnade.protocol.conductor import RoundListener, nobody_listens
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import UseFrame
@@ -78,15 +78,13 @@ class Federation:
         parties: Iterable[Party],
         *,
         transport: MakeTransport = InProcess,
-        on_round: RoundListener = lambda _phase, _number: None,
+        on_round: RoundListener = nobody_listens,
     ) -> None:
         parties = validation.check_parties(parties)
         self._runtime = Runtime.here(parties, transport, on_round)
 
     @classmethod
-    def connect(
-        cls, path: str | PathLike[str], *, on_round: RoundListener = lambda _phase, _number: None
-    ) -> "Federation":
+    def connect(cls, path: str | PathLike[str], *, on_round: RoundListener = nobody_listens) -> "Federation":
         """Be the server: listen, wait until all parties have dialled in, and let them learn together.
 
         A run that was cut off is resumed where it is asked for again with the same options and seed.
@@ -486,7 +484,7 @@ class Federation:
         self, task: AnyTask, sampler: AnySampler, solver: AnySolver | None, split: AnySplit | None
     ) -> Ledger:
         """Play a run in small with stand-ins, and give its ledger: kinds of messages do not depend on the numbers."""
-        runtime = Runtime.here(stand_ins(self.roster, task), InProcess, lambda _phase, _number: None)
+        runtime = Runtime.here(stand_ins(self.roster, task), InProcess, nobody_listens)
         small = in_small(sampler)
         script: Script[jobs.JobResult[Any]] = jobs.draw(task, small, split, runtime.roster, 0)
         if solver is not None:

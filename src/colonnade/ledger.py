@@ -58,9 +58,9 @@ class Ledger:
         self._entries = list(entries)
         self.run_by = run_by
 
-    def record(self, entries: Iterable[Entry]) -> None:
-        """Append messages."""
-        self._entries.extend(entries)
+    def record(self, entry: Entry) -> None:
+        """Append one message."""
+        self._entries.append(entry)
 
     def since(self, position: int) -> "Ledger":
         """Copy what was recorded from `position` on."""

@@ -44,11 +44,7 @@ class ArrayTable:
     key_digest: bytes | None = None
     weight_column: Floats | None = field(default=None, repr=False)
     split_column: Flags | None = field(default=None, repr=False)
-
-    @property
-    def row_weights(self) -> Floats | None:
-        """All rows count 1 in a table as it is."""
-        return None
+    row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
     @property
     def n_rows(self) -> int:

@@ -14,6 +14,10 @@ T = TypeVar("T")
 RoundListener = Callable[[str, int], None]
 
 
+def nobody_listens(_phase: str, _number: int) -> None:
+    """Hear of rounds, and do nothing."""
+
+
 class Conductor:
     """Plays scripts.
 
@@ -68,12 +72,11 @@ class Conductor:
 
     def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
         """Put messages on the ledger, each with its sender and receiver."""
-        sizes = [len(self._codec.encode(message)) for _, _, message in sent]
-        facts = [message.facts() for _, _, message in sent]
-        self._ledger.record(
-            Entry(phase, number, sender, receiver, kind, units, size, reveals)
-            for (sender, receiver, _), size, (kind, units, reveals) in zip(sent, sizes, facts, strict=True)
-        )
+        messages = [message for _, _, message in sent]
+        sizes = list(map(len, map(self._codec.encode, messages)))
+        facts = list(map(Message.facts, messages))
+        for (sender, receiver, _), size, (kind, units, reveals) in zip(sent, sizes, facts, strict=True):
+            self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals))
 
 
 def _expected(party: str, request: Message, replies: Mapping[str, Message]) -> Message:
