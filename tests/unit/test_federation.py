@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
+from colonnade.runtime import Runtime
 
 RNG = np.random.default_rng(0)
 FLIGHTS = pd.DataFrame({"distance": RNG.normal(size=60), "hour": RNG.normal(size=60), "delay": RNG.normal(size=60)})
@@ -307,3 +308,11 @@ def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None
     found, first = refused.diagnose(task, pairs=50), federation().diagnose(task, pairs=50)
     assert (found.units, found.bytes, found.reveals) == (first.units, first.bytes, first.reveals)
     assert found.bytes == refused.sent.bytes
+
+
+@pytest.mark.parametrize("ways", [{"sampler": "importance"}, {"sampler": cn.AllRows(), "solver": "central"}])
+def test_a_wrong_kind_is_told_so_between_machines_too(ways: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Runtime, "between_machines", True)
+    federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [3, 3]))
+    with pytest.raises(cn.UnsupportedError, match="is not a (sampler|solver)"):
+        federation.fit(cn.Regression(), **ways)
