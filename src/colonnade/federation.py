@@ -158,7 +158,8 @@ class Federation:
         >>> federation.coreset(cn.Regression(), cn.ImportanceSampling(size=5)).ledger.units
         41
         """
-        sampler = self._settled("sampler", sampler, AnySampler)
+        validation.check_kind("sampler", sampler, AnySampler)
+        sampler = self._runtime.settled(sampler)
         validation.check_job(task, self.roster, sampler=sampler, split=split, run_by=self.ledger.run_by)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
@@ -212,8 +213,9 @@ class Federation:
         if plan is not None:
             validation.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
             sampler, solver, split = plan.sampler, plan.solver, plan.split
-        sampler = self._settled("sampler", sampler, AnySampler | None)
-        solver = self._settled("solver", solver, AnySolver)
+        validation.check_ways(sampler)
+        validation.check_kind("solver", solver, AnySolver)
+        sampler, solver = self._runtime.settled(sampler), self._runtime.settled(solver)
         source = validation.either(sampler, coreset)
         ways: dict[str, object] = {"sampler": sampler, "solver": solver, "coreset": coreset, "split": split}
         validation.check_job(task, self.roster, run_by=self.ledger.run_by, **ways)
@@ -538,7 +540,8 @@ class Federation:
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
         validation.check_kind("task that can be diagnosed", task, PaperTask)
-        sampler = self._settled("sampler", sampler, AnySampler | None)
+        validation.check_ways(sampler)
+        sampler = self._runtime.settled(sampler)
         validation.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
         validation.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:
@@ -631,11 +634,6 @@ class Federation:
         what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
         found, sent = self._runtime.play(script, "certify", **what)
         return certifying.with_cost(found, sent, run.ledger.bytes)
-
-    def _settled(self, role: str, choice: Any, kinds: Any) -> Any:
-        """Require one of the kinds, and decide what it leaves open."""
-        validation.check_kind(role, choice, kinds)
-        return None if choice is None else self._runtime.settled(choice)
 
     def __repr__(self) -> str:
         roster = self.roster

@@ -31,7 +31,7 @@ from colonnade.transports.carriers import MakeCarrier
 
 T = TypeVar("T")
 M = TypeVar("M")
-S = TypeVar("S", bound="_LeftOpen")
+S = TypeVar("S", bound="_LeftOpen | None")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 # Gives a script a run of its own, and what carries its rounds.
 OpenRun = Callable[[str, Mapping[str, object]], AbstractContextManager[Transport]]
@@ -135,8 +135,8 @@ class Runtime:
         return self.parties is None
 
     def settled(self, choice: S) -> S:
-        """Decide what a sampler or a solver leaves open."""
-        if not self.between_machines:
+        """Decide what a sampler or a solver leaves open, if there is one."""
+        if choice is None or self.parties is not None:
             return choice
         return choice.between_machines(len(self.roster.cards))
 

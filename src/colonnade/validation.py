@@ -40,8 +40,7 @@ def check_job(
 ) -> None:
     """Require a task, and ways to draw and to learn, that these parties can do with this server, and rows of theirs."""
     check_kind("task", task, AnyTask)
-    check_kind("sampler", sampler, AnySampler | None)
-    check_kind("solver", solver, AnySolver | None)
+    check_ways(sampler, solver)
     check_kind("coreset", coreset, Coreset | None)
     check_kind("split", split, AnySplit | None)
     task.check(roster)
@@ -56,6 +55,12 @@ def check_job(
         _warn_of_other_task(task, coreset)
     if isinstance(solver, AnySolver):
         solver.check(task, roster, run_by)
+
+
+def check_ways(sampler: object, solver: object = None) -> None:
+    """Require ways to draw and to learn, where there are some."""
+    check_kind("sampler", sampler, AnySampler | None)
+    check_kind("solver", solver, AnySolver | None)
 
 
 def warn_of_disclosure(sampler: AnySampler | None, solver: AnySolver, *, between_machines: bool) -> None:

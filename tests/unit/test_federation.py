@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
-from colonnade.runtime import Runtime
 
 RNG = np.random.default_rng(0)
 FLIGHTS = pd.DataFrame({"distance": RNG.normal(size=60), "hour": RNG.normal(size=60), "delay": RNG.normal(size=60)})
@@ -310,9 +309,16 @@ def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None
     assert found.bytes == refused.sent.bytes
 
 
-@pytest.mark.parametrize("ways", [{"sampler": "importance"}, {"sampler": cn.AllRows(), "solver": "central"}])
+@pytest.mark.parametrize(
+    "ways",
+    [
+        {"sampler": "importance"},
+        {"sampler": cn.AllRows(), "solver": "central"},
+        {"sampler": cn.AllRows(), "solver": None},
+    ],
+)
 def test_a_wrong_kind_is_told_so_between_machines_too(ways: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Runtime, "between_machines", True)
     federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [3, 3]))
-    with pytest.raises(cn.UnsupportedError, match="is not a (sampler|solver)"):
+    monkeypatch.setattr(federation._runtime, "parties", None)  # as where they are on other machines
+    with pytest.raises(cn.UnsupportedError, match=r"is not a (sampler|solver)"):
         federation.fit(cn.Regression(), **ways)
