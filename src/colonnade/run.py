@@ -278,16 +278,5 @@ def current_versions() -> dict[str, str]:
 
 
 def check_destination(path: AnyPath) -> Folder:
-    """Require a folder a run can be saved to: a new or empty one, or one that holds a run, where we may write.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where the run shall go; folders above it are made.
-
-    Returns
-    -------
-    Path
-        The same.
-    """
+    """Require a folder that a run can be saved to: a new or empty one, or one with a run, where we may write."""
     return storage.check_destination(path, RUN)

@@ -89,20 +89,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_job(path: Path, seed: int | None) -> Job:
-    """Read a job file.
-
-    Parameters
-    ----------
-    path : Path
-        A TOML file.
-    seed : int or None
-        Takes the place of the file's seed.
-
-    Returns
-    -------
-    Job
-        Every name in it known, every value of its type.
-    """
+    """Read a job file; a seed takes the place of the file's."""
     try:
         job = msgspec.toml.decode(path.read_bytes(), type=Job)
     except (OSError, UnicodeDecodeError) as error:
@@ -115,22 +102,7 @@ def read_job(path: Path, seed: int | None) -> Job:
 
 
 def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
-    """Put the split of the command line in the place of the file's.
-
-    Parameters
-    ----------
-    job : Job
-        The file's.
-    fraction : float or None
-        Hold out so much of the rows.
-    split_by : str or None
-        Hold out what this party's column marks, written party.column.
-
-    Returns
-    -------
-    Job
-        With the split, and the column at its party.
-    """
+    """Put the split of the command line, a fraction or PARTY.COLUMN, in the place of the file's."""
     if fraction is not None and split_by is not None:
         raise InputError("--test-fraction and --split-by both say which rows to hold out. Give one of them.")
     if fraction is not None:

@@ -49,14 +49,6 @@ class Source:
         Column-major, a copy that nobody else holds.
     integers : tuple of bool
         Which columns held integers before they became floats.
-    label_name : str or None
-        The last name, if the last column is the label.
-    key_digest : bytes or None
-        See `digest_of_key`.
-    weights : (n_rows,) array or None
-        Row weights, not yet checked.
-    held_out : (n_rows,) array of bool or None
-        Rows to hold out.
     """
 
     names: tuple[str, ...]

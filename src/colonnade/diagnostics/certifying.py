@@ -38,21 +38,7 @@ SEEN_IN_HIDING = (
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """What of a run is certified.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What was learned.
-    model : LinearModel or KMeansModel
-        The outcome, of the columns in their own units.
-    split : HoldOut, SplitBy or None
-        Which rows were held out: they do not count here either.
-    coreset : Coreset
-        What it was learned on.
-    precision : Precision or None
-        What the coreset's rows say of it.
-    """
+    """What of a run is certified: a model of columns in their own units; rows held out do not count here either."""
 
     task: PaperTask
     model: LinearModel | KMeansModel
@@ -66,23 +52,8 @@ def certify(
 ) -> Script[Certificate]:
     """Draw rows by the scores, ask the parties for their parts of the model's errors there, and conclude.
 
-    Parameters
-    ----------
-    run : Certified
-        The run's part of it.
-    roster : Roster
-        The parties.
-    rows : int
-        How many rows to draw.
-    seed : int
-        Draws them: in a stream of its own, so they do not depend on the coreset whatever the seed.
-    between_machines : bool
-        Whether server and parties are apart: scores are then summed in secret unless those of the run were not to be.
-
-    Returns
-    -------
-    Certificate
-        Without what it cost, which the ledger knows.
+    Rows are drawn in a stream of their own: they do not depend on the coreset, whatever the seed. Between machines
+    scores are summed in secret unless those of the run were not to be. What it cost is added by `with_cost`.
     """
     check_rows(run.task, roster, rows)
     rng = np.random.default_rng([seed, 3])
@@ -99,22 +70,7 @@ def certify(
 
 
 def with_cost(found: Certificate, ledger: Ledger, run_bytes: int) -> Certificate:
-    """Add what an audit cost, what it showed the server, and what the run had cost.
-
-    Parameters
-    ----------
-    found : Certificate
-        As its script returned it.
-    ledger : Ledger
-        The messages of that script.
-    run_bytes : int
-        Of the run before.
-
-    Returns
-    -------
-    Certificate
-        With all of it.
-    """
+    """Add what an audit cost, what it showed the server, and what the run before it had cost."""
     return replace(found, units=ledger.units, bytes=ledger.bytes, run_bytes=run_bytes, reveals=shown_to_server(ledger))
 
 

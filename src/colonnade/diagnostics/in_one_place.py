@@ -45,25 +45,8 @@ def diagnose_tables(
 ) -> Diagnosis:
     """Measure the assumptions of a task on all rows, and a coreset's error.
 
-    Parameters
-    ----------
-    task : Regression or KMeans
-        Which assumptions.
-    tables : mapping of str to Table
-        Every party's, cut into blocks alike.
-    coreset : Coreset or None
-        The one to measure.
-    pairs : int
-        How many pairs of rows are sampled, for k-means.
-    within : float
-        The epsilon for which rows are set aside.
-    seed : int
-        Draws pairs, models and centres.
-
-    Returns
-    -------
-    Diagnosis
-        Exact but for tau, which is of sampled pairs, and for the centres tried.
+    Rows are set aside for an epsilon of `within`. Exact but for tau, which is of sampled pairs, and for the centres
+    tried. Tables are cut into blocks alike.
     """
     rng = np.random.default_rng([seed, 2])
     match task:

@@ -53,29 +53,8 @@ def diagnose(
     """Measure the assumptions of a task, and a coreset's error, from rows that the parties show in part.
 
     Regression shows the server rows in bases that only the parties know (features, labels). K-means shows distances of
-    pairs of rows (scores), and of rows to a few rows, or to the centres of a model (predictions).
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        Which assumptions.
-    roster : Roster
-        The parties.
-    source : sampler, Coreset or None
-        The coreset to measure, or how to draw it; None for the assumptions alone.
-    model : KMeansModel or None
-        Where given, centres near its own are tried.
-    rows : int or None
-        How many rows to look at; None for 2,000, or ten for each column if that is more, and no more than there are.
-    pairs : int
-        How many pairs of rows, for k-means; at most one a row.
-    seed : int
-        Draws all of it; a sampler draws what `coreset` with this seed would.
-
-    Returns
-    -------
-    Diagnosis
-        Without its cost, which the ledger knows.
+    pairs of rows (scores), and of rows to a few rows, or to the centres of a model (predictions). The source is the
+    coreset to measure, or how to draw it: as `coreset` with this seed would. What it cost is added by `with_cost`.
     """
     if roster.weight_party is not None:
         raise UnsupportedError(
@@ -95,20 +74,7 @@ def diagnose(
 
 
 def with_cost(found: Diagnosis, ledger: Ledger) -> Diagnosis:
-    """Add what a diagnosis cost, and what it showed the server.
-
-    Parameters
-    ----------
-    found : Diagnosis
-        As its script returned it.
-    ledger : Ledger
-        The messages of that script.
-
-    Returns
-    -------
-    Diagnosis
-        With units, bytes and reveals.
-    """
+    """Add what a diagnosis cost, and what it showed the server."""
     return replace(found, units=ledger.units, bytes=ledger.bytes, reveals=shown_to_server(ledger))
 
 

@@ -40,22 +40,8 @@ FACTORS = (0.25, 0.5, 2.0, 4.0)
 class Known:
     """All that predictions are made of.
 
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What is learned.
-    roster : Roster
-        The parties.
-    pilot : PilotRows
-        What the server has of their pilot.
-    law : RegressionLaw or ClusteringLaw
-        What it tells.
-    framing : tuple of Sent
-        What a run sends before it draws rows: the same as the pilot.
-    framing_rounds : int
-        In so many rounds.
-    score_lengths : dict
-        Found so far, by sampler.
+    A run starts with the same framing as the pilot, in so many rounds. `score_lengths` are those found so far, by
+    sampler.
     """
 
     task: PaperTask
@@ -69,17 +55,7 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """A way to draw rows and a way to send them, any number of them.
-
-    Parameters
-    ----------
-    known : Known
-        What predictions are made of.
-    kind : ImportanceSampling, UniformSampling or AllRows
-        How they are drawn, of any size.
-    step : float or None
-        They are rounded by it; None for rows as they are.
-    """
+    """A way to draw rows and a way to send them, however many: rounded by `step`, or as they are if it is None."""
 
     known: Known
     kind: AnySampler

@@ -33,19 +33,7 @@ class Lengths:
 def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> Lengths:
     """Predict the bytes of a score.
 
-    Parameters
-    ----------
-    pilot : PilotRows
-        The pilot.
-    names : tuple of str
-        The parties.
-    shares : ndarray of float64, shape (m0,)
-        How often each row of the pilot stands for one that would be drawn, relative.
-
-    Returns
-    -------
-    Lengths
-        For each row drawn.
+    `shares`, shape (m0,), are how often each row of the pilot stands for one that would be drawn, relative.
     """
 
     def lengths(rows: Rows) -> dict[str, int]:
@@ -55,24 +43,7 @@ def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> L
 
 
 def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Generator) -> Lengths:
-    """Predict the bytes of a row's codes.
-
-    Parameters
-    ----------
-    pilot : PilotRows
-        The pilot.
-    shares : ndarray of float64, shape (m0,)
-        How often each row of the pilot stands for one that would be drawn, relative.
-    step : float
-        Rows are rounded by it.
-    rng : numpy.random.Generator
-        Draws dithers.
-
-    Returns
-    -------
-    Lengths
-        For each row sent.
-    """
+    """Predict the bytes of a row's codes, rounded by `step` with dithers from `rng`; shares as in `score_lengths`."""
 
     def lengths(rows: Rows) -> dict[str, int]:
         return {name: _code_length(columns, rows, step, rng, even) for name, columns in pilot.columns.items()}

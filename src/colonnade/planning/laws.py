@@ -18,21 +18,9 @@ Law = RegressionLaw | ClusteringLaw
 
 
 def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
-    """Find the law by which the excess falls with the number of rows.
+    """Find the law by which the excess falls with the number of rows, for any draw and step.
 
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What is learned. An l1 penalty, or one to be chosen, counts as none: it can only make the excess smaller.
-    pilot : PilotRows
-        The pilot.
-    rng : numpy.random.Generator
-        Of starts and halves.
-
-    Returns
-    -------
-    RegressionLaw or ClusteringLaw
-        For any draw and step.
+    An l1 penalty, or one to be chosen, counts as none: it can only make the excess smaller.
     """
     match task:
         case KMeans():
@@ -58,20 +46,7 @@ def _regression_law(task: Regression, pilot: PilotRows) -> RegressionLaw:
 
 
 def draw_of(sampler: AnySampler, pilot: PilotRows) -> Draw:
-    """Say how a sampler would draw and weigh the pilot's rows.
-
-    Parameters
-    ----------
-    sampler : ImportanceSampling or UniformSampling
-        Any; its size does not matter.
-    pilot : PilotRows
-        The pilot.
-
-    Returns
-    -------
-    Draw
-        For the law.
-    """
+    """Say how a sampler, whatever its size, would draw and weigh the pilot's rows."""
     if not isinstance(sampler, ImportanceSampling):
         return Draw(np.ones_like(pilot.weights))
     share = sampler.uniform_share

@@ -41,14 +41,10 @@ class PilotRows:
     ----------
     weights : ndarray of float64, shape (m0,)
         Relative to the mean weight.
-    total_weight : float
-        Of all rows.
     totals : ndarray of float64, shape (parties,)
         G^(j).
     scores : ndarray of float64, shape (parties, m0)
         g^(j) of the rows.
-    columns : mapping of str to WhitenedRows or Scaled
-        What each party sent of them.
     """
 
     weights: Floats
@@ -74,26 +70,7 @@ class Scaled:
 
 
 def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
-    """Draw a pilot by rounded scores and fetch its rows, rounded.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What it is for.
-    roster : Roster
-        The parties.
-    split : HoldOut, SplitBy or None
-        Rows held out are not drawn.
-    size : int
-        m0.
-    seed : int
-        Draws its rows, which are not those of a run with the same seed.
-
-    Returns
-    -------
-    PilotRows
-        For predictions.
-    """
+    """Draw a pilot by rounded scores and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
     view = yield from agree_on_view(roster, split, "train", task.scaling)
     sampler = ImportanceSampling(size, round_scores=True)
@@ -158,22 +135,7 @@ def least_pilot(task: PaperTask, roster: Roster) -> int:
 
 
 def usual_pilot(task: PaperTask, roster: Roster, budget: int | None) -> int:
-    """Choose the size of a pilot: a few hundred rows, fewer where the budget is small.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What it is for.
-    roster : Roster
-        The parties.
-    budget : int or None
-        Bytes for pilot and run.
-
-    Returns
-    -------
-    int
-        m0.
-    """
+    """Choose m0, the size of a pilot: a few hundred rows, fewer where the bytes for pilot and run are few."""
     least = least_pilot(task, roster)
     match task:
         case KMeans():

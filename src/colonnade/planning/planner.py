@@ -25,16 +25,9 @@ FRAMING = "framing"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a plan must keep to: either bytes or excess, or neither; and rounds.
+    """What a plan must keep to: either bytes, of pilot and run, or excess, or neither; and rounds, after the pilot's.
 
-    Parameters
-    ----------
-    budget_bytes : int or None
-        Pilot and run send no more.
-    target_excess : float or None
-        The mean excess of cost over that of a model of all rows, relative, is expected to be no more.
-    max_rounds : int or None
-        The run has no more, after the pilot's.
+    The excess is the mean, expected, of cost over that of a model of all rows, relative.
     """
 
     budget_bytes: int | None
@@ -58,24 +51,7 @@ class Limits:
 
 
 def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
-    """Choose or check the pilot's size, before anything is sent.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What it is for.
-    roster : Roster
-        The parties.
-    limits : Limits
-        Of the plan.
-    wanted : int or None
-        What the caller asks for.
-
-    Returns
-    -------
-    int
-        m0.
-    """
+    """Choose or check m0, the pilot's size, before anything is sent."""
     least = least_pilot(task, roster)
     if wanted is not None:
         example = (
@@ -106,32 +82,7 @@ def make_plan(
     sent: Sequence[Entry],
     seconds: float,
 ) -> Plan:
-    """Make a plan of a pilot.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What to learn.
-    roster : Roster
-        The parties.
-    split : HoldOut, SplitBy or None
-        Which rows are held out.
-    limits : Limits
-        What the plan must keep to.
-    seed : int
-        Of the pilot.
-    pilot : PilotRows
-        What the server has of it.
-    sent : sequence of Entry
-        What it sent.
-    seconds : float
-        How long that took.
-
-    Returns
-    -------
-    Plan
-        The best, or the cheapest, that keeps to the limits.
-    """
+    """Make of a pilot, and of what it sent in how many seconds, the best or cheapest plan that keeps to the limits."""
     framing = [entry for entry in sent if entry.phase == FRAMING]
     known = Known(
         task,

@@ -36,26 +36,7 @@ class Sent(NamedTuple):
 def sampling_messages(
     task: PaperTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, score_bytes: dict[str, float]
 ) -> Iterator[Sent]:
-    """List what agreeing on rows will send.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What for.
-    roster : Roster
-        The parties.
-    sampler : ImportanceSampling (with rounded scores), UniformSampling or AllRows
-        How rows are drawn.
-    pilot : PilotRows
-        Tells which part of the rows each party draws.
-    score_bytes : dict of str to float
-        What a score takes, by party.
-
-    Yields
-    ------
-    Sent
-        Message by message.
-    """
+    """List what agreeing on rows will send, by rounded scores if any; the pilot tells each party's part of the rows."""
     for number, card in enumerate(roster.cards):
         if isinstance(sampler, ImportanceSampling):
             share = float(pilot.totals[number] / pilot.totals.sum())
@@ -87,26 +68,7 @@ def _ids(n_rows: int, size: int) -> float:
 def rounded_messages(
     roster: Roster, pilot: PilotRows, size: int, step: float, row_bytes: dict[str, float]
 ) -> Iterator[Sent]:
-    """List what fetching rows will send where they are rounded.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    pilot : PilotRows
-        Tells the rank of each party's columns.
-    size : int
-        m.
-    step : float
-        Of the rounding.
-    row_bytes : dict of str to float
-        What a row's codes take, by party.
-
-    Yields
-    ------
-    Sent
-        Message by message.
-    """
+    """List what fetching rows will send where they are rounded; the pilot tells the rank of each party's columns."""
     for card in roster.cards:
         columns, codes = pilot.columns[card.name], bytes(round(size * row_bytes[card.name]))
         if isinstance(columns, Scaled):
