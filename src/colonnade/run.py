@@ -152,7 +152,7 @@ class Run(Generic[M]):
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
 
-        Of `run.json`, `ledger.json` and `coreset.arrow`; with a model also `model.json` and `model.arrow`, with
+        It has `run.json`, `ledger.json` and `coreset.arrow`; with a model also `model.json` and `model.arrow`, with
         committed draws `evidence.json`.
 
         Parameters

@@ -31,14 +31,14 @@ from colonnade.transports.carriers import MakeCarrier
 
 T = TypeVar("T")
 M = TypeVar("M")
-S = TypeVar("S", bound="_LeftOpen")
+S = TypeVar("S", bound="_OpenChoice")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 # Gives a script a run of its own, and what carries its rounds.
 OpenRun = Callable[[str, Mapping[str, object]], AbstractContextManager[Transport]]
 Close = Callable[[BaseException | None], None]
 
 
-class _LeftOpen(Protocol):
+class _OpenChoice(Protocol):
     def between_machines(self, n_parties: int) -> Self: ...
 
 

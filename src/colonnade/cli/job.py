@@ -28,19 +28,20 @@ SpotCheckOption = Annotated[
     typer.Option(
         "--spot-check",
         min=1,
-        help='Open so many of each party\'s draws and compare them; needs draws = "committed".',
+        help='Open this many of each party\'s draws and compare them; needs draws = "committed".',
     ),
 ]
 BitsOption = Annotated[
-    int | None, typer.Option("--bits", help="Let parts travel rounded to so many bits, 4 to 32. Default: as they are.")
+    int | None,
+    typer.Option("--bits", help="Round what parties send to this many bits, 4 to 32; exact if left out."),
 ]
 FractionOption = Annotated[
     float | None,
-    typer.Option("--test-fraction", help="Hold out this part of the rows, the same at every party: 0.2."),
+    typer.Option("--test-fraction", help="Hold out this fraction of the rows, for example 0.2."),
 ]
 SplitOption = Annotated[
     str | None,
-    typer.Option("--split-by", help="Hold out the rows that a party's column marks.", metavar="PARTY.COLUMN"),
+    typer.Option("--split-by", help="Hold out the rows that this column of a party marks.", metavar="PARTY.COLUMN"),
 ]
 
 SECTIONS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
@@ -97,7 +98,7 @@ def read_job(path: Path, seed: int | None) -> Job:
     except msgspec.ValidationError as error:
         raise InputError(f"Job file {path}: {error}. {_advice(str(error))}") from error
     except msgspec.DecodeError as error:
-        raise InputError(f"Job file {path} is not TOML: {error}. Mend that line.") from error
+        raise InputError(f"Job file {path} is not TOML: {error}. Correct that line.") from error
     return job if seed is None else msgspec.structs.replace(job, seed=seed)
 
 
@@ -127,7 +128,7 @@ def _advice(problem: str) -> str:
         return "Write [[party]], with two brackets, once a party."
     if "`$.task.l2`" in problem or "`$.task.l1`" in problem:
         return 'Write a number, or "cv" to let it be chosen by cross-validation.'
-    return "Mend that value."
+    return "Correct that value."
 
 
 def _options() -> str:

@@ -86,6 +86,6 @@ def _costs(run: Run[Any], comparison: Comparison | None) -> list[str]:
     lines.append(f"On {rows}: {report.in_words()}.")
     if comparison.best is not None:
         excess = "" if comparison.excess is None else f": excess {100 * comparison.excess:.2f} %"
-        lines.append(f"Learned from all rows the cost is {comparison.best:.6g} there{excess}.")
+        lines.append(f"A model learned from all rows costs {comparison.best:.6g} there{excess}.")
     sent = comparison.ledger
-    return [*lines, f"To find that out, {sent.units:,} units, {sent.bytes:,} bytes more were sent."]
+    return [*lines, f"Finding that out sent {sent.units:,} units, {sent.bytes:,} bytes more."]

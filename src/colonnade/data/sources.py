@@ -229,7 +229,7 @@ def _check_not_empty(party: str, n_rows: int, n_columns: int) -> None:
     if n_rows == 0 or n_columns == 0:
         raise InputError(
             f"Party {party!r}: the table has {n_rows} row(s) and {n_columns} column(s) to learn from "
-            "(a key does not count). Pass at least one row and one column, be it the label."
+            "(a key does not count). Pass at least one row and one column; the label alone will do."
         )
 
 

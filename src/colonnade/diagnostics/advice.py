@@ -35,7 +35,7 @@ def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *,
         return (
             "The columns of all parties together predict the label exactly in the rows looked at. The least cost is "
             "then zero, or decided by a few rows that no party can tell from the others, and a coreset may miss these: "
-            f"its cost can be off by any factor. If the label is meant to be exact, no matter; else: {remedy}"
+            f"its cost can be off by any factor. If the label is meant to be exact, that is fine; otherwise: {remedy}"
         )
     needed = math.inf if gamma.effective == 0 else sensitivity.total / gamma.effective**2
     if needed <= size:

@@ -74,8 +74,8 @@ def _answer(state: PartyState, request: AskAuditedDistances, data: PartyData) ->
     checks.in_range(SERVER, request, request.centers)
     if not k or not len(rows) or len(rows) * k > MAX_NUMBERS:
         raise InputError(
-            f"distances of {len(rows):,} rows to {k} centres do not fit one message, or are none. Ask for fewer rows, "
-            "and at least one."
+            f"distances of {len(rows):,} rows to {k} centres are none, or too many for one message. "
+            "Ask for fewer rows, and at least one."
         )
     features = table.take(rows)[:, :d]
     distances = np.stack([np.square(features - center).sum(axis=1) for center in request.centers], axis=1)

@@ -108,7 +108,7 @@ def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) 
     checks.seed(request, request.seed)
     if not n_directions or not len(rows) or len(rows) * n_directions > MAX_NUMBERS:
         raise InputError(
-            f"{len(rows):,} rows along {n_directions} directions do not fit one message, or are none. "
+            f"{len(rows):,} rows along {n_directions} directions are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
     chosen = table.take(rows)

@@ -37,7 +37,7 @@ SEEN_IN_HIDING = (
 
 
 @dataclass(frozen=True, eq=False)
-class Certified:
+class AuditSubject:
     """What of a run is certified: a model of columns in their own units; rows held out do not count here either."""
 
     task: PaperTask
@@ -48,7 +48,7 @@ class Certified:
 
 
 def certify(
-    run: Certified, roster: Roster, rows: int, seed: int, *, between_machines: bool = False
+    run: AuditSubject, roster: Roster, rows: int, seed: int, *, between_machines: bool = False
 ) -> Script[Certificate]:
     """Draw rows by the scores, ask the parties for their parts of the model's errors there, and conclude.
 
@@ -86,7 +86,7 @@ def check_rows(task: PaperTask, roster: Roster, rows: int) -> None:
     least = max(LEAST_ROWS, ROWS_A_CONTROL * controls)
     if rows < least:
         raise InputError(
-            f"An audit of {rows} rows says too little of a model of {len(roster.cards)} parties. "
+            f"An audit of {rows} rows says too little about a model of {len(roster.cards)} parties. "
             f"Draw {least} rows or more; 600 are usual."
         )
 
@@ -109,7 +109,7 @@ def _sampler(rows: int, *, secure: bool) -> ImportanceSampling:
 
 
 def _audit_clustering(
-    run: Certified, model: KMeansModel, roster: Roster, view: JobView, drawn: Coreset
+    run: AuditSubject, model: KMeansModel, roster: Roster, view: JobView, drawn: Coreset
 ) -> Script[Certificate]:
     distances = yield from audited_distances(roster, len(drawn), centers_in_view(model.cluster_centers_, view))
     found = clustering_cost(distances, drawn.weights, drawn.total_weight)
@@ -122,7 +122,13 @@ def _audit_clustering(
 
 
 def _audit_regression(
-    run: Certified, task: Regression, model: LinearModel, roster: Roster, view: JobView, drawn: Coreset, rng: Generator
+    run: AuditSubject,
+    task: Regression,
+    model: LinearModel,
+    roster: Roster,
+    view: JobView,
+    drawn: Coreset,
+    rng: Generator,
 ) -> Script[Certificate]:
     coef, intercept = _in_view(model, view)
     precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
@@ -175,7 +181,7 @@ def _with_intercept(told: Mapping[str, ResidualPart], roster: Roster, intercept:
     )
 
 
-def _also_of_coreset(run: Certified, chance: float) -> float:
+def _also_of_coreset(run: AuditSubject, chance: float) -> float:
     """Join the chance of the audit's draws with that of the coreset's, if it was drawn by scores."""
     if run.coreset.rule is None:
         return chance

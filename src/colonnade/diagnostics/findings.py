@@ -30,7 +30,7 @@ ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionView:
+class JoinedSpectrum:
     """The spectrum of all rows' Gram matrix in the joined bases, and the coordinate that the label alone enters."""
 
     spectrum: Spectrum
@@ -65,7 +65,7 @@ class RegressionView:
 
 
 def gamma_of(
-    view: RegressionView,
+    whole: JoinedSpectrum,
     *,
     halves: tuple[Spectrum, Spectrum] | None = None,
     bounds: tuple[float | None, float | None] = (None, None),
@@ -74,8 +74,8 @@ def gamma_of(
 
     The bounds are the lemma's, as written and with columns of one length.
     """
-    found = view.spectrum
-    with_label = view.label is not None and bool(np.any(np.abs(found.null[view.label]) > ROUNDING))
+    found = whole.spectrum
+    with_label = whole.label is not None and bool(np.any(np.abs(found.null[whole.label]) > ROUNDING))
     parts = None if halves is None else (halves[0].effective_gamma, halves[1].effective_gamma)
     return Gamma(found.gamma, found.effective_gamma, found.null.shape[1], with_label, parts, *bounds)
 

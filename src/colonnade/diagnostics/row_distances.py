@@ -58,7 +58,7 @@ def _answer(state: PartyState, request: AskRowDistances, data: PartyData) -> tup
     rows, d = state.selected(), len(data.table.feature_names)
     if not len(request.rows) or len(rows) * len(request.rows) > MAX_NUMBERS:
         raise InputError(
-            f"distances of {len(rows):,} rows to {len(request.rows):,} do not fit one message, or are none. "
+            f"distances of {len(rows):,} rows to {len(request.rows):,} are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
     values, centers = data.table.take(rows)[:, :d], data.table.take(request.rows)[:, :d]

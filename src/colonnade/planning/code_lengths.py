@@ -9,7 +9,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.quantise import encode_codes, round_with_dither
 from colonnade.kernels.score_codes import encode_scores
-from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
+from colonnade.planning.pilot import PILOT_STEP, PilotRows, ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 
 # Rows of the pilot are drawn again to so many, in as many parts as tell how much lengths vary.
@@ -54,10 +54,10 @@ def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Ge
 
 
 def _code_length(
-    columns: WhitenedRows | Scaled, rows: Rows, step: float, rng: np.random.Generator, even: Floats
+    columns: WhitenedRows | ScaledRows, rows: Rows, step: float, rng: np.random.Generator, even: Floats
 ) -> int:
     values = columns.values[rows]
-    if isinstance(columns, Scaled):
+    if isinstance(columns, ScaledRows):
         own_step = columns.step * step / PILOT_STEP
         return len(encode_columns(values, even @ columns.values, own_step, rng)[1])
     return len(encode_codes(round_with_dither(values, step, rng)))

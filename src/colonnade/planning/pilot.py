@@ -51,11 +51,11 @@ class PilotRows:
     total_weight: float
     totals: Floats
     scores: Floats
-    columns: Mapping[str, "WhitenedRows | Scaled"]
+    columns: Mapping[str, "WhitenedRows | ScaledRows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledRows:
     """A party's features of the pilot's rows, (m0, d), and the step they were rounded by, in their units."""
 
     values: Floats
@@ -107,13 +107,15 @@ def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
     return next(checks.replies(inbox, kind) for inbox in heard if isinstance(next(iter(inbox.values())), kind))
 
 
-def _fetch(task: PaperTask, roster: Roster, size: int, seeds: list[int]) -> Script[dict[str, WhitenedRows | Scaled]]:
+def _fetch(
+    task: PaperTask, roster: Roster, size: int, seeds: list[int]
+) -> Script[dict[str, WhitenedRows | ScaledRows]]:
     asked = list(zip(roster.cards, seeds, strict=True))
     if isinstance(task, ClusteringTask):
         inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
         scaled = checks.replies(inbox, ScaledColumns)
         return {
-            card.name: Scaled(
+            card.name: ScaledRows(
                 read_scaled(card, scaled[card.name], size, seed), scaled[card.name].step, len(scaled[card.name].levels)
             )
             for card, seed in asked

@@ -12,11 +12,11 @@ from colonnade.contracts import ClusteringTask, Roster
 from colonnade.errors import InputError
 from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
-from colonnade.planning.choosing import Arm, Known, all_arms, best_within, cheapest_meeting, frontier, least_bytes
+from colonnade.planning.choosing import Arm, PlanInputs, all_arms, best_within, cheapest_meeting, frontier, least_bytes
 from colonnade.planning.laws import law_of
 from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pilot_bytes, usual_pilot
 from colonnade.planning.records import Plan, fingerprint
-from colonnade.planning.wire_sizes import Sent
+from colonnade.planning.wire_sizes import MessageSize
 from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
@@ -47,7 +47,9 @@ class Limits:
         if self.target_excess is not None:
             positive_number("target_excess", self.target_excess, example="Pass for instance 0.02, an excess of 2 %.")
         if self.max_rounds is not None:
-            whole_number("max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 2, by scores 4.")
+            whole_number(
+                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 2 rounds, drawing by scores 4."
+            )
 
 
 def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
@@ -55,7 +57,7 @@ def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | No
     least = least_pilot(task, roster)
     if wanted is not None:
         example = (
-            f"So many rows tell something of this task; if left out, {usual_pilot(task, roster, None):,} are used."
+            f"Fewer rows say too little about this task; if left out, {usual_pilot(task, roster, None):,} are used."
         )
         size = whole_number("pilot", wanted, least=least, example=example)
     else:
@@ -84,22 +86,22 @@ def make_plan(
 ) -> Plan:
     """Make of a pilot, and of what it sent in how many seconds, the best or cheapest plan that keeps to the limits."""
     framing = [entry for entry in sent if entry.phase == FRAMING]
-    known = Known(
+    inputs = PlanInputs(
         task,
         roster,
         pilot,
         law_of(task, pilot, np.random.default_rng([seed, 6])),
-        tuple(Sent(entry.phase, entry.party, entry.bytes) for entry in framing),
+        tuple(MessageSize(entry.phase, entry.party, entry.bytes) for entry in framing),
         len({entry.round for entry in framing}),
     )
-    arms = all_arms(known, limits.max_rounds)
+    arms = all_arms(inputs, limits.max_rounds)
     if not arms:
-        least = min(arm.rounds for arm in all_arms(known, None))
+        least = min(arm.rounds for arm in all_arms(inputs, None))
         raise InputError(f"max_rounds={limits.max_rounds} is too few: every plan takes {least} or more. Allow {least}.")
     pilot_sent = sum(entry.bytes for entry in sent)
     arm, size = _chosen(arms, limits, pilot_sent)
     chosen = arm.choice(size)
-    messages = [*(Sent(entry.phase, entry.party, entry.bytes) for entry in sent), *arm.messages(size)]
+    messages = [*(MessageSize(entry.phase, entry.party, entry.bytes) for entry in sent), *arm.messages(size)]
     n_rounds = len({entry.round for entry in sent})
     plan = Plan(
         task=task,

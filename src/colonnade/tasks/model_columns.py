@@ -23,7 +23,7 @@ def columns_of(parts: Mapping[str, int], party: str) -> slice:
     """Say where a party's features stand among all of them; `parts` counts each party's, in their order."""
     if party not in parts:
         known = (
-            f"its parties are {', '.join(parts)}. Pass one of these" if parts else "it names no parties. Fit it anew"
+            f"its parties are {', '.join(parts)}. Pass one of these" if parts else "it names no parties. Fit it again"
         )
         raise InputError(f"There is no party {party!r} in this model: {known}.")
     names = list(parts)
