@@ -234,7 +234,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            JobResult from these parties' columns.
+            Learned from these parties' columns.
         rows : array_like of int, shape (m,), optional
             Which rows, in any order; all of them if left out.
         to : str, optional
@@ -277,7 +277,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            JobResult from these parties' columns.
+            Learned from these parties' columns.
         to : str
             The party.
         rows : array_like of int, shape (m,), optional
@@ -341,7 +341,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            JobResult from these parties' columns.
+            Learned from these parties' columns.
         rows : int, optional
             Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
         split : HoldOut or SplitBy, optional
@@ -624,12 +624,12 @@ class Federation:
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
         (True, True, ('totals', 'row ids', 'scores', 'predictions', 'moments', 'labels'))
         """
-        certified = validation.certified(run, self.roster)
+        subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
-        certifying.check_rows(certified.task, self.roster, size)
+        certifying.check_rows(subject.task, self.roster, size)
         seed = validation.seed_number(seed)
         apart = self._runtime.between_machines
-        script = certifying.certify(certified, self.roster, size, seed, between_machines=apart)
+        script = certifying.certify(subject, self.roster, size, seed, between_machines=apart)
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
         what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
         found, sent = self._runtime.play(script, "certify", **what)
