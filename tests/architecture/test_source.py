@@ -67,6 +67,14 @@ def test_files_stay_short_and_well_named() -> None:
     assert not offenders({name: {Path(name).stem} & FORBIDDEN_NAMES for name in TEXTS})
 
 
+def folders(root: Path) -> set[Path]:
+    return {path.parent.relative_to(root) for path in root.rglob("*.py")}
+
+
+def test_the_unit_tests_mirror_the_source() -> None:
+    assert folders(PROJECT / "tests" / "unit") == folders(PROJECT / "src" / "colonnade")
+
+
 def test_one_word_for_one_thing() -> None:
     assert not offenders({name: set(re.findall(r"[a-z]+", text.lower())) & WORDS for name, text in TEXTS.items()})
 

@@ -173,18 +173,6 @@ def test_errors_do_not_print_tables() -> None:
     assert len(str(caught.value)) < 200
 
 
-def test_widths_are_a_list() -> None:
-    with pytest.raises(cn.InputError, match="widths must be a list"):
-        cn.split_columns(np.ones((5, 4)), None, 4)  # type: ignore[arg-type]
-    assert len(cn.split_columns(np.ones((5, 4)), None, np.array([2, 2]))) == 2
-
-
-@pytest.mark.parametrize("widths", [[2, 1], [4, 0], [], [5, -1], [2, 2, 1]])
-def test_widths_must_fit(widths: list[int]) -> None:
-    with pytest.raises(cn.InputError, match=r"add up to the columns of X|a width must be a whole number of 1 or more"):
-        cn.split_columns(np.ones((5, 4)), None, widths)
-
-
 def test_n_clusters_beyond_the_rows() -> None:
     with pytest.raises(cn.InputError, match="n_clusters is 61 but the parties hold 60 rows"):
         federation().fit(cn.KMeans(61), sampler=cn.AllRows())
@@ -235,18 +223,6 @@ def test_wrong_kinds_of_arguments(options: dict[str, Any], message: str) -> None
 def test_a_coreset_needs_a_sampler(sampler: Any) -> None:
     with pytest.raises(cn.UnsupportedError, match="is not a sampler"):
         federation().coreset(cn.Regression(), sampler)
-
-
-@pytest.mark.parametrize("l2", [-0.1, np.nan, np.inf, "much"])
-def test_penalties_must_be_finite_and_not_negative(l2: Any) -> None:
-    with pytest.raises(cn.InputError, match=r"l2 must be a number from 0 to 1e\+100"):
-        cn.Regression(l2=l2)
-
-
-@pytest.mark.parametrize("n_clusters", [0, -1, 2.5, True])
-def test_clusters_must_be_a_whole_number(n_clusters: Any) -> None:
-    with pytest.raises(cn.InputError, match="n_clusters must be a whole number of 1 or more"):
-        cn.KMeans(n_clusters)
 
 
 LARGER = cn.Coreset(np.arange(3), np.ones(3), n_rows=60, total_weight=60.0)

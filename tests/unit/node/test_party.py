@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import colonnade as cn
-from colonnade.node.terminal import printable
 from network_trial import Trial
 
 
@@ -41,7 +40,3 @@ def test_a_party_gives_its_folder_and_signals_back(tmp_path: Path) -> None:
         with pytest.raises(cn.PartyUnreachableError, match=r"stayed away for more than 0\.2 s"):
             cn.serve_party(path, once=True, say=lambda _: None)
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_what_others_wrote_cannot_command_a_terminal() -> None:
-    assert printable("a\x1b[2Jb\nc\x07") == "a\ufffd[2Jb\nc\ufffd"

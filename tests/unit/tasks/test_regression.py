@@ -238,3 +238,9 @@ def test_a_saved_run_keeps_the_path(vary: str, tmp_path: Path) -> None:
 def test_toml(text: str, l2: float | Literal["cv"], l1: float | Literal["cv"]) -> None:
     found = msgspec.toml.decode(f'kind = "regression"\n{text}', type=cn.Regression)
     assert found == cn.Regression(l2=l2, l1=l1)
+
+
+@pytest.mark.parametrize("l2", [-0.1, np.nan, np.inf, "much"])
+def test_penalties_must_be_finite_and_not_negative(l2: Any) -> None:
+    with pytest.raises(cn.InputError, match=r"l2 must be a number from 0 to 1e\+100"):
+        cn.Regression(l2=l2)

@@ -177,7 +177,7 @@ def test_saga_finds_what_central_finds(penalty: Any, intercept: bool, scale: boo
     """Standardised columns need no scaling of Saga's own, but those that keep their means do."""
     task = cn.Regression(**penalty, fit_intercept=intercept, standardize=True)
     shared = federation(weight=WEIGHTS)
-    solvers = (cn.Central(), cn.Saga(tolerance=1e-5, scale=scale))
+    solvers = (cn.Central(), cn.Saga(tolerance=1e-6, scale=scale))
     ours, theirs = (
         task.cost(shared.fit(task, sampler=cn.AllRows(), solver=solver).model, X, Y, WEIGHTS) for solver in solvers
     )

@@ -72,7 +72,7 @@ def epochs(run: cn.Run[Any]) -> int:
 @pytest.mark.parametrize("task", TASKS, ids=str)
 def test_it_converges_to_centrals_objective(task: cn.Regression, batch: int) -> None:
     shared = federation()
-    coreset = shared.coreset(task, cn.ImportanceSampling(size=50), seed=1).coreset
+    coreset = shared.coreset(task, cn.ImportanceSampling(size=100), seed=1).coreset
     worse, run = excess(shared, task, coreset, cn.Saga(batch=batch))
     assert abs(worse) < 1e-4
     assert epochs(run) < 30 * batch + 30

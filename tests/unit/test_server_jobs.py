@@ -1,0 +1,98 @@
+"""The `[[job]]` tables of federation.toml: what is read, what is refused before anybody dials, what is done."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.node.files import read_federation_file, read_party_file
+from colonnade.server_jobs import read_jobs
+from network_trial import BANK
+
+FIT: dict[str, object] = {
+    "do": "fit",
+    "task": {"kind": "regression", "l2": 0.1},
+    "sampler": {"kind": "importance", "size": 100},
+    "out": "run",
+}
+
+
+@pytest.mark.parametrize("do", ["fit", "coreset"])
+def test_a_job_audits_its_committed_draws(tmp_path: Path, do: str) -> None:
+    table = FIT | {"do": do, "sampler": {"kind": "importance", "size": 30, "draws": "committed"}, "audit": 2}
+    (job,) = read_jobs([table], tmp_path / "federation.toml")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    job.play(cn.Federation(cn.split_columns(X, X[:, 0], [1, 2])), tmp_path)
+    assert min(cn.Run.load(tmp_path / "run").spot_check().opened.values()) >= 2
+
+
+def test_the_examples_can_be_read() -> None:
+    folder = BANK.parent / "network"
+    file = read_federation_file(folder / "federation.toml")
+    assert [type(job).__name__ for job in read_jobs(file.job, folder / "federation.toml")] == [
+        "FitJob",
+        "EvaluateJob",
+        "PredictJob",
+    ]
+    for name in file.parties:
+        read = read_party_file(folder / f"{name}.toml")
+        assert read.name == name
+        assert read.server == file.listen
+        assert Path(read.data.file).exists()
+
+
+def test_an_audit_of_draws_that_are_not_committed_is_refused_before_anybody_dials(tmp_path: Path) -> None:
+    with pytest.raises(cn.UnsupportedError, match="commits to nothing"):
+        read_jobs([FIT | {"spot_check": 2}], tmp_path / "federation.toml")
+
+
+PLANNED: dict[str, object] = {"do": "fit", "task": {"kind": "regression"}, "plan": "plan.json", "out": "run"}
+
+
+def planned_federation(tmp_path: Path) -> tuple[cn.Federation, cn.Plan]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 6))
+    federation = cn.Federation(cn.split_columns(X, X.sum(axis=1) + rng.normal(size=3_000), [2, 2, 2]))
+    plan = federation.plan(cn.Regression(), budget_bytes=9_000, pilot=150)
+    plan.save(tmp_path / "plan.json")
+    return federation, plan
+
+
+def test_a_job_carries_out_a_saved_plan(tmp_path: Path) -> None:
+    """The run is that of `fit --plan`, with what was planned among its facts and the pilot on its ledger."""
+    federation, plan = planned_federation(tmp_path)
+    (job,) = read_jobs([PLANNED | {"seed": 5}], tmp_path / "federation.toml")
+    told = job.play(federation, tmp_path)
+    saved, wanted = cn.Run.load(tmp_path / "run"), federation.fit(cn.Regression(), plan=plan, seed=5)
+    assert saved.model.coef_.tobytes() == wanted.model.coef_.tobytes()
+    assert (saved.sampler, saved.solver, saved.facts) == (plan.sampler, plan.solver, wanted.facts)
+    assert (told["planned_bytes"], told["bytes"]) == (plan.bytes, wanted.ledger.bytes)
+    assert told["bytes"] <= 9_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sampler": FIT["sampler"]}, "A plan decides sampler and solver: give `plan` alone"),
+        ({"solver": {"kind": "central"}}, "A plan decides sampler and solver: give `plan` alone"),
+        ({"plan": None}, "draws its rows by a `sampler`, or as a `plan` says"),
+        ({"plan": "missing.json"}, "missing.json is not a readable plan"),
+        ({"split": {"kind": "fraction", "fraction": 0.2}}, "The job holds out HoldOut"),
+        ({"spot_check": 2}, "commits to nothing"),
+    ],
+)
+def test_a_planned_job_that_cannot_be_done_is_refused_before_anybody_dials(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    planned_federation(tmp_path)
+    with pytest.raises(cn.InputError, match=re.escape(message)):
+        read_jobs([PLANNED | changes], tmp_path / "federation.toml")
+
+
+def test_a_plan_for_another_task_is_refused(tmp_path: Path) -> None:
+    federation, _ = planned_federation(tmp_path)
+    (job,) = read_jobs([PLANNED | {"task": {"kind": "regression", "l2": 0.1}}], tmp_path / "federation.toml")
+    with pytest.raises(cn.InputError, match=r"The plan is for Regression\(l2=0\.0"):
+        job.play(federation, tmp_path)
