@@ -57,7 +57,8 @@ class Federation:
     parties : iterable of Party
         In the order that becomes the order of the model's columns.
     transport : callable
-        Makes the transport from the parties' sessions: `InProcess`, or `Loopback` to pass all through the wire codec.
+        Makes a run's transport from the parties' sessions, of which every run has its own: `InProcess`, or `Loopback`
+        to pass all through the wire codec.
     on_round : callable
         Told the phase and the number of each round before it starts.
 
@@ -127,7 +128,7 @@ class Federation:
 
     @property
     def sent(self) -> Ledger:
-        """What the last call sent: its part of the ledger."""
+        """What the last call that sent anything sent: its part of the ledger, also where it was refused half-way."""
         return self._runtime.sent
 
     def coreset(
@@ -475,7 +476,9 @@ class Federation:
         >>> federation.disclosure(cn.Regression(), sampler=sampler).headline
         'Nobody would be shown features or labels of any row.'
         """
-        validation.check_job(task, self.roster, sampler=sampler, solver=solver, split=split)
+        validation.check_kind("sampler", sampler, AnySampler)
+        ways: dict[str, object] = {"sampler": sampler, "solver": solver, "split": split}
+        validation.check_job(task, self.roster, run_by=self.ledger.run_by, **ways)
         sheet = Disclosure.of(self._rehearsed(task, sampler, solver, split), planned=True)
         if sheet.raw:
             warnings.warn(sheet.headline, DisclosureWarning, stacklevel=2)
@@ -590,7 +593,7 @@ class Federation:
         chosen = rows_to_open(evidence, count, rng)
         script = jobs.open_commitments(run.task, rule, run.split, self.roster, evidence, chosen)
         what = {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": chosen}
-        evidence, sent = self._runtime.play(script, "spot-check", **what)
+        evidence, sent = self._runtime.play(script, "audit", **what)  # its name to parties' owners
         ledger = Ledger([*run.ledger, *sent], run_by=run.ledger.run_by)
         checked = replace(run, coreset=replace(run.coreset, evidence=evidence), ledger=ledger)
         checked.spot_check()

@@ -65,7 +65,6 @@ class Runtime:
         self._codec = codec()
         self.close = close
         self.ledger = Ledger(run_by=run_by)
-        self.sent = self.ledger
         self.roster, _ = self.play(hello(names), "hello", parties=names)
 
     @classmethod

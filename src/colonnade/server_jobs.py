@@ -21,7 +21,8 @@ from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
 
 PROGRESS = "jobs.json"
-FORMER_NAMES = {"audit": "spot_check"}
+# What a spot check was called in 0.1.0, in job tables and in what is kept of their progress.
+SPOT_CHECK, FORMER_NAME = "spot_check", "audit"
 
 
 class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", forbid_unknown_fields=True):
@@ -32,7 +33,7 @@ class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", for
     out: str
     split: AnySplit | None = None
     seed: int = 0
-    spot_check: int | None = None
+    spot_check: int | None = msgspec.field(default=None, name=FORMER_NAME)
 
     def check(self, _folder: Path) -> None:
         """Require draws that can be checked."""
@@ -56,7 +57,7 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
     plan: str | None = None
     split: AnySplit | None = None
     seed: int = 0
-    spot_check: int | None = None
+    spot_check: int | None = msgspec.field(default=None, name=FORMER_NAME)
 
     def __post_init__(self) -> None:
         if self.plan is not None and (self.sampler is not None or self.solver is not None):
@@ -158,7 +159,8 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
     try:
         jobs = msgspec.convert([_renamed(table) for table in tables], list[AnyJob])
     except msgspec.ValidationError as error:
-        raise InputError(f"{path}, among its [[job]] tables: {error}. Correct that value.") from error
+        found = str(error).replace(f".{FORMER_NAME}`", f".{SPOT_CHECK}`")
+        raise InputError(f"{path}, among its [[job]] tables: {found}. Correct that value.") from error
     if not jobs:
         raise InputError(f"{path} has no [[job]]. Add one, or use Federation.connect in Python.")
     for job in jobs:
@@ -169,8 +171,10 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
 
 
 def _renamed(table: dict[str, Any]) -> dict[str, Any]:
-    """Let files of 0.1.0 name a spot check as they did."""
-    return {FORMER_NAMES.get(name, name): value for name, value in table.items()}
+    """Read a spot check by either of its names."""
+    if SPOT_CHECK in table and FORMER_NAME in table:
+        raise InputError(f"A job names `{SPOT_CHECK}` and `{FORMER_NAME}`, which are one thing. Keep `{SPOT_CHECK}`.")
+    return {FORMER_NAME if name == SPOT_CHECK else name: value for name, value in table.items()}
 
 
 class Progress:

@@ -3,9 +3,7 @@
 import reprlib
 import warnings
 from collections.abc import Iterable
-from functools import reduce
 from itertools import zip_longest
-from operator import or_
 from typing import Any, get_args
 
 import numpy as np
@@ -126,7 +124,7 @@ def _card(card: PartyCard) -> str:
 
 def check_model(model: Model[Any], roster: Roster) -> None:
     """Require a model of these parties' columns."""
-    check_kind("model", model, reduce(or_, MODELS))
+    check_kind("model", model, MODELS)
     jobs.check_columns(model, roster)
 
 
@@ -203,13 +201,14 @@ def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:
             f"The coreset was drawn by {coreset.rule}; {type(task).__name__} needs {needed}, and on this coreset "
             "there is no guarantee for it. Draw a coreset for this task.",
             AssumptionWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
 def check_kind(role: str, value: object, kinds: Any) -> None:
     """Require one of the registered kinds."""
     if not isinstance(value, kinds):
-        choices = " | ".join(kind.__name__ for kind in get_args(kinds) or (kinds,) if kind is not type(None))
+        listed = kinds if isinstance(kinds, tuple) else get_args(kinds) or (kinds,)
+        choices = " | ".join(kind.__name__ for kind in listed if kind is not type(None))
         # Shortened: the value may be somebody's table.
         raise UnsupportedError(f"{reprlib.repr(value)} is not a {role}. Pass one of: {choices}.")

@@ -298,3 +298,17 @@ def test_a_wrong_kind_is_told_so_between_machines_too(ways: Any, monkeypatch: py
     monkeypatch.setattr(federation._runtime, "parties", None)  # as where they are on other machines
     with pytest.raises(cn.UnsupportedError, match=r"is not a (sampler|solver)"):
         federation.fit(cn.Regression(), **ways)
+
+
+def test_a_warning_of_another_tasks_coreset_points_at_the_caller() -> None:
+    federation = cn.Federation(cn.split_columns(np.random.default_rng(0).normal(size=(60, 4)), np.arange(60.0), [2, 2]))
+    coreset = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=30)).coreset
+    with pytest.warns(cn.AssumptionWarning, match="no guarantee for it") as caught:
+        federation.fit(cn.KMeans(n_clusters=2), coreset=coreset)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_disclosure_needs_a_sampler() -> None:
+    federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [3, 3]))
+    with pytest.raises(cn.UnsupportedError, match="None is not a sampler"):
+        federation.disclosure(cn.Regression(), sampler=None)  # type: ignore[arg-type]

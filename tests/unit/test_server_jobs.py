@@ -2,7 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -19,9 +21,11 @@ FIT: dict[str, object] = {
 }
 
 
+@pytest.mark.parametrize("name", ["spot_check", "audit"])
 @pytest.mark.parametrize("do", ["fit", "coreset"])
-def test_a_job_audits_its_committed_draws(tmp_path: Path, do: str) -> None:
-    table = FIT | {"do": do, "sampler": {"kind": "importance", "size": 30, "draws": "committed"}, "audit": 2}
+def test_a_job_spot_checks_its_committed_draws(tmp_path: Path, do: str, name: str) -> None:
+    """By the name that it had in 0.1.0, too."""
+    table = FIT | {"do": do, "sampler": {"kind": "importance", "size": 30, "draws": "committed"}, name: 2}
     (job,) = read_jobs([table], tmp_path / "federation.toml")
     X = np.random.default_rng(0).normal(size=(60, 3))
     job.play(cn.Federation(cn.split_columns(X, X[:, 0], [1, 2])), tmp_path)
@@ -43,9 +47,36 @@ def test_the_examples_can_be_read() -> None:
         assert Path(read.data.file).exists()
 
 
-def test_an_audit_of_draws_that_are_not_committed_is_refused_before_anybody_dials(tmp_path: Path) -> None:
+def test_a_spot_check_of_draws_that_are_not_committed_is_refused_before_anybody_dials(tmp_path: Path) -> None:
     with pytest.raises(cn.UnsupportedError, match="commits to nothing"):
         read_jobs([FIT | {"spot_check": 2}], tmp_path / "federation.toml")
+
+
+def test_a_spot_check_is_named_once_and_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(cn.InputError, match="are one thing. Keep `spot_check`"):
+        read_jobs([FIT | {"spot_check": 2, "audit": 2}], tmp_path / "federation.toml")
+    with pytest.raises(cn.InputError, match=re.escape("`$[0].spot_check`")):
+        read_jobs([FIT | {"spot_check": "some"}], tmp_path / "federation.toml")
+
+
+# What 0.1.0 hashed of these jobs to know its progress with them: a server that is upgraded must not do them again.
+JOBS_OF_0_1_0 = (
+    b'[{"do":"coreset","task":{"kind":"kmeans","n_clusters":3,"n_starts":10,"standardize":false},"sampler":{"kind":'
+    b'"importance","size":30,"uniform_share":0.0,"draws":"committed","round_scores":false,"scores":null,'
+    b'"allow_two_parties":false,"totals":"checked"},"out":"coreset","split":null,"seed":0,"audit":2},{"do":"fit","task":'
+    b'{"kind":"regression","l2":0.0,"l1":0.0,"fit_intercept":true,"standardize":false},"out":"run","sampler":{"kind":'
+    b'"all"},"solver":null,"plan":null,"split":null,"seed":0,"audit":null}]'
+)
+
+
+def test_progress_with_jobs_of_an_earlier_version_is_known(tmp_path: Path) -> None:
+    committed = {"kind": "importance", "size": 30, "draws": "committed"}
+    tables: list[dict[str, Any]] = [
+        {"do": "coreset", "task": {"kind": "kmeans", "n_clusters": 3}, "sampler": committed, "out": "coreset"},
+        {"do": "fit", "task": {"kind": "regression"}, "sampler": {"kind": "all"}, "out": "run"},
+    ]
+    jobs = read_jobs([{**tables[0], "spot_check": 2}, tables[1]], tmp_path / "federation.toml")
+    assert msgspec.json.encode(jobs) == JOBS_OF_0_1_0
 
 
 PLANNED: dict[str, object] = {"do": "fit", "task": {"kind": "regression"}, "plan": "plan.json", "out": "run"}

@@ -92,7 +92,7 @@ class ServerRun:
         if not isinstance(entry, _Round) or entry.number != self.number or entry.digest != _digest(requests):
             raise LocalProtocolError(
                 f"Run {self.status.run} cannot be resumed: its round {self.number} differs from the journal's. "
-                "Start it again with the version of Colonnade that began it, or remove its journal."
+                "It is ended for all sides: ask for the same again, and it begins afresh."
             )
         ends = zip(entry.lengths.items(), accumulate(entry.lengths.values()), strict=True)
         return {party: bytes(record[1][end - length : end]) for (party, length), end in ends}

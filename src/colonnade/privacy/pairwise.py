@@ -70,9 +70,8 @@ def check_keys(identity: Identity, keys: Sequence[SignedKey], view: bytes) -> No
         raise _relayed_wrongly(
             f"{len(keys)} keys, but its owner pinned {len(identity.parties)} parties: {', '.join(identity.parties)}"
         )
-    named = list(zip(identity.parties, keys, strict=True))
-    statements = [key_statement(party, entry.key, entry.exchanged, view) for party, entry in named]
-    for (party, entry), statement in zip(named, statements, strict=True):
+    for party, entry in zip(identity.parties, keys, strict=True):
+        statement = key_statement(party, entry.key, entry.exchanged, view)
         if len(entry.key) != KEY_BYTES or not identity.is_signed(party, statement, entry.signature):
             raise _relayed_wrongly(f"a key for {party!r} that {party!r} did not sign")
     if len({entry.key for entry in keys}) != len(keys):
@@ -86,10 +85,8 @@ def check_signatures(
     parties = [party for party in identity.parties if party != but]
     if len(signed) != len(parties):
         raise _relayed_wrongly(f"{len(signed)} signatures for {len(parties)} parties")
-    named = list(zip(parties, signed, strict=True))
-    statements = [sent_statement(party, transcript, each.digest) for party, each in named]
-    for (party, each), statement in zip(named, statements, strict=True):
-        if not identity.is_signed(party, statement, each.signature):
+    for party, each in zip(parties, signed, strict=True):
+        if not identity.is_signed(party, sent_statement(party, transcript, each.digest), each.signature):
             raise _relayed_wrongly(f"a signature of {party!r} on something else than this party saw")
 
 

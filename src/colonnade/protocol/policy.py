@@ -33,7 +33,7 @@ class Policy:
         moments, row weights, model``.
     phases : iterable of str, optional
         The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting, auditing,
-        certifying, diagnosing``; all if left out.
+        certifying, diagnosing``; all if left out. In ``auditing`` committed draws are spot-checked.
     solvers : iterable of str, optional
         The only solvers it takes part in, such as ``saga``; all if left out.
     tasks : iterable of str, optional
