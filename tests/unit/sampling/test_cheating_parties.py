@@ -293,7 +293,7 @@ def test_a_run_that_was_not_committed_cannot_be_audited() -> None:
 def test_a_run_is_audited_by_its_own_parties() -> None:
     run = make_federation().coreset(cn.Regression(), COMMITTED)
     others = cn.Federation(cn.split_columns(np.random.default_rng(0).normal(size=(N, 4)), np.ones(N), [2, 2]))
-    with pytest.raises(cn.AlignmentError, match="Audit it with the parties it came from"):
+    with pytest.raises(cn.AlignmentError, match="Check it with the parties it came from"):
         others.spot_check(run)
 
 
