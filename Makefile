@@ -8,8 +8,8 @@ READY := .venv/.ready
 demo: $(READY)  ## the main job: three organisations, one model of real flight delays
 	$(BIN)/colonnade demo
 
-test: $(READY)  ## the tests, with a sample of the slow ones
-	$(BIN)/pytest
+test: $(READY)  ## the tests, with a sample of the slow ones; those of the docs are in check
+	$(BIN)/pytest --ignore=tests/docs
 
 test-all: $(READY)  ## the tests, with all of the slow ones
 	$(BIN)/pytest --slow=all

@@ -161,7 +161,7 @@ def covertype(folder: Path, seeds: int) -> Results:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-class Dishonest:
+class DishonestTransport:
     """A transport on which one party draws its rows evenly, and says that it drew them by their scores."""
 
     def __init__(self, sessions: Mapping[str, PartySession], party: str) -> None:
@@ -205,7 +205,7 @@ def _tampered(
     yield "honest", honest, honest
     for party in ("party1", "party2"):
         parties = cn.split_columns(features, labels, [9, 9])
-        bent = cn.Federation(parties, transport=partial(Dishonest, party=party))
+        bent = cn.Federation(parties, transport=partial(DishonestTransport, party=party))
         yield f"{party} draws evenly", bent, honest
         yield f"{party} draws evenly, in the audit too", bent, bent
     rng = np.random.default_rng(0)

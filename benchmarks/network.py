@@ -177,22 +177,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 def measure(folder: Path, rounds: int, repeats: int) -> dict[str, dict[str, list[float]]]:
-    """Time both transports in turns.
-
-    Parameters
-    ----------
-    folder : Path
-        For certificates and journals.
-    rounds : int
-        Small rounds in one repeat.
-    repeats : int
-        How often.
-
-    Returns
-    -------
-    dict
-        Seconds of one small round and of one large reply, a number a repeat, for each transport.
-    """
+    """Time both transports in turns: seconds of one small round and of one large reply, a number a repeat, for each."""
     ours_port, plain_port = free_port(), free_port()
     state, ours_tls = str(folder / "server-state"), tls(folder, "server")
     file = FederationFile(list(NAMES), f"127.0.0.1:{ours_port}", state=state, tls=ours_tls)

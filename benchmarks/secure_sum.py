@@ -41,7 +41,7 @@ PARTIES, SIZES = (3, 10, 50), (1_000, 10_000, 100_000)
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One sum: bytes both ways over all parties, seconds in all, and of these at one party."""
 
     parties: int
@@ -52,7 +52,7 @@ class Measured:
     seconds_a_party: float
 
 
-class Timed(Loopback):
+class TimedLoopback(Loopback):
     """A loop-back that knows how long parties took."""
 
     def __init__(self, sessions: Mapping[str, PartySession]) -> None:
@@ -85,10 +85,10 @@ def at_round_three(sessions: Mapping[str, PartySession], rows: Rows) -> Draw:
     return Draw(rows, own, {name: [] for name in sessions})
 
 
-def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats: int) -> Measured:
+def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats: int) -> Measurement:
     """Sum the scores some times, after one sum that is not counted."""
     sessions = open_sessions(n_parties, scores)
-    transport, ledger = Timed(sessions), Ledger()
+    transport, ledger = TimedLoopback(sessions), Ledger()
     conductor = Conductor(transport, codec(), ledger, lambda _phase, _number: None)
     roster: Roster = conductor.play(hello(sessions))
     sum_scores: SumMechanism = SecureSum(RULE, None) if mechanism == "secure" else sum_in_the_clear
@@ -102,7 +102,7 @@ def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats:
         weight = ledger.since(position).bytes
         np.testing.assert_allclose(total, n_parties * scores[rows], rtol=0, atol=1e-6 * scores.min())
     a_party = median(at_parties[1:]) / n_parties
-    return Measured(n_parties, len(rows), mechanism, weight, median(seconds[1:]), a_party)
+    return Measurement(n_parties, len(rows), mechanism, weight, median(seconds[1:]), a_party)
 
 
 def main() -> int:

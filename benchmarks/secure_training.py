@@ -33,7 +33,7 @@ MEASURED_ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One way to learn: bytes both ways over all parties, rounds of keys and solving, seconds, and excess."""
 
     way: str
@@ -63,7 +63,7 @@ def make_problem() -> Problem:
     return Problem(federation, coreset, X[coreset.rows], y[coreset.rows])
 
 
-def measure_solver(problem: Problem, way: str, solver: cn.Central | cn.SecureGram, best: float | None) -> Measured:
+def measure_solver(problem: Problem, way: str, solver: cn.Central | cn.SecureGram, best: float | None) -> Measurement:
     """Learn by one solver of the library."""
     task, coreset = cn.Regression(), problem.coreset
     started = time.process_time()
@@ -72,7 +72,7 @@ def measure_solver(problem: Problem, way: str, solver: cn.Central | cn.SecureGra
     solving = [entry for entry in run.ledger if entry.phase in ("keys", "solving")]
     n_bytes, rounds = sum(entry.bytes for entry in solving), len({entry.round for entry in solving})
     cost = task.cost(run.model, problem.features, problem.labels, coreset.weights, coreset.total_weight)
-    return Measured(way, n_bytes, rounds, seconds, cost if best is None else cost / best - 1)
+    return Measurement(way, n_bytes, rounds, seconds, cost if best is None else cost / best - 1)
 
 
 def whitened(problem: Problem) -> tuple[list[Floats], Floats]:
@@ -97,7 +97,7 @@ def rounds_needed(bases: list[Floats], target: Floats) -> int:
         n_rounds += 1
 
 
-def measure_descent(bases: list[Floats], target: Floats) -> Measured:
+def measure_descent(bases: list[Floats], target: Floats) -> Measurement:
     """Play a few encrypted rounds, check them against plain ones, and count what all of them would take."""
     from colonnade.privacy.ckks import MASK, SLOTS, decrypt_products, encrypt_matrix, masked_products, new_context
 
@@ -124,7 +124,9 @@ def measure_descent(bases: list[Floats], target: Floats) -> Measured:
     seconds = (time.process_time() - started) / MEASURED_ROUNDS
     needed = rounds_needed(bases, target)
     # Four messages in a row make a round of descent: parts, residuals, masked gradients, gradients.
-    return Measured("gradient descent, CKKS", needed * n_bytes // MEASURED_ROUNDS, 4 * needed, needed * seconds, GOAL)
+    return Measurement(
+        "gradient descent, CKKS", needed * n_bytes // MEASURED_ROUNDS, 4 * needed, needed * seconds, GOAL
+    )
 
 
 def _added(encrypted: list[bytes]) -> bytes:
@@ -148,7 +150,7 @@ def main() -> int:
     central = measure_solver(problem, "Central (shows rows)", cn.Central(), None)
     best = central.excess
     found = [
-        Measured(central.way, central.bytes, central.rounds, central.seconds, 0.0),
+        Measurement(central.way, central.bytes, central.rounds, central.seconds, 0.0),
         measure_solver(problem, "SecureGram, shares", cn.SecureGram(), best),
     ]
     if find_spec("tenseal") is not None:

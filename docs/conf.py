@@ -34,7 +34,7 @@ def downloads(_app: Sphinx, name: str, source: list[str]) -> None:
         outside = not (here / found[1]).resolve().is_relative_to(DOCS)
         return f"](path:{found[1]})" if outside else found[0]
 
-    source[0] = re.sub(r"\]\((\.\./[^)#]*\.md)\)", link, source[0])
+    source[0] = re.sub(r"\]\((\.\./[^)#]*\.md)(?:#[^)]*)?\)", link, source[0])
 
 
 def toctrees(_app: Sphinx, name: str, source: list[str]) -> None:

@@ -76,14 +76,7 @@ TYPES: dict[object, str] = {
 class Group(NamedTuple):
     """Public names that stand together, and what is said of them.
 
-    Parameters
-    ----------
-    title, text : str
-        The heading and the paragraph below it.
-    names : tuple of str
-        Which.
-    members : str or None
-        The methods that are public, "" for all; None where the class is all that a caller needs.
+    `members` are the methods that are public, "" for all; None where the class is all that a caller needs.
     """
 
     title: str

@@ -25,20 +25,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
 def printed(page: Path) -> Iterator[tuple[re.Match[str], str]]:
-    """Run a page's Python blocks one after another.
-
-    Parameters
-    ----------
-    page : Path
-        A Markdown file.
-
-    Yields
-    ------
-    block : re.Match
-        A text block that follows a Python block.
-    output : str
-        What that Python block printed.
-    """
+    """Run a page's Python blocks in order; give each text block that follows one, and what that one printed."""
     blocks = list(BLOCK.finditer(page.read_text(encoding="utf-8")))
     names = {"__name__": "__main__"}
     for block, following in zip_longest(blocks, blocks[1:]):

@@ -28,16 +28,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one slow test a file in the sample; let tests between machines show rows, which is not what they test."""
+    """Keep one slow test a file in the sample; let tests between machines show rows, which is not what they test.
+
+    One marked ``slow(sampled=False)`` is a larger form of a test that runs always, and in no sample.
+    """
     wanted, seen = config.getoption("--slow"), set()
     for item in items:
         if item.path.parent.name in BETWEEN_MACHINES:
             item.add_marker(pytest.mark.filterwarnings("ignore::colonnade.DisclosureWarning"))
-        if item.get_closest_marker("slow") is None or wanted == "all":
+        slow = item.get_closest_marker("slow")
+        if slow is None or wanted == "all":
             continue
-        if wanted == "none" or item.path in seen:
+        sampled = slow.kwargs.get("sampled", True)
+        if wanted == "none" or not sampled or item.path in seen:
             item.add_marker(pytest.mark.skip(reason="slow: run with --slow=all"))
-        seen.add(item.path)
+        if sampled:
+            seen.add(item.path)
 
 
 @pytest.fixture(scope="session")

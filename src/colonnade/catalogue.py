@@ -48,20 +48,5 @@ def check_policy(policy: Policy) -> None:
 
 
 def party_session(table: Table, policy: Policy, identity: Identity | None = None) -> PartySession:
-    """Open a session that answers every request its owner allows.
-
-    Parameters
-    ----------
-    table : Table
-        The party's data.
-    policy : Policy
-        The owner's.
-    identity : Identity, optional
-        For secure sums.
-
-    Returns
-    -------
-    PartySession
-        At its first step.
-    """
+    """Open a session that answers every request its owner allows; in secure sums only with an identity."""
     return PartySession(table, HANDLERS, policy, identity)

@@ -175,12 +175,8 @@ Scaling: TypeAlias = Literal["own", "scaled", "standard"]
 class JobView:
     """What counts in a job: which rows, how much, and in which units their columns enter.
 
-    Parameters
-    ----------
-    row_weights : ndarray of float64, shape (n_rows,), or None
-        How much each row counts; rows held out count 0. None where all count 1.
-    shift, scale : ndarray of float64, shape (n_features,), or None
-        A feature enters as (value - shift) / scale; None where it enters as it is.
+    `row_weights`, shape (n_rows,), is 0 for rows held out; None where all rows count 1. A feature enters as (value -
+    shift) / scale, both of shape (n_features,); None where it enters as it is.
     """
 
     row_weights: Floats | None = None

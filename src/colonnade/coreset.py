@@ -17,22 +17,9 @@ GIVEN = "given"
 class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a party committed to, told and showed.
 
-    Parameters
-    ----------
-    root : bytes
-        Of the tree of its scores.
-    total : int
-        Their sum, in steps.
-    contribution_digest : bytes
-        Of its contribution to the joint seed, told before any contribution was.
-    contribution : bytes
-        What it then contributed.
-    rows : tuple of int
-        What it drew, ascending.
-    scores : tuple of int, or None
-        In steps, of all rows of the coreset; None where they were summed in secret.
-    opened : dict of int to OpenedRow
-        By row: what a spot check showed.
+    `root` is of the tree of its scores, and `total` their sum, in steps. The digest of its contribution to the joint
+    seed was told before any contribution was. `rows`, ascending, are what it drew. `scores`, in steps, are of all rows
+    of the coreset; None where they were summed in secret. `opened` is, by row, what a spot check showed.
     """
 
     root: bytes
@@ -56,16 +43,8 @@ class OpenedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a spot check needs of a committed draw.
 
-    Parameters
-    ----------
-    exponent : int
-        Scores are in steps of 2^-exponent.
-    contribution_digest, contribution : bytes
-        The server's.
-    parties : dict of str to PartyEvidence
-        In the order of the federation.
-    counts : tuple of float, or None
-        What each row of the coreset counts; None where all count 1.
+    Scores are in steps of 2^-exponent. The contribution is the server's. Parties are in the order of the federation.
+    `counts` says what each row of the coreset counts; None where all count 1.
     """
 
     exponent: int
@@ -160,18 +139,8 @@ def _owned(array: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:
 class WeightedRows:
     """Rows in one place: what a central solver works on.
 
-    Parameters
-    ----------
-    features : ndarray of float64, shape (size, n_features)
-        In the roster's column order.
-    labels : ndarray of float64, shape (size,), or None
-        Present where the task needs them.
-    weights : ndarray of float64, shape (size,)
-        The coreset's.
-    total_weight : float
-        The weight of all rows, the n that multiplies a penalty.
-    rows : ndarray of int64, shape (size,)
-        The coreset's row ids: copies of one row have the same.
+    Features, shape (size, n_features), are in the roster's column order; labels are there where the task needs them.
+    `total_weight` is of all rows, the n that multiplies a penalty. Copies of one row have the same id in `rows`.
     """
 
     features: Floats

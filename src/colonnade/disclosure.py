@@ -74,20 +74,7 @@ class Disclosure:
 
     @classmethod
     def of(cls, ledger: Ledger, *, planned: bool = False) -> "Disclosure":
-        """Read a ledger.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            Of a run, or of a federation.
-        planned : bool
-            Whether it is of a rehearsal.
-
-        Returns
-        -------
-        Disclosure
-            Its sheet.
-        """
+        """Read the ledger of a run, of a federation, or of a rehearsal, which is only planned."""
         numbers: dict[tuple[str, str, str], int] = {}
         messages: dict[tuple[str, str, str], dict[str, None]] = {}
         server = SERVER if ledger.run_by is None else f"{SERVER} ({ledger.run_by})"

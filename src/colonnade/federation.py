@@ -213,8 +213,9 @@ class Federation:
         if plan is not None:
             validation.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
             sampler, solver, split = plan.sampler, plan.solver, plan.split
-        sampler = None if sampler is None else self._runtime.settled(sampler)
-        solver = self._runtime.settled(solver)
+        validation.check_ways(sampler)
+        validation.check_kind("solver", solver, AnySolver)
+        sampler, solver = self._runtime.settled(sampler), self._runtime.settled(solver)
         source = validation.either(sampler, coreset)
         ways: dict[str, object] = {"sampler": sampler, "solver": solver, "coreset": coreset, "split": split}
         validation.check_job(task, self.roster, run_by=self.ledger.run_by, **ways)
@@ -233,7 +234,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            JobResult from these parties' columns.
+            Learned from these parties' columns.
         rows : array_like of int, shape (m,), optional
             Which rows, in any order; all of them if left out.
         to : str, optional
@@ -276,7 +277,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            JobResult from these parties' columns.
+            Learned from these parties' columns.
         to : str
             The party.
         rows : array_like of int, shape (m,), optional
@@ -340,7 +341,7 @@ class Federation:
         Parameters
         ----------
         model : LinearModel or KMeansModel
-            JobResult from these parties' columns.
+            Learned from these parties' columns.
         rows : int, optional
             Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
         split : HoldOut or SplitBy, optional
@@ -539,7 +540,8 @@ class Federation:
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
         validation.check_kind("task that can be diagnosed", task, PaperTask)
-        sampler = None if sampler is None else self._runtime.settled(sampler)
+        validation.check_ways(sampler)
+        sampler = self._runtime.settled(sampler)
         validation.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
         validation.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:
@@ -622,12 +624,12 @@ class Federation:
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
         (True, True, ('totals', 'row ids', 'scores', 'predictions', 'moments', 'labels'))
         """
-        certified = validation.certified(run, self.roster)
+        subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
-        certifying.check_rows(certified.task, self.roster, size)
+        certifying.check_rows(subject.task, self.roster, size)
         seed = validation.seed_number(seed)
         apart = self._runtime.between_machines
-        script = certifying.certify(certified, self.roster, size, seed, between_machines=apart)
+        script = certifying.certify(subject, self.roster, size, seed, between_machines=apart)
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
         what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
         found, sent = self._runtime.play(script, "certify", **what)

@@ -164,20 +164,7 @@ def _ends(names: list[str]) -> str:
 
 
 def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
-    """Lay out lines of cells in columns.
-
-    Parameters
-    ----------
-    table : sequence of sequences of str
-        All lines of one length.
-    numbers : container of int
-        Which columns stand to the right.
-
-    Returns
-    -------
-    str
-        One line a line, two blanks between columns.
-    """
+    """Lay out lines of cells, all of one length, in columns; those in `numbers` stand to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join(

@@ -95,18 +95,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
 @cache
 def disclosures(kind: type[Message]) -> dict[str, Reveals]:
-    """Map each field of a kind to what it reveals, as its annotation says.
-
-    Parameters
-    ----------
-    kind : type of Message
-        A message class.
-
-    Returns
-    -------
-    dict of str to Reveals
-        One entry a field; a field that says nothing, or two things, is a `TypeError`.
-    """
+    """Map each field of a kind to what it reveals; a field that declares nothing, or two things, is a `TypeError`."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: _declared(kind, name, hints[name]) for name in kind.__struct_fields__}
 
@@ -125,50 +114,20 @@ def _numbers(value: object) -> int:
 
 
 def sendable_floats(values: npt.ArrayLike) -> Floats:
-    """Give `values` the form a decoder gives them, so that no transport can change a bit of what follows.
+    """Give numbers the form a decoder gives them, C-contiguous and read-only.
 
-    Parameters
-    ----------
-    values : array_like
-        Numbers of any shape.
-
-    Returns
-    -------
-    ndarray of float64
-        C-contiguous and read-only.
+    No transport can then change a bit of what follows.
     """
     return _frozen(np.ascontiguousarray(values, dtype=np.float64))
 
 
 def sendable_rows(rows: npt.ArrayLike) -> Rows:
-    """Give row ids the form a decoder gives them.
-
-    Parameters
-    ----------
-    rows : array_like of int, shape (n,)
-        Row ids.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        C-contiguous and read-only.
-    """
+    """Give row ids the form a decoder gives them."""
     return _frozen(np.ascontiguousarray(rows, dtype=np.int64))
 
 
 def sendable_flags(flags: npt.ArrayLike) -> Flags:
-    """Give marks the form a decoder gives them; they travel as bits.
-
-    Parameters
-    ----------
-    flags : array_like of bool, shape (n,)
-        One a row.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        C-contiguous and read-only.
-    """
+    """Give marks the form a decoder gives them; they travel as bits."""
     return _frozen(np.ascontiguousarray(flags, dtype=np.bool_))
 
 

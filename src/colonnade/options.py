@@ -12,24 +12,7 @@ LARGEST = 1e100  # so that its square, times the number of rows, is a float64
 
 
 def whole_number(name: str, value: Any, *, least: int, most: int | None = None, example: str) -> int:
-    """Require an integer (NumPy's count too) between two bounds.
-
-    Parameters
-    ----------
-    name : str
-        The option, for the error.
-    value : object
-        What the caller gave.
-    least, most : int
-        The bounds; `most` may be None.
-    example : str
-        What the error advises.
-
-    Returns
-    -------
-    int
-        The value.
-    """
+    """Require an integer (NumPy's count too) between two bounds; the error names the option and ends with `example`."""
     try:
         number = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -41,7 +24,7 @@ def whole_number(name: str, value: Any, *, least: int, most: int | None = None, 
 
 
 def non_negative_number(name: str, value: Any, *, example: str) -> float:
-    """Require a number of zero or more that is not astronomical; the parameters are those of `whole_number`."""
+    """Require a number of zero or more that is not astronomical."""
     try:
         number = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -52,7 +35,7 @@ def non_negative_number(name: str, value: Any, *, example: str) -> float:
 
 
 def positive_number(name: str, value: Any, *, example: str) -> float:
-    """Require a number above zero; the parameters are those of `whole_number`."""
+    """Require a number above zero."""
     number = non_negative_number(name, value, example=example)
     if number == 0:
         raise InputError(f"{name} must be above 0, got {value!r}. {example}")
@@ -60,7 +43,7 @@ def positive_number(name: str, value: Any, *, example: str) -> float:
 
 
 def share(name: str, value: Any, *, example: str) -> float:
-    """Require a number from 0 to 1; the parameters are those of `whole_number`."""
+    """Require a number from 0 to 1."""
     number = non_negative_number(name, value, example=example)
     if number > 1:
         raise InputError(f"{name} must be a number from 0 to 1, got {value!r}. {example}")

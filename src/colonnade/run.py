@@ -152,7 +152,7 @@ class Run(Generic[M]):
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
 
-        Of `run.json`, `ledger.json` and `coreset.arrow`; with a model also `model.json` and `model.arrow`, with
+        It has `run.json`, `ledger.json` and `coreset.arrow`; with a model also `model.json` and `model.arrow`, with
         committed draws `evidence.json`.
 
         Parameters
@@ -278,16 +278,5 @@ def current_versions() -> dict[str, str]:
 
 
 def check_destination(path: AnyPath) -> Folder:
-    """Require a folder a run can be saved to: a new or empty one, or one that holds a run, where we may write.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where the run shall go; folders above it are made.
-
-    Returns
-    -------
-    Path
-        The same.
-    """
+    """Require a folder that a run can be saved to: a new or empty one, or one with a run, where we may write."""
     return storage.check_destination(path, RUN)

@@ -31,34 +31,22 @@ from colonnade.transports.carriers import MakeCarrier
 
 T = TypeVar("T")
 M = TypeVar("M")
-S = TypeVar("S", bound="_LeftOpen")
+S = TypeVar("S", bound="_OpenChoice | None")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 # Gives a script a run of its own, and what carries its rounds.
 OpenRun = Callable[[str, Mapping[str, object]], AbstractContextManager[Transport]]
 Close = Callable[[BaseException | None], None]
 
 
-class _LeftOpen(Protocol):
+class _OpenChoice(Protocol):
     def between_machines(self, n_parties: int) -> Self: ...
 
 
 class Runtime:
-    """Parties that have met.
+    """Parties that have met; their names are in the order of the model's columns.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The parties, in the order of the model's columns.
-    open_run : callable
-        Makes the rounds of one script a run: in this process, or one that outlives it.
-    on_round : callable
-        Told the phase and the number of each round before it starts.
-    here : PartiesHere or None
-        The parties, if they are in this process.
-    run_by : str or None
-        The party that is also the server.
-    close : callable
-        Ends it, for all sides.
+    `open_run` makes the rounds of one script a run: in this process, or one that outlives it. `here` are the parties,
+    if they are in this process; `run_by` is the party that is also the server; `close` ends it, for all sides.
     """
 
     def __init__(
@@ -135,8 +123,8 @@ class Runtime:
         return self.parties is None
 
     def settled(self, choice: S) -> S:
-        """Decide what a sampler or a solver leaves open."""
-        if not self.between_machines:
+        """Decide what a sampler or a solver leaves open, if there is one."""
+        if choice is None or self.parties is not None:
             return choice
         return choice.between_machines(len(self.roster.cards))
 
@@ -177,15 +165,7 @@ def identities_of(parties: Iterable[Party]) -> dict[str, Identity | None]:
 
 
 class PartiesHere:
-    """Parties of this process: each opens a session for each run, on data that stay.
-
-    Parameters
-    ----------
-    parties : mapping of str to PartySession
-        On the parties' data; each run gets sessions like these.
-    transport : callable
-        Makes the transport of a run from its sessions.
-    """
+    """Parties of this process: each run gets sessions like these, on data that stay, and a transport of its own."""
 
     def __init__(self, parties: Mapping[str, PartySession], transport: MakeTransport) -> None:
         self.transport = transport

@@ -24,18 +24,9 @@ Folder: TypeAlias = Path
 class Layout:
     """A kind of folder: how we know one of ours, which alone we replace.
 
-    Parameters
-    ----------
-    thing : str
-        What it keeps, for messages.
-    writer : str
-        The method that writes it, for messages.
-    record : str
-        The JSON file in it that has the format's number.
-    others : frozenset of str
-        All other files there may be.
-    oldest, newest : int
-        The formats that this version reads; it writes the newest.
+    `thing` is what it keeps and `writer` the method that writes it, for error messages. `record` is the JSON file in it
+    that has the format's number; `others` are all other files there may be. This version reads formats from `oldest` to
+    `newest`, and writes the newest.
     """
 
     thing: str
@@ -67,17 +58,7 @@ def _version() -> str:
 def check_destination(path: AnyPath, layout: Layout) -> Folder:
     """Require a folder that may be written: a new or empty one, or one of the same kind, where we have the right to.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Where it shall go; folders above it are made.
-    layout : Layout
-        The kind of folder.
-
-    Returns
-    -------
-    Path
-        The same, absolute.
+    Folders above it are made. Gives its absolute path.
     """
     try:
         folder = Path(path).resolve()
@@ -111,22 +92,7 @@ def _is_ours(folder: Path, layout: Layout) -> bool:
 
 
 def write_folder(path: AnyPath, layout: Layout, files: Mapping[str, bytes]) -> Folder:
-    """Write a folder, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A new or empty folder, or one of the same kind, which is replaced.
-    layout : Layout
-        The kind of folder.
-    files : mapping of str to bytes
-        Each file's content.
-
-    Returns
-    -------
-    Path
-        The folder.
-    """
+    """Write a folder, whole or not at all: a new or empty one, or one of the same kind, which is replaced."""
     folder = check_destination(path, layout)
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
@@ -155,20 +121,7 @@ def _put_in_place(fresh: Path, folder: Path, stale: Path) -> None:
 
 @contextmanager
 def reading(path: AnyPath, layout: Layout) -> Iterator[Folder]:
-    """Turn whatever is wrong with a folder's files into one clear error.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The folder.
-    layout : Layout
-        The kind it should be.
-
-    Yields
-    ------
-    Path
-        The folder.
-    """
+    """Turn whatever is wrong with a folder's files into one clear error."""
     folder = Path(path)
     try:
         yield folder
@@ -190,22 +143,7 @@ def json_bytes(record: msgspec.Struct) -> bytes:
 
 
 def read_record(folder: Folder, layout: Layout, kind: Any) -> Any:
-    """Read a folder's record, of a format that this version knows.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is.
-    layout : Layout
-        The kind of folder.
-    kind : type
-        The struct, or union of structs, that the record is.
-
-    Returns
-    -------
-    Struct
-        Every field of its type.
-    """
+    """Read a folder's record as a struct of this kind, of a format that this version knows."""
     file = folder / layout.record
     header = read_json(file, _Header)
     saved = f"saved in {layout.thing} format {header.format} by colonnade {header.versions.get('colonnade', '?')}"
@@ -227,18 +165,7 @@ def read_json(file: Path, kind: Any) -> Any:
 
 
 def arrow_bytes(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]]) -> bytes:
-    """Write columns as an Arrow file, which pandas, polars and others read.
-
-    Parameters
-    ----------
-    columns : mapping of str to ndarray or sequence of str
-        Of one length.
-
-    Returns
-    -------
-    bytes
-        The file's content.
-    """
+    """Write columns of one length as an Arrow file, which pandas, polars and others read."""
     import pyarrow as pa
 
     # Text is typed, because an empty column would not say that it is text.
@@ -253,19 +180,8 @@ def arrow_bytes(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]]) -> byte
 def read_arrow(file: Path, kinds: Mapping[str, str], others: str | None = None) -> dict[str, npt.NDArray[Any]]:
     """Read an Arrow file whose columns have the types they should, and no gaps.
 
-    Parameters
-    ----------
-    file : Path
-        What `arrow_bytes` made.
-    kinds : mapping of str to str
-        Arrow's name of the type of each column that must be there.
-    others : str or None
-        That of all other columns; None where there may be none.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Each column by its name, in the file's order.
+    `kinds` has Arrow's name of the type of each column that must be there; `others` that of all other columns, None
+    where there may be none.
     """
     import pyarrow as pa
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from colonnade.contracts import Model, PartyCard, Roster, Task
 from colonnade.coreset import Coreset, Evidence
 from colonnade.data.parties import Party
-from colonnade.diagnostics.certifying import Certified
+from colonnade.diagnostics.certifying import AuditSubject
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
@@ -40,8 +40,7 @@ def check_job(
 ) -> None:
     """Require a task, and ways to draw and to learn, that these parties can do with this server, and rows of theirs."""
     check_kind("task", task, AnyTask)
-    check_kind("sampler", sampler, AnySampler | None)
-    check_kind("solver", solver, AnySolver | None)
+    check_ways(sampler, solver)
     check_kind("coreset", coreset, Coreset | None)
     check_kind("split", split, AnySplit | None)
     task.check(roster)
@@ -56,6 +55,12 @@ def check_job(
         _warn_of_other_task(task, coreset)
     if isinstance(solver, AnySolver):
         solver.check(task, roster, run_by)
+
+
+def check_ways(sampler: object, solver: object = None) -> None:
+    """Require ways to draw and to learn, where there are some."""
+    check_kind("sampler", sampler, AnySampler | None)
+    check_kind("solver", solver, AnySolver | None)
 
 
 def warn_of_disclosure(sampler: AnySampler | None, solver: AnySolver, *, between_machines: bool) -> None:
@@ -111,7 +116,7 @@ def check_plan(plan: Plan, task: Task[object], roster: Roster, **given: object) 
             for ours, theirs in zip_longest(map(_card, roster.cards), map(_card, plan.parties))
             if ours != theirs
         ]
-        raise InputError(f"The plan is for other parties: here is {differing[0]}. Plan anew with these parties.")
+        raise InputError(f"The plan is for other parties: here is {differing[0]}. Plan again with these parties.")
 
 
 def _card(card: PartyCard) -> str:
@@ -139,7 +144,7 @@ def check_evaluator(name: str, bits: int | None, roster: Roster) -> None:
         raise InputError("Parts under masks are not rounded. Leave out bits, or the party to evaluate by.")
 
 
-def certified(run: Run[Any], roster: Roster) -> Certified:
+def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
     """Require a run of these parties, with a model; take of it what an audit needs."""
     check_kind("run", run, Run)
     if run.model is None:
@@ -152,7 +157,7 @@ def certified(run: Run[Any], roster: Roster) -> Certified:
             f"The run was of {run.coreset.n_rows} rows; these parties hold {roster.n_rows}. "
             "Certify it with the parties it came from."
         )
-    return Certified(run.task, run.model, run.split, run.coreset, run.precision)
+    return AuditSubject(run.task, run.model, run.split, run.coreset, run.precision)
 
 
 def check_party(name: str, roster: Roster) -> None:

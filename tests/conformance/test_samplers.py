@@ -105,7 +105,7 @@ def test_row_weights_sum_to_their_total_on_average(sampler: Any, task: Any) -> N
     assert set(np.unique(drawn)) == set(np.flatnonzero(COPIES)), "what weighs nothing is never drawn, all else is"
 
 
-@pytest.mark.parametrize("n_seeds", [400, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_seeds", [400, pytest.param(3_000, marks=pytest.mark.slow(sampled=False))])
 def test_a_row_of_weight_k_is_drawn_as_its_k_copies(sampler: Any, task: Any, n_seeds: int) -> None:
     """Each row's summed weight is k on average, as that of k copies together; so is the cost of any model.
 

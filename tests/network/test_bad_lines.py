@@ -185,7 +185,7 @@ def wire() -> Iterator[str]:
         ip("netns", "del", SPACE)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 def test_ten_seconds_without_a_wire(tmp_path: Path, wire: str) -> None:
     with Trial(tmp_path, JOBS) as trial:
         trial.federation_file = write_federation_file(
@@ -221,7 +221,9 @@ def test_ten_seconds_without_a_wire(tmp_path: Path, wire: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Saga stopped")
-@pytest.mark.parametrize(("seconds", "keepalive"), [(4.0, 0.3), pytest.param(10.0, 1.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("seconds", "keepalive"), [(4.0, 0.3), pytest.param(10.0, 1.0, marks=pytest.mark.slow(sampled=False))]
+)
 def test_a_line_that_is_cut_without_a_word(tmp_path: Path, seconds: float, keepalive: float) -> None:
     noticed: list[float] = []
 

@@ -46,7 +46,7 @@ def test_a_party_that_does_not_draw_by_its_scores_is_found(kc_house: House, part
     """Every time of 100 in the study; here five times, in the coreset alone or in the audit too."""
     parties = cn.split_columns(*kc_house, [9, 9])
     honest = cn.Federation(parties)
-    bent = cn.Federation(parties, transport=lambda sessions: STUDY["Dishonest"](sessions, party))
+    bent = cn.Federation(parties, transport=lambda sessions: STUDY["DishonestTransport"](sessions, party))
     for seed in range(5):
         run = bent.fit(cn.Regression(), sampler=cn.ImportanceSampling(600), seed=seed)
         found = (bent if too else honest).certify(run, seed=seed)

@@ -18,7 +18,7 @@ FALSE_ALARM = 1e-4  # a test: what a correct program would fail at with a fresh 
 
 def seeds(few: int, many: int) -> pytest.MarkDecorator:
     """Run a law in its quick form and in its slow one."""
-    return pytest.mark.parametrize("n_seeds", [few, pytest.param(many, marks=pytest.mark.slow)])
+    return pytest.mark.parametrize("n_seeds", [few, pytest.param(many, marks=pytest.mark.slow(sampled=False))])
 
 
 def heavy_tailed(n_rows: int, widths: tuple[int, ...], seed: int) -> tuple[list[cn.Party], Floats, Floats]:

@@ -283,3 +283,18 @@ def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None
     found, first = refused.diagnose(task, pairs=50), federation().diagnose(task, pairs=50)
     assert (found.units, found.bytes, found.reveals) == (first.units, first.bytes, first.reveals)
     assert found.bytes == refused.sent.bytes
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        {"sampler": "importance"},
+        {"sampler": cn.AllRows(), "solver": "central"},
+        {"sampler": cn.AllRows(), "solver": None},
+    ],
+)
+def test_a_wrong_kind_is_told_so_between_machines_too(ways: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [3, 3]))
+    monkeypatch.setattr(federation._runtime, "parties", None)  # as where they are on other machines
+    with pytest.raises(cn.UnsupportedError, match=r"is not a (sampler|solver)"):
+        federation.fit(cn.Regression(), **ways)

@@ -6,23 +6,24 @@ import msgspec
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, show, show_json
-from colonnade.cli.job import JobFile, RunFolder, read_job
+from colonnade.cli.job import JobFile, read_job
+from colonnade.cli.report import SavedRun
 from colonnade.job_inputs import read_run
 
 RowsOption = Annotated[int, typer.Option("--rows", min=1, help="How many rows to draw for the audit.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Draws them.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for drawing them.")]
 
 
 def command(
     job_file: JobFile,
-    run_folder: RunFolder,
+    run_folder: SavedRun,
     rows: RowsOption = 600,
     seed: SeedOption = 1,
     json: JsonFlag = False,
 ) -> None:
     """Say what a saved run's model costs on all rows, and how far from the best it can be, with 95 % confidence.
 
-    Draws rows that the model has not seen, by their scores; of each the parties send 16 bits, for k-means 16 a centre.
+    Draws rows that the model has not seen, by their scores; for each the parties send 16 bits, for k-means 16 a centre.
 
     Example: colonnade certify examples/bank/job.toml run
     """

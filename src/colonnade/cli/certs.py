@@ -15,15 +15,17 @@ app = typer.Typer(help="Certificates for a trial, and identities for secure sums
 
 @app.callback()
 def certs() -> None:
-    """Certificates for a trial, where there is no authority of one's own; and identities for secure sums."""
+    """Certificates for a trial, if you have no authority of your own; and identities for secure sums."""
 
 
 @app.command("new")
 def new(
-    folder: Annotated[Path, typer.Argument(help="A new folder.", metavar="FOLDER")],
-    party: Annotated[list[str], typer.Option("--party", help="A party's name, as in federation.toml; repeat it.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder to write to.", metavar="FOLDER")],
+    party: Annotated[
+        list[str], typer.Option("--party", help="A party's name, as in federation.toml; once for each party.")
+    ],
     server: Annotated[str, typer.Option("--server", help="The server's name, as in party.toml.")] = "server",
-    days: Annotated[int, typer.Option("--days", min=1, help="How long they are valid.")] = 90,
+    days: Annotated[int, typer.Option("--days", min=1, help="For how many days they are valid.")] = 90,
     json: JsonFlag = False,
 ) -> None:
     """Make a private authority, a certificate for the server, and a certificate and an identity for each party.
@@ -33,7 +35,9 @@ def new(
     try:
         from colonnade.node.certificates import new_certificates
     except ImportError as error:
-        raise UnsupportedError(f"Certificates need cryptography: {error}. pip install 'colonnade[grpc]'.") from error
+        raise UnsupportedError(
+            f"Certificates need cryptography: {error}. Run pip install 'colonnade[grpc]'."
+        ) from error
     made = new_certificates(folder, party, server=server, days=days)
     if json:
         show_json({"certificates": [str(path) for path in made], "pins": str(folder / PINS)})
@@ -61,4 +65,4 @@ def identity(
         show_json({"party": party, "pin": pin.rpartition(" = ")[2].strip('"')})
         return
     show(pin)
-    say("Tell the owners of the other parties that line over a channel that can be trusted. The file is secret.")
+    say("Send that line to the owners of the other parties over a channel that can be trusted. Keep the file secret.")

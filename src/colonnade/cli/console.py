@@ -34,12 +34,6 @@ def show_json(value: Any) -> None:
 
 @contextmanager
 def round_progress() -> Iterator[Callable[[str, int], None]]:
-    """Show which round is under way.
-
-    Yields
-    ------
-    callable
-        For `Federation(on_round=...)`.
-    """
+    """Show which round is under way: what this yields is for `Federation(on_round=...)`."""
     with talk().status("reading the parties' data") as status:
         yield lambda phase, number: status.update(f"{phase}: round {number}")

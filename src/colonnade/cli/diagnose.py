@@ -12,10 +12,11 @@ from colonnade.errors import AssumptionWarning
 from colonnade.federation import diagnose
 
 RowsOption = Annotated[
-    int | None, typer.Option("--rows", min=1, help="How many rows to look at; 2,000 or ten a column if left out.")
+    int | None,
+    typer.Option("--rows", min=1, help="How many rows to look at; if left out, 2,000, or ten a column if more."),
 ]
 PairsOption = Annotated[int, typer.Option("--pairs", min=2, help="For k-means: how many pairs of rows to compare.")]
-ExactFlag = Annotated[bool, typer.Option("--exact", help="Read all tables in one place, all rows: a rehearsal.")]
+ExactFlag = Annotated[bool, typer.Option("--exact", help="Read all rows of all tables in one place, for a rehearsal.")]
 
 
 def command(
@@ -28,7 +29,7 @@ def command(
 ) -> None:
     """Measure what the theory assumes of a job's data, and how good the coreset is that its sampler draws.
 
-    Says what was measured, what it means and what to do; what it cost; and what the server was shown for it.
+    Says what was measured, what it means and what to do, what it cost, and what the server was shown for it.
 
     Example: colonnade diagnose examples/bank/job.toml
     """

@@ -19,13 +19,14 @@ from colonnade.job_inputs import read_model
 from colonnade.ledger import aligned
 
 RowsOption = Annotated[
-    int | None, typer.Option("--rows", min=1, help="Evaluate so many rows, drawn evenly, and give a 95 % interval.")
+    int | None,
+    typer.Option("--rows", min=1, help="Evaluate this many rows, drawn evenly, and give a 95 % interval."),
 ]
 ByOption = Annotated[
     str | None,
-    typer.Option("--by", help="A party that evaluates: it learns each row's residual, the server only sums."),
+    typer.Option("--by", help="Let this party evaluate: it learns each row's residual, the server only sums."),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Draws the rows of --rows.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for drawing the rows of --rows.")]
 
 
 def command(
@@ -39,9 +40,9 @@ def command(
     seed: SeedOption = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Count a saved model's cost on all rows of a job's parties, or estimate it from a sample.
+    """Compute a saved model's cost on all rows of a job's parties, or estimate it from a sample.
 
-    Where the run held rows out, or an option here says so, only those rows are evaluated.
+    If the run held out rows, or an option here does, only those rows are evaluated.
 
     Example: colonnade evaluate examples/bank/job.toml run
     """

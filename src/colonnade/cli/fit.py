@@ -24,11 +24,11 @@ from colonnade.run import Run, check_destination
 from colonnade.sampling import AllRows
 
 ExcessFlag = Annotated[
-    bool, typer.Option("--excess", help="Also learn from all rows, and tell how much more the coreset's model costs.")
+    bool, typer.Option("--excess", help="Also learn from all rows, and say how much more the coreset's model costs.")
 ]
 PlanOption = Annotated[
     Path | None,
-    typer.Option("--plan", help="Draw and learn as this file says, from `colonnade plan --out`, not as the job does."),
+    typer.Option("--plan", help="Draw and learn as this file of `colonnade plan --out` says."),
 ]
 
 
@@ -43,7 +43,7 @@ def command(
     seed: SeedOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Learn a model from the parties of a job file, and print it with all that was sent.
+    """Learn a model from the parties of a job file, and print it with everything that was sent.
 
     With rows held out, the model is evaluated on them. With a plan, what it predicted is printed beside what was sent.
 

@@ -28,19 +28,20 @@ SpotCheckOption = Annotated[
     typer.Option(
         "--spot-check",
         min=1,
-        help='Open so many of each party\'s draws and compare them; needs draws = "committed".',
+        help='Open this many of each party\'s draws and compare them; needs draws = "committed".',
     ),
 ]
 BitsOption = Annotated[
-    int | None, typer.Option("--bits", help="Let parts travel rounded to so many bits, 4 to 32. Default: as they are.")
+    int | None,
+    typer.Option("--bits", help="Round what parties send to this many bits, 4 to 32; exact if left out."),
 ]
 FractionOption = Annotated[
     float | None,
-    typer.Option("--test-fraction", help="Hold out this part of the rows, the same at every party: 0.2."),
+    typer.Option("--test-fraction", help="Hold out this fraction of the rows, for example 0.2."),
 ]
 SplitOption = Annotated[
     str | None,
-    typer.Option("--split-by", help="Hold out the rows that a party's column marks.", metavar="PARTY.COLUMN"),
+    typer.Option("--split-by", help="Hold out the rows that this column of a party marks.", metavar="PARTY.COLUMN"),
 ]
 
 SECTIONS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
@@ -89,20 +90,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_job(path: Path, seed: int | None) -> Job:
-    """Read a job file.
-
-    Parameters
-    ----------
-    path : Path
-        A TOML file.
-    seed : int or None
-        Takes the place of the file's seed.
-
-    Returns
-    -------
-    Job
-        Every name in it known, every value of its type.
-    """
+    """Read a job file; a seed takes the place of the file's."""
     try:
         job = msgspec.toml.decode(path.read_bytes(), type=Job)
     except (OSError, UnicodeDecodeError) as error:
@@ -110,27 +98,12 @@ def read_job(path: Path, seed: int | None) -> Job:
     except msgspec.ValidationError as error:
         raise InputError(f"Job file {path}: {error}. {_advice(str(error))}") from error
     except msgspec.DecodeError as error:
-        raise InputError(f"Job file {path} is not TOML: {error}. Mend that line.") from error
+        raise InputError(f"Job file {path} is not TOML: {error}. Correct that line.") from error
     return job if seed is None else msgspec.structs.replace(job, seed=seed)
 
 
 def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
-    """Put the split of the command line in the place of the file's.
-
-    Parameters
-    ----------
-    job : Job
-        The file's.
-    fraction : float or None
-        Hold out so much of the rows.
-    split_by : str or None
-        Hold out what this party's column marks, written party.column.
-
-    Returns
-    -------
-    Job
-        With the split, and the column at its party.
-    """
+    """Put the split of the command line, a fraction or PARTY.COLUMN, in the place of the file's."""
     if fraction is not None and split_by is not None:
         raise InputError("--test-fraction and --split-by both say which rows to hold out. Give one of them.")
     if fraction is not None:
@@ -155,7 +128,7 @@ def _advice(problem: str) -> str:
         return "Write [[party]], with two brackets, once a party."
     if "`$.task.l2`" in problem or "`$.task.l1`" in problem:
         return 'Write a number, or "cv" to let it be chosen by cross-validation.'
-    return "Mend that value."
+    return "Correct that value."
 
 
 def _options() -> str:

@@ -13,14 +13,14 @@ PartyToml = Annotated[
 ]
 OnceFlag = Annotated[
     bool,
-    typer.Option("--once", help="End when the server closes, with its exit code; give up when it stays away."),
+    typer.Option("--once", help="End with the server, with its exit code; give up if it stays away."),
 ]
 
 
 def command(party_file: PartyToml, once: OnceFlag = False, json: JsonFlag = False) -> None:
-    """Take part with this organisation's data: dial the server, answer what the owner's policy allows, stay.
+    """Take part with this organisation's data: connect to the server and answer what the owner's policy allows.
 
-    What was asked, by whom, and whether it was answered is in log.jsonl in the state folder.
+    Runs until it is stopped. log.jsonl in the state folder says what was asked, by whom, and whether it was answered.
 
     Example: colonnade party bank.toml
     """

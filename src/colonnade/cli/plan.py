@@ -10,13 +10,15 @@ from colonnade.cli.job import FractionOption, JobFile, SplitOption, read_job, wi
 from colonnade.errors import InputError
 
 BudgetOption = Annotated[
-    int | None, typer.Option("--budget", help="Send no more bytes than this, pilot included: the least excess for it.")
+    int | None, typer.Option("--budget", help="Send at most this many bytes, pilot included, for the least excess.")
 ]
 TargetOption = Annotated[
     float | None,
-    typer.Option("--target", help="Lose no more than this on average, 0.02 for 2 % of the cost: the fewest bytes."),
+    typer.Option("--target", help="Lose at most this on average, 0.02 for 2 % of the cost, for the fewest bytes."),
 ]
-RoundsOption = Annotated[int | None, typer.Option("--max-rounds", help="Take no more rounds, after the pilot's.")]
+RoundsOption = Annotated[
+    int | None, typer.Option("--max-rounds", help="Take at most this many rounds after the pilot's.")
+]
 PilotOption = Annotated[
     int | None, typer.Option("--pilot", help="Rows of the pilot; a few hundred if left out, fewer for a small budget.")
 ]
@@ -35,11 +37,11 @@ def command(
     seed: SeedOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Find out what a job should send, and what that will lose, before it is run.
+    """Choose how to run a job within a budget of bytes, or for a target, from a small pilot.
 
-    A pilot of a few hundred rows is sent, drawn by the parties' scores and rounded. From it follow bytes, rounds and
-    expected excess of every way to draw and send rows; the best within --budget, or the cheapest for --target, is the
-    plan. The job's own sampler and solver are set aside. `colonnade fit JOB.toml --plan plan.json` carries it out.
+    Sends a few hundred rows, drawn by the parties' scores and rounded, and predicts from them the bytes, rounds and
+    excess of every way to draw and send rows. The plan is the best within --budget, or the cheapest for --target; it
+    replaces the job's own sampler and solver. Run it with `colonnade fit JOB.toml --plan plan.json`.
 
     Example: colonnade plan examples/bank/job.toml --budget 12000 --out plan.json
     """
@@ -47,7 +49,9 @@ def command(
         raise typer.BadParameter("A plan needs one limit: give --budget 100000, in bytes, or --target 0.02.")
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
     if out is not None and (out.is_dir() or not out.parent.is_dir()):  # before the pilot is sent, not after it
-        raise InputError(f"The plan cannot be saved to {out}: that is no file in a folder. Choose a file's name.")
+        raise InputError(
+            f"The plan cannot be saved to {out}: it is a folder, or its folder does not exist. Choose another file."
+        )
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         plan = federation.plan(

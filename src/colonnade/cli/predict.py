@@ -12,11 +12,11 @@ from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
 
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
-RowOption = Annotated[list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. Default: all.")]
-
-PartyOption = Annotated[
-    str | None, typer.Option("--to", help="Deliver the predictions to this party too; that is on the ledger.")
+RowOption = Annotated[
+    list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. All rows if left out.")
 ]
+
+PartyOption = Annotated[str | None, typer.Option("--to", help="Deliver the predictions to this party too.")]
 
 
 def command(

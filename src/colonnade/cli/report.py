@@ -23,7 +23,7 @@ DisclosureFlag = Annotated[
 
 
 def command(run_folder: RunOrJob, disclosure: DisclosureFlag = False, json: JsonFlag = False) -> None:
-    """Show a saved run again, or the disclosure sheet of one, or of a job before it is done.
+    """Show a saved run again, or who learned what in it (or would, in a job that is not run yet).
 
     Example: colonnade report run --disclosure
     """

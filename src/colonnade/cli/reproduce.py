@@ -30,7 +30,7 @@ NAMES = [*EXPERIMENTS, ALL]
 def _one_of(choices: Iterable[str]) -> Callable[[str], str]:
     def check(given: str) -> str:
         if given not in choices:
-            raise typer.BadParameter(f"{given!r} is none of {', '.join(choices)}.")
+            raise typer.BadParameter(f"{given!r} is not one of {', '.join(choices)}.")
         return given
 
     return check
@@ -64,7 +64,7 @@ def command(
     seed: SeedOption = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Run an experiment of the paper again, and set its numbers beside those that the authors printed and stored.
+    """Repeat an experiment of the paper, and show its numbers beside those that the authors printed and stored.
 
     Finished models are kept in the results file: an interrupted run goes on where it stopped.
     """

@@ -16,8 +16,8 @@ FederationToml = Annotated[
 def command(federation_file: FederationToml, json: JsonFlag = False) -> None:
     """Listen, wait for the parties, and do the jobs of the file.
 
-    Started again after it was stopped or killed, it goes on where it was: jobs that are done are not done again, and
-    the one that was under way is finished first, with the same result.
+    If it was stopped or killed, start it again: it goes on where it was. Finished jobs are not repeated, and the one
+    that was under way is finished first, with the same result.
 
     Example: colonnade server federation.toml
     """

@@ -13,17 +13,7 @@ from colonnade.sampling import AllRows
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a model does on rows, and beside the model of all rows.
-
-    Parameters
-    ----------
-    report : Report
-        On held-out rows, or on all where none are.
-    best : float or None
-        The cost of the model learned from all rows, where it was asked for.
-    ledger : Ledger
-        What that sent.
-    """
+    """How a model does on rows held out, or on all; the cost there of a model of all rows; what finding out sent."""
 
     report: Report
     best: float | None
@@ -36,19 +26,7 @@ class Comparison:
 
 
 def show_run(run: Run[Any], out: Path | None, comparison: Comparison | None = None, *, json: bool) -> None:
-    """Save a run where asked, and print it.
-
-    Parameters
-    ----------
-    run : Run
-        What to show.
-    out : Path or None
-        Where to save it.
-    comparison : Comparison, optional
-        What else is known of the model.
-    json : bool
-        One JSON object instead of tables.
-    """
+    """Save a run where asked, and print it: tables, or one JSON object."""
     saved = None if out is None else run.save(out)
     if json:
         show_json(run_summary(run, saved, comparison))
@@ -108,6 +86,6 @@ def _costs(run: Run[Any], comparison: Comparison | None) -> list[str]:
     lines.append(f"On {rows}: {report.in_words()}.")
     if comparison.best is not None:
         excess = "" if comparison.excess is None else f": excess {100 * comparison.excess:.2f} %"
-        lines.append(f"Learned from all rows the cost is {comparison.best:.6g} there{excess}.")
+        lines.append(f"A model learned from all rows costs {comparison.best:.6g} there{excess}.")
     sent = comparison.ledger
-    return [*lines, f"To find that out, {sent.units:,} units, {sent.bytes:,} bytes more were sent."]
+    return [*lines, f"Finding that out sent {sent.units:,} units, {sent.bytes:,} bytes more."]

@@ -6,10 +6,10 @@ from colonnade.run import Run
 
 
 def command(run_folder: SavedRun, json: JsonFlag = False) -> None:
-    """Compare what parties drew and told in a saved run with what they had committed to. Asks no party.
+    """Compare what parties drew and sent in a saved run with what they had committed to; asks no party.
 
-    The run needs draws = "committed" in its sampler, and `--spot-check 20` at `fit` or `coreset` to open rows. Exits
-    with 4, and names the party, where something does not fit.
+    The run needs draws = "committed" in its sampler; to open rows, run `fit` or `coreset` with --spot-check 20. Exits
+    with 4, and names the party, if something does not match.
 
     Example: colonnade spot-check run
     """

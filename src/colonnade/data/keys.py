@@ -11,16 +11,10 @@ from colonnade.errors import InputError
 def digest_of_key(party: str, name: str, column: Any) -> bytes:
     """Hash a key column, so that two parties can tell whether they hold the same rows in the same order.
 
-    SHA-256 over, for each row, the length in bytes (8 bytes, little endian) and the UTF-8 text of the key.
-    An integer of any width counts as its decimal text: 7 as int32, as int64 and as "7" are the same key,
-    "007" is another. Text is taken as it is: case and blanks count.
-
-    Parameters
-    ----------
-    party, name : str
-        Where the column is from; errors never show its values, which may be personal data.
-    column : pyarrow.ChunkedArray
-        Integers or text (also dictionary-encoded), no value missing, empty or repeated.
+    SHA-256 over, for each row, the length in bytes (8 bytes, little endian) and the UTF-8 text of the key. An integer
+    of any width counts as its decimal text: 7 as int32, as int64 and as "7" are the same key, "007" is another. Text is
+    taken as it is: case and blanks count. The column is a `pyarrow.ChunkedArray`; errors never show its values, which
+    may be personal data.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -49,14 +49,6 @@ class Source:
         Column-major, a copy that nobody else holds.
     integers : tuple of bool
         Which columns held integers before they became floats.
-    label_name : str or None
-        The last name, if the last column is the label.
-    key_digest : bytes or None
-        See `digest_of_key`.
-    weights : (n_rows,) array or None
-        Row weights, not yet checked.
-    held_out : (n_rows,) array of bool or None
-        Rows to hold out.
     """
 
     names: tuple[str, ...]
@@ -237,7 +229,7 @@ def _check_not_empty(party: str, n_rows: int, n_columns: int) -> None:
     if n_rows == 0 or n_columns == 0:
         raise InputError(
             f"Party {party!r}: the table has {n_rows} row(s) and {n_columns} column(s) to learn from "
-            "(a key does not count). Pass at least one row and one column, be it the label."
+            "(a key does not count). Pass at least one row and one column; the label alone will do."
         )
 
 

@@ -25,11 +25,7 @@ class ArrayTable:
     Attributes
     ----------
     values : (n_rows, n_columns) array
-        Column-major and read-only: the features in order, then the label, if this party holds it.
-    feature_names : tuple of str
-        May be empty where the party holds nothing but the label.
-    label_name : str or None
-        Name of the last column, if it is the label.
+        Column-major and read-only: the features in order, if any, then the label, if this party holds it.
     key_digest : bytes or None
         SHA-256 of the key column in row order: equal digests mean the same rows in the same order.
     weight_column : (n_rows,) array or None
@@ -52,29 +48,12 @@ class ArrayTable:
         return len(self.values)
 
     def blocks(self) -> Iterator[Floats]:
-        """Read the table once, from the first row to the last.
-
-        Yields
-        ------
-        (at most BLOCK_ROWS, n_columns) array
-            Consecutive rows, column-major, a read-only view.
-        """
+        """Read the table once, first row to last: up to BLOCK_ROWS at a time, column-major, read-only views."""
         for start in range(0, self.n_rows, BLOCK_ROWS):
             yield self.values[start : start + BLOCK_ROWS]
 
     def take(self, rows: Rows) -> Floats:
-        """Copy some rows.
-
-        Parameters
-        ----------
-        rows : (k,) array of int64
-            Row ids from 0 to n_rows - 1, in any order; they may repeat.
-
-        Returns
-        -------
-        (k, n_columns) array
-            The same columns as in `blocks`, C-contiguous.
-        """
+        """Copy rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
         # Not np.take: it would first copy the whole column-major table.
         return np.ascontiguousarray(self.values[rows])
 
@@ -88,33 +67,11 @@ def read_table(
     weight: str | npt.ArrayLike | None = None,
     split: str | npt.ArrayLike | None = None,
 ) -> ArrayTable:
-    """Read and check what a party holds. The table is a copy: later changes to `data` do not reach it.
+    """Read and check what a party holds, given as to `Party`.
 
-    Parameters
-    ----------
-    party : str
-        Whose data this is: errors name it, and the columns of an array are named after it.
-    data : object
-        A 2-D array of numbers (its columns become "{party}_0", "{party}_1", ...), a pandas, polars or
-        pyarrow table, or the path of a .parquet, .csv or .csv.gz file.
-        Numbers are integers, floats, booleans and decimals; none may be missing or infinite.
-    label : str, (n_rows,) array or None
-        Beside a named table the name of its label column; beside a 2-D array a 1-D array.
-    key : str or None
-        The column of a named table that identifies rows, with integers or text, each value once.
-        It is not a feature and is only hashed. A pandas index is no column: `reset_index()` makes it one.
-    weight, split : str, (n_rows,) array or None
-        The column of row weights, and the one that marks rows to hold out, given as `label` is. Neither is a feature.
-
-    Returns
-    -------
-    ArrayTable
-        Features in the order of `data`, then the label.
-
-    Raises
-    ------
-    InputError
-        The data cannot be used; the message says where, and what to do.
+    The table is a copy: later changes to `data` do not reach it. Columns of an array are named "{party}_0",
+    "{party}_1", ... Numbers are integers, floats, booleans and decimals; none may be missing or infinite. A pandas
+    index is no column: `reset_index()` makes it one.
     """
     read = from_frame if has_names(data) else from_array
     source = read(party, data, Roles(label, key, weight, split))

@@ -26,30 +26,16 @@ GROWS = 0.25
 
 
 def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *, uncentred: bool) -> str | None:
-    """Say why Theorem 4.2 promises nothing at this size, or None.
+    """Say why Theorem 4.2 promises nothing at this size, and what to do, or None.
 
-    Parameters
-    ----------
-    gamma : Gamma
-        Measured.
-    sensitivity : Sensitivity
-        Measured.
-    size : int
-        The coreset's, or the number of rows.
-    uncentred : bool
-        Whether columns far from zero can be part of the trouble.
-
-    Returns
-    -------
-    str or None
-        What is wrong and what to do.
+    The size is the coreset's, or the number of rows. `uncentred`: columns far from zero can be part of the trouble.
     """
     remedy = CENTRE * uncentred + REMEDY.format(columns="the columns that overlap")
     if gamma.label_dependent:
         return (
             "The columns of all parties together predict the label exactly in the rows looked at. The least cost is "
             "then zero, or decided by a few rows that no party can tell from the others, and a coreset may miss these: "
-            f"its cost can be off by any factor. If the label is meant to be exact, no matter; else: {remedy}"
+            f"its cost can be off by any factor. If the label is meant to be exact, that is fine; otherwise: {remedy}"
         )
     needed = math.inf if gamma.effective == 0 else sensitivity.total / gamma.effective**2
     if needed <= size:
@@ -63,22 +49,7 @@ def regression_concern(gamma: "Gamma", sensitivity: "Sensitivity", size: int, *,
 
 
 def clustering_concern(tau: "Tau", total: float, size: int) -> str | None:
-    """Say why Theorem 5.2 promises nothing at this size, or None.
-
-    Parameters
-    ----------
-    tau : Tau
-        Measured.
-    total : float
-        G.
-    size : int
-        The coreset's, or the number of rows.
-
-    Returns
-    -------
-    str or None
-        What is wrong and what to do.
-    """
+    """Say why Theorem 5.2 promises nothing at this size, the coreset's or all rows', and what to do; `total` is G."""
     if tau.value * total <= size:
         return None
     remedy = REMEDY.format(columns="the columns that tell the rows apart")
@@ -95,18 +66,7 @@ def clustering_concern(tau: "Tau", total: float, size: int) -> str | None:
 
 
 def words(found: "Diagnosis") -> str:
-    """Tell a diagnosis.
-
-    Parameters
-    ----------
-    found : Diagnosis
-        The numbers.
-
-    Returns
-    -------
-    str
-        Paragraphs: what was measured, what it means, what to do.
-    """
+    """Tell a diagnosis in paragraphs: what was measured, what it means, what to do."""
     parts = [_introduction(found)]
     if found.gamma is not None:
         parts.append(_gamma_words(found.gamma))

@@ -46,19 +46,8 @@ class AskAuditedDistances(Message, frozen=True):
 def audited_distances(roster: Roster, size: int, centers: Floats) -> Script[Floats]:
     """Ask how far the selected rows are from their nearest centres. Two bytes a row, party and centre.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    size : int
-        How many rows are selected.
-    centers : ndarray of float64, shape (k, n_features)
-        Of columns as the parties see them.
-
-    Returns
-    -------
-    ndarray of float64, shape (size,)
-        Squared distances, off by less than 0.031 % of themselves.
+    Centres, shape (k, n_features), are of columns as the parties see them. Distances are squared, shape (size,), and
+    off by less than 0.031 % of themselves.
     """
     inbox = yield {
         party: AskAuditedDistances(sendable_floats(centers[:, part])) for party, part in roster.parts.items()
@@ -85,8 +74,8 @@ def _answer(state: PartyState, request: AskAuditedDistances, data: PartyData) ->
     checks.in_range(SERVER, request, request.centers)
     if not k or not len(rows) or len(rows) * k > MAX_NUMBERS:
         raise InputError(
-            f"distances of {len(rows):,} rows to {k} centres do not fit one message, or are none. Ask for fewer rows, "
-            "and at least one."
+            f"distances of {len(rows):,} rows to {k} centres are none, or too many for one message. "
+            "Ask for fewer rows, and at least one."
         )
     features = table.take(rows)[:, :d]
     distances = np.stack([np.square(features - center).sum(axis=1) for center in request.centers], axis=1)

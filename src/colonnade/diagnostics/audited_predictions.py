@@ -58,25 +58,8 @@ def audited_predictions(
 ) -> Script[tuple[Mapping[str, ResidualPart], Floats]]:
     """Ask for the parties' parts of the selected rows' residuals. Two bytes a row, party and direction.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties, one of which holds the label; each knows which rows are selected.
-    size : int
-        How many rows are selected.
-    coef : ndarray of float64, shape (n_features,)
-        Of the model, of columns as the parties see them.
-    directions : ndarray of float64, shape (h, n_features)
-        Further directions of the coefficients; there may be none.
-    rng : numpy.random.Generator
-        Draws the dithers' seeds.
-
-    Returns
-    -------
-    parts : mapping of str to ResidualPart
-        Each party's part of the residuals, without the intercept.
-    along : ndarray of float64, shape (h, size)
-        The rows along the further directions.
+    Coefficients and further directions, shape (h, n_features), are of columns as the parties see them. Give each
+    party's part, without the intercept, and the rows along the further directions, shape (h, size).
     """
     seeds = dict(zip(roster.names, rng.integers(2**63, size=len(roster.cards)).tolist(), strict=True))
     stacked = np.vstack([coef, directions])
@@ -125,7 +108,7 @@ def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) 
     checks.seed(request, request.seed)
     if not n_directions or not len(rows) or len(rows) * n_directions > MAX_NUMBERS:
         raise InputError(
-            f"{len(rows):,} rows along {n_directions} directions do not fit one message, or are none. "
+            f"{len(rows):,} rows along {n_directions} directions are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
     chosen = table.take(rows)

@@ -37,22 +37,8 @@ SEEN_IN_HIDING = (
 
 
 @dataclass(frozen=True, eq=False)
-class Certified:
-    """What of a run is certified.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What was learned.
-    model : LinearModel or KMeansModel
-        The outcome, of the columns in their own units.
-    split : HoldOut, SplitBy or None
-        Which rows were held out: they do not count here either.
-    coreset : Coreset
-        What it was learned on.
-    precision : Precision or None
-        What the coreset's rows say of it.
-    """
+class AuditSubject:
+    """What of a run is certified: a model of columns in their own units; rows held out do not count here either."""
 
     task: PaperTask
     model: LinearModel | KMeansModel
@@ -62,27 +48,12 @@ class Certified:
 
 
 def certify(
-    run: Certified, roster: Roster, rows: int, seed: int, *, between_machines: bool = False
+    run: AuditSubject, roster: Roster, rows: int, seed: int, *, between_machines: bool = False
 ) -> Script[Certificate]:
     """Draw rows by the scores, ask the parties for their parts of the model's errors there, and conclude.
 
-    Parameters
-    ----------
-    run : Certified
-        The run's part of it.
-    roster : Roster
-        The parties.
-    rows : int
-        How many rows to draw.
-    seed : int
-        Draws them: in a stream of its own, so they do not depend on the coreset whatever the seed.
-    between_machines : bool
-        Whether server and parties are apart: scores are then summed in secret unless those of the run were not to be.
-
-    Returns
-    -------
-    Certificate
-        Without what it cost, which the ledger knows.
+    Rows are drawn in a stream of their own: they do not depend on the coreset, whatever the seed. Between machines
+    scores are summed in secret unless those of the run were not to be. What it cost is added by `with_cost`.
     """
     check_rows(run.task, roster, rows)
     rng = np.random.default_rng([seed, 3])
@@ -99,22 +70,7 @@ def certify(
 
 
 def with_cost(found: Certificate, ledger: Ledger, run_bytes: int) -> Certificate:
-    """Add what an audit cost, what it showed the server, and what the run had cost.
-
-    Parameters
-    ----------
-    found : Certificate
-        As its script returned it.
-    ledger : Ledger
-        The messages of that script.
-    run_bytes : int
-        Of the run before.
-
-    Returns
-    -------
-    Certificate
-        With all of it.
-    """
+    """Add what an audit cost, what it showed the server, and what the run before it had cost."""
     return replace(found, units=ledger.units, bytes=ledger.bytes, run_bytes=run_bytes, reveals=shown_to_server(ledger))
 
 
@@ -130,7 +86,7 @@ def check_rows(task: PaperTask, roster: Roster, rows: int) -> None:
     least = max(LEAST_ROWS, ROWS_A_CONTROL * controls)
     if rows < least:
         raise InputError(
-            f"An audit of {rows} rows says too little of a model of {len(roster.cards)} parties. "
+            f"An audit of {rows} rows says too little about a model of {len(roster.cards)} parties. "
             f"Draw {least} rows or more; 600 are usual."
         )
 
@@ -153,7 +109,7 @@ def _sampler(rows: int, *, secure: bool) -> ImportanceSampling:
 
 
 def _audit_clustering(
-    run: Certified, model: KMeansModel, roster: Roster, view: JobView, drawn: Coreset
+    run: AuditSubject, model: KMeansModel, roster: Roster, view: JobView, drawn: Coreset
 ) -> Script[Certificate]:
     distances = yield from audited_distances(roster, len(drawn), centers_in_view(model.cluster_centers_, view))
     found = clustering_cost(distances, drawn.weights, drawn.total_weight)
@@ -166,7 +122,13 @@ def _audit_clustering(
 
 
 def _audit_regression(
-    run: Certified, task: Regression, model: LinearModel, roster: Roster, view: JobView, drawn: Coreset, rng: Generator
+    run: AuditSubject,
+    task: Regression,
+    model: LinearModel,
+    roster: Roster,
+    view: JobView,
+    drawn: Coreset,
+    rng: Generator,
 ) -> Script[Certificate]:
     coef, intercept = _in_view(model, view)
     precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
@@ -219,7 +181,7 @@ def _with_intercept(told: Mapping[str, ResidualPart], roster: Roster, intercept:
     )
 
 
-def _also_of_coreset(run: Certified, chance: float) -> float:
+def _also_of_coreset(run: AuditSubject, chance: float) -> float:
     """Join the chance of the audit's draws with that of the coreset's, if it was drawn by scores."""
     if run.coreset.rule is None:
         return chance

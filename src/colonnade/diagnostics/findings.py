@@ -30,16 +30,8 @@ ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionView:
-    """All rows as the joined bases see them.
-
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of their Gram matrix.
-    label : int or None
-        The coordinate that the label alone enters.
-    """
+class JoinedSpectrum:
+    """The spectrum of all rows' Gram matrix in the joined bases, and the coordinate that the label alone enters."""
 
     spectrum: Spectrum
     label: int | None
@@ -73,48 +65,23 @@ class RegressionView:
 
 
 def gamma_of(
-    view: RegressionView,
+    whole: JoinedSpectrum,
     *,
     halves: tuple[Spectrum, Spectrum] | None = None,
     bounds: tuple[float | None, float | None] = (None, None),
 ) -> Gamma:
-    """Read gamma off a spectrum.
+    """Read gamma off a spectrum; where it is an estimate, also off those of the two halves of the rows.
 
-    Parameters
-    ----------
-    view : RegressionView
-        Of all rows, or an estimate of it.
-    halves : two Spectrum, optional
-        Of each half of the rows, where it is an estimate.
-    bounds : two floats or None
-        The lemma's, as written and with columns of one length.
-
-    Returns
-    -------
-    Gamma
-        The smallest singular value, with zeros and without.
+    The bounds are the lemma's, as written and with columns of one length.
     """
-    found = view.spectrum
-    with_label = view.label is not None and bool(np.any(np.abs(found.null[view.label]) > ROUNDING))
+    found = whole.spectrum
+    with_label = whole.label is not None and bool(np.any(np.abs(found.null[whole.label]) > ROUNDING))
     parts = None if halves is None else (halves[0].effective_gamma, halves[1].effective_gamma)
     return Gamma(found.gamma, found.effective_gamma, found.null.shape[1], with_label, parts, *bounds)
 
 
 def tau_of(distances: Floats, parties: Sequence[str]) -> Tau:
-    """Read tau off the parties' distances of sampled pairs.
-
-    Parameters
-    ----------
-    distances : ndarray of float64, shape (n_parties, n_pairs)
-        Squared; at least two pairs.
-    parties : sequence of str
-        Their names.
-
-    Returns
-    -------
-    Tau
-        Of the best party, with its trend.
-    """
+    """Read tau off the parties' squared distances of sampled pairs, two or more, shape (n_parties, n_pairs)."""
     ratios = separation_ratios(distances)
     n_pairs = ratios.shape[1]
     values = [usual_largest(own, n_pairs) for own in ratios]
@@ -149,21 +116,10 @@ def near_sets(n_clusters: int, n_versions: int, count: int, rng: np.random.Gener
 
 
 def clustering_zeta(distances: Floats, weights: Floats, scores: Floats, tried: Sequence[Rows]) -> float:
-    """Find the largest ratio of a row's share of the cost to its score, over sets of centres that were tried.
+    """Find the largest ratio of a row's share of the cost to its score, over sets of centres tried: at most zeta.
 
-    Parameters
-    ----------
-    distances : ndarray of float64, shape (m, p)
-        Squared distances of rows to a pool of centres.
-    weights, scores : ndarray of float64, shape (m,)
-        The rows' weights, which make their cost that of all, and their scores g.
-    tried : sequence of int64 arrays, shape (s, k)
-        Sets out of the pool.
-
-    Returns
-    -------
-    float
-        At most zeta.
+    Distances, shape (m, p), are squared, from rows to a pool of centres; weights, shape (m,), make the rows' cost that
+    of all; sets, shape (s, k), are taken from the pool.
     """
     largest = 0.0
     for chosen in np.vstack(list(tried)):
@@ -180,21 +136,10 @@ def clustering_epsilon(
     near: Rows | None,
     half: np.ndarray | None,
 ) -> Epsilon:
-    """Measure a coreset's error over sets of centres.
+    """Measure a coreset's error over random sets of centres and, if there are any, sets near the best; shape (s, k).
 
-    Parameters
-    ----------
-    coreset, reference : pairs of ndarray, shapes (m, p) and (m,)
-        Distances to the pool, and weights.
-    random, near : int64 arrays, shape (s, k)
-        Sets out of the pool; `near` may be None.
-    half : ndarray of bool, or None
-        Half of the reference's rows, where it is a sample: how far off it alone would be is the floor.
-
-    Returns
-    -------
-    Epsilon
-        Without a worst.
+    Coreset and reference are distances to the pool, shape (m, p), and weights, (m,). Where the reference is a sample,
+    `half` marks half of its rows: how far off it alone would be is the floor.
     """
     errors = relative_errors(costs_of_sets(*coreset, random), costs_of_sets(*reference, random))
     close = None

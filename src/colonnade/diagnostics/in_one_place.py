@@ -11,7 +11,7 @@ from colonnade.contracts import Table
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.advice import clustering_concern, regression_concern
 from colonnade.diagnostics.findings import (
-    RegressionView,
+    JoinedSpectrum,
     clustering_epsilon,
     clustering_zeta,
     gamma_of,
@@ -45,25 +45,8 @@ def diagnose_tables(
 ) -> Diagnosis:
     """Measure the assumptions of a task on all rows, and a coreset's error.
 
-    Parameters
-    ----------
-    task : Regression or KMeans
-        Which assumptions.
-    tables : mapping of str to Table
-        Every party's, cut into blocks alike.
-    coreset : Coreset or None
-        The one to measure.
-    pairs : int
-        How many pairs of rows are sampled, for k-means.
-    within : float
-        The epsilon for which rows are set aside.
-    seed : int
-        Draws pairs, models and centres.
-
-    Returns
-    -------
-    Diagnosis
-        Exact but for tau, which is of sampled pairs, and for the centres tried.
+    Rows are set aside for an epsilon of `within`. Exact but for tau, which is of sampled pairs, and for the centres
+    tried. Tables are cut into blocks alike.
     """
     rng = np.random.default_rng([seed, 2])
     match task:
@@ -76,7 +59,7 @@ def diagnose_tables(
 
 
 @dataclass(frozen=True, eq=False)
-class _Joined:
+class _JoinedTables:
     """All parties' rows in their bases, side by side, the label's coordinate last."""
 
     tables: tuple[Table, ...]
@@ -110,18 +93,18 @@ def _regression(
     within: float,
     rng: np.random.Generator,
 ) -> Diagnosis:
-    joined = _Joined(tuple(tables.values()), task.fit_intercept)
-    view = RegressionView(spectrum(np.sum([gram(U) for U in joined.blocks()], axis=0)), joined.label)
-    gamma = gamma_of(view, bounds=_lemma_bounds(joined))
+    joined = _JoinedTables(tuple(tables.values()), task.fit_intercept)
+    whole = JoinedSpectrum(spectrum(np.sum([gram(U) for U in joined.blocks()], axis=0)), joined.label)
+    gamma = gamma_of(whole, bounds=_lemma_bounds(joined))
     scores = np.sum([task.score_rule().scores(table) for table in tables.values()], axis=0)
-    influence = np.concatenate([sensitivities(U, view.spectrum) for U in joined.blocks()])
+    influence = np.concatenate([sensitivities(U, whole.spectrum) for U in joined.blocks()])
     limit = 1 / gamma.effective**2 if gamma.effective else float("inf")
     sensitivity = Sensitivity(float(scores.sum()), float((influence / scores).max()), limit, float(influence.sum()))
     epsilon = robustness = None
     if coreset is not None:
         core = gram(joined.take(coreset.rows), coreset.weights)
-        epsilon = view.epsilon(core, len(coreset), rng, None)
-        robustness = _regression_robustness(view, core, joined, coreset, within, rng)
+        epsilon = whole.epsilon(core, len(coreset), rng, None)
+        robustness = _regression_robustness(whole, core, joined, coreset, within, rng)
     size = len(scores) if coreset is None else len(coreset)
     concern = regression_concern(gamma, sensitivity, size, uncentred=task.fit_intercept and not task.standardize)
     return Diagnosis(
@@ -134,7 +117,7 @@ def _regression(
     )
 
 
-def _lemma_bounds(joined: _Joined) -> tuple[float, float]:
+def _lemma_bounds(joined: _JoinedTables) -> tuple[float, float]:
     """Lemma B.1 on [X, y], with a column of ones where the label party counts one."""
     rows = zip(*(table.blocks() for table in joined.tables), strict=True)
     R = triangle([*parts, np.ones((len(parts[0]), int(joined.fit_intercept)))] for parts in rows)
@@ -142,11 +125,16 @@ def _lemma_bounds(joined: _Joined) -> tuple[float, float]:
 
 
 def _regression_robustness(
-    view: RegressionView, core: Floats, joined: _Joined, coreset: Coreset, within: float, rng: np.random.Generator
+    whole: JoinedSpectrum,
+    core: Floats,
+    joined: _JoinedTables,
+    coreset: Coreset,
+    within: float,
+    rng: np.random.Generator,
 ) -> Robustness:
-    relative = view.compare(core)
-    models = np.vstack([relative.worst()[1], *view.models(relative, N_ROBUST, N_ROBUST, rng)])
-    back = view.spectrum.whitening @ models.T
+    relative = whole.compare(core)
+    models = np.vstack([relative.worst()[1], *whole.models(relative, N_ROBUST, N_ROBUST, rng)])
+    back = whole.spectrum.whitening @ models.T
     losses = np.square(np.concatenate([U @ back for U in joined.blocks()]))
     shares = [share_set_aside(loss, coreset.rows, coreset.weights, within) for loss in losses.T]
     return Robustness(within, max(shares), len(shares))

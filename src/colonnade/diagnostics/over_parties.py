@@ -14,7 +14,7 @@ from colonnade.coreset import Coreset
 from colonnade.diagnostics.advice import clustering_concern, regression_concern
 from colonnade.diagnostics.findings import (
     EVEN_SHARE,
-    RegressionView,
+    JoinedSpectrum,
     clustering_epsilon,
     clustering_zeta,
     gamma_of,
@@ -53,29 +53,8 @@ def diagnose(
     """Measure the assumptions of a task, and a coreset's error, from rows that the parties show in part.
 
     Regression shows the server rows in bases that only the parties know (features, labels). K-means shows distances of
-    pairs of rows (scores), and of rows to a few rows, or to the centres of a model (predictions).
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        Which assumptions.
-    roster : Roster
-        The parties.
-    source : sampler, Coreset or None
-        The coreset to measure, or how to draw it; None for the assumptions alone.
-    model : KMeansModel or None
-        Where given, centres near its own are tried.
-    rows : int or None
-        How many rows to look at; None for 2,000, or ten for each column if that is more, and no more than there are.
-    pairs : int
-        How many pairs of rows, for k-means; at most one a row.
-    seed : int
-        Draws all of it; a sampler draws what `coreset` with this seed would.
-
-    Returns
-    -------
-    Diagnosis
-        Without its cost, which the ledger knows.
+    pairs of rows (scores), and of rows to a few rows, or to the centres of a model (predictions). The source is the
+    coreset to measure, or how to draw it: as `coreset` with this seed would. What it cost is added by `with_cost`.
     """
     if roster.weight_party is not None:
         raise UnsupportedError(
@@ -95,20 +74,7 @@ def diagnose(
 
 
 def with_cost(found: Diagnosis, ledger: Ledger) -> Diagnosis:
-    """Add what a diagnosis cost, and what it showed the server.
-
-    Parameters
-    ----------
-    found : Diagnosis
-        As its script returned it.
-    ledger : Ledger
-        The messages of that script.
-
-    Returns
-    -------
-    Diagnosis
-        With units, bytes and reveals.
-    """
+    """Add what a diagnosis cost, and what it showed the server."""
     return replace(found, units=ledger.units, bytes=ledger.bytes, reveals=shown_to_server(ledger))
 
 
@@ -124,22 +90,22 @@ def _diagnose_regression(
     shown = yield from whitened_rows(roster, size, fit_intercept=task.fit_intercept)
     half = rng.permutation(size) < size // 2
     grams = [gram(shown.values[part], 2 * reference.weights[part]) for part in (half, ~half)]
-    view = RegressionView(spectrum((grams[0] + grams[1]) / 2), shown.label)
-    gamma = gamma_of(view, halves=(spectrum(grams[0]), spectrum(grams[1])))
-    influence = sensitivities(shown.values, view.spectrum)
+    whole = JoinedSpectrum(spectrum((grams[0] + grams[1]) / 2), shown.label)
+    gamma = gamma_of(whole, halves=(spectrum(grams[0]), spectrum(grams[1])))
+    influence = sensitivities(shown.values, whole.spectrum)
     sensitivity = Sensitivity(
         _total(reference),
         float((influence / scores).max()),
         1 / gamma.effective**2 if gamma.effective else float("inf"),
-        float(len(view.spectrum.eigenvalues)),
+        float(len(whole.spectrum.eigenvalues)),
     )
     coreset = yield from _select(task, roster, source, seed)
     epsilon = None
     if coreset is not None:
         drawn = yield from whitened_rows(roster, len(coreset), fit_intercept=task.fit_intercept)
-        floor = view.compare(grams[0]).worst()[0]
+        floor = whole.compare(grams[0]).worst()[0]
         core = gram(drawn.values, coreset.weights)
-        epsilon = view.epsilon(core, len(coreset), rng, floor)
+        epsilon = whole.epsilon(core, len(coreset), rng, floor)
     n_needed = roster.n_rows if coreset is None else len(coreset)
     concern = regression_concern(gamma, sensitivity, n_needed, uncentred=task.fit_intercept and not task.standardize)
     return Diagnosis(
@@ -206,7 +172,7 @@ def _rows_to_look_at(roster: Roster, rows: int | None) -> int:
         return max(min(2_000, roster.n_rows), 10 * n_coordinates)
     if rows < 2 * n_coordinates:
         raise InputError(
-            f"{rows} rows say nothing of {n_coordinates - 2} columns: so few always look dependent. "
+            f"{rows} rows say nothing about {n_coordinates - 2} columns: so few always look dependent. "
             f"Look at {10 * n_coordinates} rows or more."
         )
     return rows

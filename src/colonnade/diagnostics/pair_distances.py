@@ -41,19 +41,7 @@ class AskPairDistances(Message, frozen=True):
 def pair_distances(roster: Roster, count: int, rng: np.random.Generator) -> Script[Floats]:
     """Ask every party with features how far apart the rows of random pairs are. Costs count units a party.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    count : int
-        How many pairs.
-    rng : numpy.random.Generator
-        Draws the seed of the pairs.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_parties with features, count)
-        Squared distances, in the roster's order.
+    Squared, in the roster's order, shape (n_parties with features, count).
     """
     seed = int(rng.integers(2**63))
     inbox = yield {card.name: AskPairDistances(count, seed) for card in roster.cards if card.n_features}

@@ -35,21 +35,9 @@ class AskRowDistances(Message, frozen=True):
 
 
 def row_distances(roster: Roster, size: int, centers: Rows) -> Script[Floats]:
-    """Ask how far the selected rows are from some rows. Costs size times len(centers) units a party.
+    """Ask how far the selected rows are from the rows of p ascending ids. Costs size times p units a party.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    size : int
-        How many rows are selected.
-    centers : ndarray of int64, shape (p,)
-        Row ids, ascending.
-
-    Returns
-    -------
-    ndarray of float64, shape (size, p)
-        Squared distances in all columns.
+    Squared, in all columns, shape (size, p).
     """
     inbox = yield {party: AskRowDistances(sendable_rows(centers)) for party in roster.names}
     replies = checks.replies(inbox, RowDistances)
@@ -70,7 +58,7 @@ def _answer(state: PartyState, request: AskRowDistances, data: PartyData) -> tup
     rows, d = state.selected(), len(data.table.feature_names)
     if not len(request.rows) or len(rows) * len(request.rows) > MAX_NUMBERS:
         raise InputError(
-            f"distances of {len(rows):,} rows to {len(request.rows):,} do not fit one message, or are none. "
+            f"distances of {len(rows):,} rows to {len(request.rows):,} are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
     values, centers = data.table.take(rows)[:, :d], data.table.take(request.rows)[:, :d]

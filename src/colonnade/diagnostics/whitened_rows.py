@@ -40,15 +40,7 @@ class AskWhitenedRows(Message, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows:
-    """Rows in all parties' bases, side by side.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m, d')
-        The parties' coordinates in the roster's order; the label's, if any, is the last.
-    label : int or None
-        Which of them the label alone enters.
-    """
+    """Rows in all parties' bases, side by side, shape (m, d'); the label alone enters the last, number `label`."""
 
     values: Floats
     label: int | None
@@ -57,19 +49,7 @@ class JoinedRows:
 def whitened_rows(roster: Roster, size: int, *, fit_intercept: bool) -> Script[JoinedRows]:
     """Ask for the selected rows in the parties' bases. Costs size times the joined rank in units.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    size : int
-        How many rows are selected.
-    fit_intercept : bool
-        Whether the label party counts a column of ones among its own.
-
-    Returns
-    -------
-    JoinedRows
-        One row a selected row.
+    With an intercept, the label party counts a column of ones among its own.
     """
     inbox = yield {party: AskWhitenedRows(fit_intercept) for party in roster.names}
     return _join(checks.replies(inbox, WhitenedRows), roster, size, fit_intercept)
@@ -99,17 +79,8 @@ def _check(card: PartyCard, reply: WhitenedRows, size: int, fit_intercept: bool)
 def own_basis(table: Table, *, fit_intercept: bool) -> Floats:
     """Compute the basis that Assumption 4.1 has for a party.
 
-    Parameters
-    ----------
-    table : Table
-        The party's.
-    fit_intercept : bool
-        Whether the label party counts a column of ones among its own.
-
-    Returns
-    -------
-    ndarray of float64, shape (d_j [+ label] [+ 1], rank)
-        From rows to coordinates; at the label party the label enters the last alone.
+    From rows to coordinates, shape (d_j [+ label] [+ 1], rank). With an intercept, the label party counts a column of
+    ones among its own. The label enters the last coordinate alone.
     """
     holds_label = table.label_name is not None
     W = basis(table.blocks, constant=fit_intercept and holds_label)

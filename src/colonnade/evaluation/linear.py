@@ -49,23 +49,9 @@ class AskRoundedPredictions(Message, frozen=True):
 
 
 def linear_predictions(roster: Roster, size: int, coef: Floats, rounding: Rounding | None = None) -> Script[Floats]:
-    """Sum the parties' partial predictions of the selected rows, without the intercept.
+    """Sum the parties' parts of x_i.theta for the selected rows, without the intercept.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties; each knows which rows are selected.
-    size : int
-        How many rows are selected.
-    coef : ndarray of float64, shape (n_features,)
-        In the roster's column order.
-    rounding : Rounding, optional
-        How they travel, if not as they are.
-
-    Returns
-    -------
-    ndarray of float64, shape (size,)
-        x_i.theta for each selected row.
+    `coef` is in the roster's column order; parts travel as they are, or rounded.
     """
     parts = yield from _parts(roster, size, coef, rounding, less_label=False)
     return parts.values
@@ -76,23 +62,8 @@ def linear_residuals(
 ) -> Script[SummedParts]:
     """Sum partial predictions less labels: the server learns residuals, neither labels nor predictions.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties, one of which holds the label.
-    size : int
-        How many rows are selected.
-    coef : ndarray of float64, shape (n_features,)
-        In the roster's column order.
-    by_weight : bool
-        Whether rows count by their weights in the label's spread; drawn ones do not, they were drawn by them.
-    rounding : Rounding, optional
-        How parts travel, if not as they are.
-
-    Returns
-    -------
-    SummedParts
-        x_i.theta - y_i for each selected row, shape (size,), and sum_i w_i (y_i - mean y)^2 over them.
+    These are x_i.theta - y_i for each selected row, shape (size,), and sum_i w_i (y_i - mean y)^2 over them. Drawn rows
+    do not count by their weights there, they were drawn by them. `coef` is in the roster's column order.
     """
     return (yield from _parts(roster, size, coef, rounding, less_label=True, by_weight=by_weight))
 

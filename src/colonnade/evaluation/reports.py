@@ -85,18 +85,8 @@ class ClusteringReport(msgspec.Struct, frozen=True):
 class Losses:
     """Squared residuals, or squared distances to the nearest centre, summed up.
 
-    Parameters
-    ----------
-    n_rows, weight : int, float
-        How many rows, and what they weigh together.
-    cost : float
-        sum_i w_i loss_i.
-    deviation : float
-        The losses' standard deviation, unweighted; 0 for a single row.
-    absolute : float
-        sum_i w_i |residual_i|; 0 of distances.
-    cluster_sizes : tuple of int
-        How many rows are nearest to each centre; empty of residuals.
+    `cost` is sum_i w_i loss_i, and `deviation` the losses' standard deviation, unweighted; 0 for a single row.
+    `absolute` is sum_i w_i |residual_i|, 0 of distances; `cluster_sizes` are empty of residuals.
     """
 
     n_rows: int
@@ -108,67 +98,24 @@ class Losses:
 
 
 def residual_losses(residuals: Floats, weights: Floats, variance: float = 0.0) -> Losses:
-    """Sum up residuals.
-
-    Parameters
-    ----------
-    residuals : ndarray of float64, shape (m,)
-        Prediction less label.
-    weights : ndarray of float64, shape (m,)
-        What each row counts.
-    variance : float
-        What rounding added to each residual's square, on average.
-
-    Returns
-    -------
-    Losses
-        Of squares.
-    """
+    """Sum up residuals, to whose squares rounding added `variance` on average."""
     squares = np.square(residuals) - variance
     cost, weight = max(float(weights @ squares), 0.0), float(weights.sum())
     return Losses(len(squares), weight, cost, _deviation(squares), float(weights @ np.abs(residuals)))
 
 
 def distance_losses(labels: Rows, distances: Floats, weights: Floats, k: int) -> Losses:
-    """Sum up distances.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (m,)
-        Nearest centres.
-    distances : ndarray of float64, shape (m,)
-        Squared distances to them.
-    weights : ndarray of float64, shape (m,)
-        What each row counts.
-    k : int
-        How many centres there are.
-
-    Returns
-    -------
-    Losses
-        Of distances.
-    """
+    """Sum up squared distances to the nearest of k centres."""
     sizes = tuple(np.bincount(labels, minlength=k).tolist())
     cost, weight = float(weights @ distances), float(weights.sum())
     return Losses(len(labels), weight, cost, _deviation(distances), cluster_sizes=sizes)
 
 
 def regression_report(losses: Losses, label_spread: float, *, sampled: bool) -> RegressionReport:
-    """Say how well a linear model predicts.
+    """Say how well a linear model predicts, from residuals whose weight is that of all rows.
 
-    Parameters
-    ----------
-    losses : Losses
-        Of residuals; their weight is that of all rows.
-    label_spread : float
-        sum_i w_i (y_i - mean y)^2 over the same rows; where they are drawn, with w_i = 1.
-    sampled : bool
-        Whether the rows are drawn evenly, so that all weigh the same.
-
-    Returns
-    -------
-    RegressionReport
-        For all rows.
+    `label_spread` is sum_i w_i (y_i - mean y)^2 over the same rows. Sampled ones are drawn evenly, so that all weigh
+    the same: there w_i = 1.
     """
     cost, n = losses.cost, losses.weight
     spread = label_spread * n / losses.n_rows if sampled else label_spread
@@ -177,13 +124,7 @@ def regression_report(losses: Losses, label_spread: float, *, sampled: bool) -> 
 
 
 def clustering_report(losses: Losses, *, sampled: bool) -> ClusteringReport:
-    """Say how well centres fit; the parameters are those of `regression_report`.
-
-    Returns
-    -------
-    ClusteringReport
-        For all rows.
-    """
+    """Say how well centres fit, from distances whose weight is that of all rows."""
     per_row, interval = losses.cost / losses.weight, _interval(losses, sampled=sampled)
     return ClusteringReport(losses.n_rows, losses.cost, per_row, losses.cluster_sizes, interval)
 

@@ -38,18 +38,10 @@ class RoundedParts(Message, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class SummedParts:
-    """Parts summed over the parties, and what rounding did to each sum.
+    """Parts summed over the parties, shape (m,) or (m, k), and what rounding did to each sum.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m,) or (m, k)
-        The sums.
-    variance : float
-        Of the error of each, which has mean 0.
-    bound : float
-        No error is larger.
-    label_spread : float
-        The label party's, 0 if none was asked for.
+    Its error has mean 0 and this variance, and none is larger than the bound. The label's spread is 0 where none was
+    due.
     """
 
     values: Floats

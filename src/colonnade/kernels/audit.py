@@ -19,16 +19,9 @@ ONE_IN_FORTY, ONE_IN_A_HUNDRED = 1.96, 2.58
 
 @dataclass(frozen=True, eq=False)
 class ResidualPart:
-    """One block's part of the residuals.
+    """One block's part of the residuals of drawn rows, shape (m,), with an independent rounding error of mean zero.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m,)
-        Of the drawn rows, with an independent rounding error of mean zero.
-    noise : float
-        The variance of that error.
-    mean, variance : float
-        Of the exact values over all rows, as they weigh.
+    `noise` is the variance of that error; `mean` and `variance` are of the exact values over all rows, as they weigh.
     """
 
     values: Floats
@@ -44,16 +37,9 @@ class ResidualPart:
 
 @dataclass(frozen=True, eq=False)
 class AuditedRows:
-    """Drawn rows with the parts of their residuals.
+    """Drawn rows, with the parts whose values add up to their residuals.
 
-    Parameters
-    ----------
-    parts : sequence of ResidualPart
-        Their values add up to the residuals.
-    weights : ndarray of float64, shape (m,)
-        With which the rows, drawn independently, stand for all.
-    total_weight : float
-        Of all rows.
+    With `weights`, shape (m,), the rows, drawn independently, stand for all, which weigh `total_weight`.
     """
 
     parts: Sequence[ResidualPart]
@@ -104,19 +90,10 @@ class AuditedRows:
     def hidden_excess(self, along: Floats, *, centred: bool) -> float:
         """Bound what could be gained along directions that the model was learned without.
 
-        Parameters
-        ----------
-        along : ndarray of float64, shape (h, m)
-            The drawn rows along each direction.
-        centred : bool
-            Whether the intercept moves along.
-
-        Returns
-        -------
-        float
-            With 97.5 % confidence, the cost falls by no more than this along them: g'K^-1 g, for the largest gradient g
-            that the rows leave possible, where K is the directions' own Gram matrix. Infinite where a gradient is seen:
-            such a direction is not known exactly, and what is really hidden may have more of it.
+        `along`, shape (h, m), has the drawn rows along each direction; `centred` says whether the intercept moves
+        along. With 97.5 % confidence, the cost falls by no more than this along them: g'K^-1 g, for the largest
+        gradient g that the rows leave possible, where K is the directions' own Gram matrix. Infinite where a gradient
+        is seen: such a direction is not known exactly, and what is really hidden may have more of it.
         """
         w = self.weights * (self.total_weight / self.weights.sum())
         D = along - (along @ w / self.total_weight)[:, np.newaxis] if centred else along

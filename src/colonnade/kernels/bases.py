@@ -20,17 +20,9 @@ NO_LENGTH = 1e-5
 def label_last(W: Floats, label: int) -> Floats:
     """Turn a basis so that the label enters its last vector alone: the others are then of features only.
 
-    Parameters
-    ----------
-    W : (p, r) array
-        From rows to coordinates, as `leverage.basis` gives it; r >= 1.
-    label : int
-        Which of the p columns is the label.
-
-    Returns
-    -------
-    (p, r) array
-        W times a rotation: the same space, the same γ. Row `label` is zero but for its last entry.
+    W, shape (p, r) with r >= 1, leads from rows to coordinates, as `leverage.basis` gives it; `label` is which of the p
+    columns the label is. The result is W times a rotation: the same space, the same γ. Its row `label` is zero but for
+    the last entry.
     """
     r = W.shape[1]
     onto = np.zeros(r)
@@ -50,16 +42,9 @@ def gram(U: Floats, weights: Floats | None = None) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """S taken apart.
+    """S taken apart: its eigenvalues that are not zero, shape (r,), ascending, and their unit eigenvectors, (d', r).
 
-    Parameters
-    ----------
-    eigenvalues : (r,) array
-        Those that are not zero, ascending.
-    directions : (d', r) array
-        Their unit eigenvectors.
-    null : (d', d' - r) array
-        The directions in which the parties' columns are dependent.
+    `null`, shape (d', d' - r), has the directions in which the parties' columns are dependent.
     """
 
     eigenvalues: Floats
@@ -87,18 +72,7 @@ class Spectrum:
 
 
 def spectrum(S: Floats) -> Spectrum:
-    """Take the Gram matrix of joined bases apart.
-
-    Parameters
-    ----------
-    S : (d', d') array
-        Symmetric.
-
-    Returns
-    -------
-    Spectrum
-        Zero eigenvalues apart.
-    """
+    """Take S, the symmetric Gram matrix of joined bases, apart."""
     eigenvalues, V = np.linalg.eigh(S)
     present = eigenvalues > NO_LENGTH**2
     return Spectrum(eigenvalues[present], V[:, present], V[:, ~present])
@@ -107,34 +81,18 @@ def spectrum(S: Floats) -> Spectrum:
 def sensitivities(U: Floats, of: Spectrum) -> Floats:
     """Compute sup_θ cost_i(θ) / cost(θ) for each row: its leverage among all columns, label included (Lemma E.2).
 
-    Parameters
-    ----------
-    U : (m, d') array
-        Rows in the joined bases.
-    of : Spectrum
-        Of all rows.
-
-    Returns
-    -------
-    (m,) array
-        Exact without a penalty. With one, at most 1/n more.
+    U, shape (m, d'), has rows in the joined bases, and the spectrum is of all rows. Exact without a penalty. With one,
+    at most 1/n more.
     """
     lengths: Floats = np.square(U @ of.whitening).sum(axis=1)
     return lengths
 
 
 def triangle(blocks: Iterable[Sequence[Floats]]) -> Floats:
-    """Reduce columns held in several tables to R with R'R = X'X.
+    """Reduce columns held in several tables to R, shape (at most d, d), with R'R = X'X.
 
-    Parameters
-    ----------
-    blocks : iterable of sequences of (b, d_j) arrays
-        The same rows of every table, from the first rows to the last.
-
-    Returns
-    -------
-    (at most d, d) array
-        R, of all tables' columns side by side.
+    A block has the same rows of every table, shapes (b, d_j), from the first rows to the last. X is all tables' columns
+    side by side.
     """
     R: Floats | None = None
     for parts in blocks:

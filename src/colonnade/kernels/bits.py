@@ -30,19 +30,9 @@ def packed_length(count: int, width: int) -> int:
 
 
 def pack_bits(numbers: Numbers, width: int) -> bytes:
-    """Write numbers with `width` bits each: the highest bit of all of them, then the next, padded by zeros to bytes.
+    """Write numbers, shape (n,), with `width` bits each, from 0 to 63; higher bits are left out.
 
-    Parameters
-    ----------
-    numbers : ndarray of unsigned int, shape (n,)
-        Higher bits are left out.
-    width : int
-        From 0 to 63.
-
-    Returns
-    -------
-    bytes
-        ``packed_length(n, width)`` of them.
+    First comes the highest bit of all of them, then the next, padded by zeros to ``packed_length(n, width)`` bytes.
     """
     if width == 0 or not numbers.size:
         return b""
@@ -55,22 +45,7 @@ def pack_bits(numbers: Numbers, width: int) -> bytes:
 
 
 def unpack_bits(data: Buffer, count: int, width: int) -> Numbers:
-    """Read what `pack_bits` wrote.
-
-    Parameters
-    ----------
-    data : bytes
-        Exactly ``packed_length(count, width)`` of them, else `ValueError`.
-    count : int
-        n.
-    width : int
-        From 0 to 63.
-
-    Returns
-    -------
-    ndarray of uint8 or uint64, shape (n,)
-        The numbers.
-    """
+    """Read what `pack_bits` wrote, as uint8 or uint64; any other number of bytes is a `ValueError`."""
     if not 0 <= width <= MAX_BITS or count < 0 or len(data) != packed_length(count, width):
         raise ValueError(f"{len(data)} bytes do not hold {count} numbers of {width} bits")
     dtype = np.uint8 if width <= 8 else np.uint64
@@ -88,37 +63,16 @@ def unpack_bits(data: Buffer, count: int, width: int) -> Numbers:
 
 
 def rice_parameters(numbers: Numbers) -> list[int]:
-    """Choose a k for each row of a matrix of numbers, that makes its Rice code short.
-
-    Parameters
-    ----------
-    numbers : ndarray of unsigned int, shape (r, n)
-        Each below 2^54.
-
-    Returns
-    -------
-    list of int
-        r times a k from 0 to 53.
-    """
+    """Choose a k, from 0 to 53, for each row of a matrix of numbers below 2^54, that makes its Rice code short."""
     sums: list[float] = numbers.sum(axis=1, dtype=np.float64).tolist()
     return [int(LOG_GOLDEN * (total / max(numbers.shape[1], 1) + 0.5)).bit_length() for total in sums]
 
 
 def rice_encode(numbers: Numbers, parameters: Sequence[int]) -> bytes:
-    """Write numbers by their Rice code: first all low parts, then all unary parts.
+    """Write numbers below 2^63, shape (r, n), by their Rice code: first all low parts, then all unary parts.
 
-    Parameters
-    ----------
-    numbers : ndarray of unsigned int, shape (r, n)
-        Each below 2^63.
-    parameters : sequence of int
-        The parameter k of each row, from 0 to 62. Low parts of rows that follow one another with the same k are
-        written as one.
-
-    Returns
-    -------
-    bytes
-        The code, each part padded by zeros to whole bytes.
+    Each row has its parameter k, from 0 to 62. Low parts of rows that follow one another with the same k are written as
+    one. Each part is padded by zeros to whole bytes.
     """
     low = [pack_bits(numbers[rows].ravel(), k) for k, rows in _runs(parameters)]
     high = numbers >> np.array(parameters, numbers.dtype)[:, np.newaxis]
@@ -126,25 +80,10 @@ def rice_encode(numbers: Numbers, parameters: Sequence[int]) -> bytes:
 
 
 def rice_decode(data: Buffer, count: int, parameters: Sequence[int], largest: int) -> Numbers:
-    """Read what `rice_encode` wrote; anything else is a `ValueError`.
+    """Read what `rice_encode` wrote, as uint16 or uint64, shape (r, count); anything else is a `ValueError`.
 
-    At most about 250 bytes are allocated for each byte of `data`, and for each of at most 8 numbers in it.
-
-    Parameters
-    ----------
-    data : bytes
-        From anyone.
-    count : int
-        n, as declared.
-    parameters : sequence of int
-        The parameter of each row, as declared.
-    largest : int
-        What the numbers may add up to, below 2^63.
-
-    Returns
-    -------
-    ndarray of uint16 or uint64, shape (r, n)
-        The numbers.
+    The count and the parameters are as declared; the numbers may add up to `largest`, which is below 2^63. At most
+    about 250 bytes are allocated for each byte of `data`, and for each of at most 8 numbers in it.
     """
     widest, total = max(parameters, default=0), count * len(parameters)
     if min(parameters, default=0) < 0 or widest >= MAX_BITS or count < 0:

@@ -53,25 +53,11 @@ class _Moments:
 
 
 def calibrate(weights: Floats, parties: Sequence[Floats], total: float, variance: float, strength: float) -> Floats:
-    """Bend weights towards the known moments.
+    """Bend weights w >= 0, shape (m,), towards the known moments of the parties' whitened columns, shapes (m, r_j).
 
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (m,)
-        w, non-negative.
-    parties : sequence of (m, r_j) arrays
-        Each party's whitened columns of the rows, with or without rounding errors.
-    total : float
-        The weight of all rows.
-    variance : float
-        Of the rounding error of each value, 0 where there is none: rounded rows have second moments 1 + variance.
-    strength : float
-        Of the ridge, positive.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
-        Non-negative: a weight that would become negative is 0, and all are then rescaled to add up to `total`.
+    `variance` is of the rounding error of each value, 0 where there is none: rounded rows have second moments 1 +
+    variance. `strength` is of the ridge, positive. A weight that would become negative is 0, and all are then rescaled
+    to add up to `total`, the weight of all rows.
     """
     # Seen from the mean weight: no quantity depends on the scale of the weights.
     w = weights / total
@@ -129,20 +115,11 @@ def _conjugate_gradients(normal: Callable[[_Moments], _Moments], b: _Moments) ->
 
 
 def what_is_left(values: Floats, weights: Floats, parties: Sequence[Floats], total: float, strength: float) -> Floats:
-    """Take off values what calibration corrects of their weighted sums: only the rest still varies from draw to draw.
+    """Take off values, (m, p), what calibration corrects of their sums: only the rest still varies from draw to draw.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m, p)
-        Of the drawn rows.
-    weights, parties, total, strength
-        As in `calibrate`, before it.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, p)
-        Values less their ridge regression on the moments, each as predicted from the other rows. Where there are very
-        many moments, the values themselves: they vary more.
+    These are the values less their ridge regression on the moments, each as predicted from the other rows. Where there
+    are very many moments, the values themselves: they vary more. The other parameters are those of `calibrate`, before
+    it.
     """
     if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
         return values

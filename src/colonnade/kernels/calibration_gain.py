@@ -21,19 +21,8 @@ MOST_EXPLAINED = 0.9
 def ridge_risk(explained: float, load: float, strength: float) -> float:
     """Give the error of ridge regression on new rows, relative to the variance of what is predicted.
 
-    Parameters
-    ----------
-    explained : float
-        Which part of that variance many rows would explain.
-    load : float
-        How many predictors there are for each row.
-    strength : float
-        Of the ridge, in units of a predictor's mean square.
-
-    Returns
-    -------
-    float
-        For uncorrelated predictors, in the limit of many of them.
+    Many rows would explain the part `explained` of that variance; `load` is how many predictors there are for each row,
+    and `strength` is in units of a predictor's mean square. For uncorrelated predictors, in the limit of many of them.
     """
     ridge = strength + load
     for _ in range(200):
@@ -43,23 +32,11 @@ def ridge_risk(explained: float, load: float, strength: float) -> float:
 
 
 def explained_part(parties: Sequence[Floats], w: Floats, gradients: Floats) -> float:
-    """Estimate which part of the gradients' variance moments explain, in the limit of many rows.
+    """Estimate which part of the gradients' variance moments explain, in the limit of many rows: from 0 to 0.9.
 
-    Each row's gradient is predicted from its moments by the other rows: a ridge, in the form of kernels.
-
-    Parameters
-    ----------
-    parties : sequence of (m0, r_j) arrays
-        Each party's whitened columns of a pilot's rows.
-    w : ndarray of float64, shape (m0,)
-        The rows' weights, which add up to about 1.
-    gradients : ndarray of float64, shape (m0, p)
-        Of the loss of each row, in units in which all directions count alike.
-
-    Returns
-    -------
-    float
-        From 0 to 0.9.
+    Each row's gradient is predicted from its moments by the other rows: a ridge, in the form of kernels. The parties'
+    whitened columns of a pilot's rows have shapes (m0, r_j); the weights w, shape (m0,), add up to about 1; the
+    gradients of the rows' losses, shape (m0, p), are in units in which all directions count alike.
     """
     kernel = np.ones((len(w), len(w)))
     n_moments = 1

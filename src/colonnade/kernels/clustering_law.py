@@ -28,18 +28,16 @@ class ClusteringLaw:
 
     Parameters
     ----------
-    weights : ndarray of float64, shape (m0,)
+    weights : (m0,) array
         The pilot's, relative to their mean.
-    parts : ndarray of float64, shape (m0,)
+    parts : (m0,) array
         What a row adds to K, where it weighs 1.
     cost : float
         Of the best clustering, a row.
     noise : float
         What rounding by a step of 1 adds to a row's squared distances.
-    beyond_means : float
-        By what factor the excess is larger than that of means.
-    error : float
-        The standard error of that, relative.
+    beyond_means, error : float
+        By what factor the excess is larger than that of means, and the standard error of that, relative.
     """
 
     weights: Floats
@@ -50,22 +48,7 @@ class ClusteringLaw:
     error: float
 
     def excess(self, draw: Draw, size: int, step: float | None) -> float:
-        """Predict the mean excess over the least cost, relative to it.
-
-        Parameters
-        ----------
-        draw : Draw
-            How rows are drawn.
-        size : int
-            m.
-        step : float or None
-            Columns are rounded by it, None for rows as they are.
-
-        Returns
-        -------
-        float
-            Positive.
-        """
+        """Predict the mean excess over the least cost, relative to it; without a step, columns are not rounded."""
         K = float(self.weights * draw.weights @ self.parts) / float(self.weights.sum()) / self.cost
         return self.beyond_means * K * self._rounded(step) / size
 
@@ -87,25 +70,10 @@ class ClusteringLaw:
 def clustering_law(
     rows: Floats, weights: Floats, n_clusters: int, noise: float, rng: np.random.Generator
 ) -> ClusteringLaw:
-    """Take a pilot's rows apart.
+    """Take a pilot's rows apart: shape (m0, d), four distinct ones a cluster at the least.
 
-    Parameters
-    ----------
-    rows : ndarray of float64, shape (m0, d)
-        Four distinct ones a cluster at the least.
-    weights : ndarray of float64, shape (m0,)
-        Relative to the mean weight.
-    n_clusters : int
-        k.
-    noise : float
-        What rounding by a step of 1 adds to a row's squared distances.
-    rng : numpy.random.Generator
-        Of the starts and halves.
-
-    Returns
-    -------
-    ClusteringLaw
-        For any draw.
+    The weights are relative to their mean; `noise` is what rounding by a step of 1 adds to a row's squared distances.
+    The generator draws starts and halves.
     """
     centers = best_of_starts(rows, weights, n_clusters, STARTS, rng)
     parts, cost = _parts(rows, weights, centers)

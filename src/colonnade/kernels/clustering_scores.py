@@ -35,19 +35,7 @@ def clustering_scores(blocks: Blocks, centers: Floats, weights: Floats | None = 
     - *duplicate rows*: they share a cluster and a distance, hence a score; nothing in the proof asks
       for distinct rows.
 
-    Parameters
-    ----------
-    blocks : callable
-        The party's n rows, block by block, (b, d) each; read once.
-    centers : (k, d) array
-        C^(j) of line 2; any number of centres >= 1.
-    weights : (n,) array, optional
-        Row weights w >= 0.
-
-    Returns
-    -------
-    (n,) array
-        g_i^(j) for i in [n].
+    The blocks, shape (b, d), are read once; there is one centre C^(j) of line 2 at least, shape (k, d).
     """
     labels, squared_distances = _assignment(blocks, centers)
     w = np.ones(len(labels)) if weights is None else weights

@@ -36,25 +36,11 @@ LEVELS = {Form.CONSTANT: 1, Form.BITS: 2, Form.PLACES: 2, Form.SPARSE: 1, Form.D
 
 
 def encode_columns(values: Floats, centres: Floats, step: float, rng: np.random.Generator) -> tuple[Floats, bytes]:
-    """Write columns, each in its form.
+    """Write columns of at least one row, shape (m, d), each in its form: as exact levels, and as a code.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m, d)
-        At least one row.
-    centres : ndarray of float64, shape (d,)
-        Values near which codes are small.
-    step : float
-        Of the rounded columns, in their own units.
-    rng : numpy.random.Generator
-        Draws the dither: the receiver's must be in the same state.
-
-    Returns
-    -------
-    levels : ndarray of float64, shape (l,)
-        One or two exact values a column, column by column.
-    code : bytes
-        A byte a column for its form; then each column's code, preceded by its length; last the dense ones' together.
+    Codes are small near `centres`, shape (d,), and rounded by a step in the columns' own units. The generator draws the
+    dither: the receiver's must be in the same state. There are one or two levels a column, column by column. The code
+    has a byte a column for its form; then each column's code, preceded by its length; last the dense ones' together.
     """
     levels: list[float] = []
     forms, parts, dense = bytearray(), [], []
@@ -77,21 +63,9 @@ def decode_columns(
 ) -> Floats:
     """Read what `encode_columns` wrote; anything else is a `ValueError`.
 
-    Parameters
-    ----------
-    levels, code
-        From anyone; levels are finite.
-    shape : tuple of int
-        m and d, as the receiver knows them.
-    step : float
-        The same.
-    rng : numpy.random.Generator
-        In the same state.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, d)
-        Exact but for codes, which are unbiased and off by half a step, and a thousandth, at most.
+    Levels are finite; else they and the code may be from anyone. The shape (m, d) and the step are as the receiver
+    knows them, and the generator is in the same state. Values are exact but for codes, which are unbiased and off by
+    half a step, and a thousandth, at most.
     """
     n_rows, n_columns = shape
     if len(code) < n_columns:
@@ -118,20 +92,7 @@ def decode_columns(
 
 
 def common_step(spreads: Floats, step: float) -> float:
-    """Turn a step in standard deviations into one in the columns' units: their root mean square, for all alike.
-
-    Parameters
-    ----------
-    spreads : ndarray of float64, shape (d,)
-        Standard deviations.
-    step : float
-        Relative.
-
-    Returns
-    -------
-    float
-        Positive.
-    """
+    """Turn a step in standard deviations into one in the columns' units: their root mean square, for all alike."""
     common = step * float(np.sqrt(np.mean(np.square(spreads)))) if len(spreads) else step
     if not 0 < common < np.inf:
         raise InputError(f"Columns with standard deviations up to {spreads.max():g} cannot be rounded. Rescale them.")

@@ -49,25 +49,8 @@ def elastic_net(
 ) -> tuple[Floats, float]:
     """Minimise sum_i w_i (x_i.theta + theta_0 - y_i)^2 + l2_penalty |theta|^2 + l1_penalty |theta|_1.
 
-    Parameters
-    ----------
-    features : ndarray of float64, shape (m, d)
-        X.
-    labels : ndarray of float64, shape (m,)
-        y.
-    weights : ndarray of float64, shape (m,)
-        w, non-negative, not all zero.
-    l2_penalty, l1_penalty : float
-        n * l2 and n * l1, where n is the weight of all rows. The intercept is not penalised.
-    fit_intercept : bool
-        Whether theta_0 is free or zero.
-
-    Returns
-    -------
-    theta : ndarray of float64, shape (d,)
-        The coefficients.
-    theta_0 : float
-        The intercept.
+    X has shape (m, d); weights are non-negative, not all zero. The penalties are n * l2 and n * l1, where n is the
+    weight of all rows. The intercept theta_0 is not penalised, and zero if it is not fitted.
     """
     problem = reduce_rows(features, labels, weights, fit_intercept=fit_intercept)
     theta = solve_elastic_net(problem, l2_penalty, l1_penalty, np.zeros(features.shape[1]))
@@ -77,24 +60,9 @@ def elastic_net(
 def solve_elastic_net(problem: LinearProblem, l2_penalty: float, l1_penalty: float, start: Floats) -> Floats:
     """Minimise |R theta - r|^2 + l2_penalty |theta|^2 + l1_penalty |theta|_1.
 
-    Parameters
-    ----------
-    problem : LinearProblem
-        R and r.
-    l2_penalty, l1_penalty : float
-        n * l2 and n * l1, in the data's own units.
-    start : ndarray of float64, shape (d,)
-        Where to begin: zeros, or the solution at a larger penalty.
-
-    Returns
-    -------
-    ndarray of float64, shape (d,)
-        theta, its objective within 1e-9 of the minimum, relative, where float64 allows.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where the objective may be off by more than 1e-6.
+    The penalties are n * l2 and n * l1, in the data's own units. `start` is zeros, or the solution at a larger penalty.
+    The objective comes within 1e-9 of the minimum, relative, where float64 allows; where it may be off by more than
+    1e-6, a `ConvergenceWarning` says so.
     """
     ridge_theta = solve_ridge(problem, l2_penalty)
     if l1_penalty == 0:

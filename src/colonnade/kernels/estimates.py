@@ -21,17 +21,7 @@ MOST_LEVERAGE = 0.99
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated sum.
-
-    Parameters
-    ----------
-    value : float
-        The sum.
-    deviation : float
-        Its standard error.
-    degrees : float
-        Effective degrees of freedom of that.
-    """
+    """An estimated sum, its standard error, and the effective degrees of freedom of that."""
 
     value: float
     deviation: float
@@ -61,23 +51,10 @@ def exactly(value: float) -> Estimate:
 
 
 def regression_estimate(values: Floats, controls: Floats, sums: Floats, weights: Floats) -> Estimate:
-    """Estimate a sum over all rows with the help of controls.
+    """Estimate the sum of values over all rows, from drawn ones, shape (m,), with the help of controls.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m,)
-        Of the drawn rows.
-    controls : ndarray of float64, shape (m, p)
-        Of the same rows, of similar size; one of them is 1.
-    sums : ndarray of float64, shape (p,)
-        Of the controls over all rows.
-    weights : ndarray of float64, shape (m,)
-        Of the rows.
-
-    Returns
-    -------
-    Estimate
-        Of the sum of the values.
+    The controls, shape (m, p), are of the same rows and of similar size; one of them is 1. `sums`, shape (p,), are
+    theirs over all rows.
     """
     inverse = np.linalg.pinv((controls * weights[:, np.newaxis]).T @ controls, hermitian=True)
     coefficients = inverse @ ((weights * values) @ controls)
@@ -91,27 +68,14 @@ def regression_estimate(values: Floats, controls: Floats, sums: Floats, weights:
 
 
 def ratio_estimate(values: Floats, weights: Floats, total_weight: float) -> Estimate:
-    """Estimate a sum over all rows by the weighted mean (Hajek).
-
-    Parameters
-    ----------
-    values, weights : ndarray of float64, shape (m,)
-        Of the drawn rows.
-    total_weight : float
-        The weight of all rows.
-
-    Returns
-    -------
-    Estimate
-        Of the sum of the values.
-    """
+    """Estimate the sum of values over all rows by the weighted mean of drawn ones, shape (m,) (Hajek)."""
     factors = weights * (total_weight / weights.sum())
     value = float(factors @ values)
     return from_errors(value, factors * (values - value / total_weight))
 
 
 def plain_estimate(values: Floats, weights: Floats) -> Estimate:
-    """Estimate a sum over all rows by the weighted sum; the parameters are those of `ratio_estimate`."""
+    """Estimate the sum of values over all rows by the weighted sum of drawn ones, shape (m,)."""
     parts = weights * values
     return from_errors(float(parts.sum()), parts - parts.mean())
 

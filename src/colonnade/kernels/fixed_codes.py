@@ -28,21 +28,10 @@ def checked_bits(bits: int | None) -> int | None:
 
 
 def encode_fixed(values: Floats, bits: int, rng: np.random.Generator | None = None) -> bytes:
-    """Write numbers with so many bits each.
+    """Write finite numbers, shape (n,), with 4 to 32 bits each.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Finite.
-    bits : int
-        b, from 4 to 32.
-    rng : numpy.random.Generator, optional
-        Draws the dither: the receiver's must be in the same state. Without one, numbers are rounded to the nearest.
-
-    Returns
-    -------
-    bytes
-        The exponent of the step as a varint, then the codes; a zero alone if all numbers are zero.
+    The generator draws the dither: the receiver's must be in the same state. Without one, numbers are rounded to the
+    nearest. The exponent of the step comes first, as a varint, then the codes; a zero alone if all numbers are zero.
     """
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0:
@@ -58,23 +47,10 @@ def encode_fixed(values: Floats, bits: int, rng: np.random.Generator | None = No
 
 
 def decode_fixed(data: Buffer, count: int, bits: int, rng: np.random.Generator | None = None) -> tuple[Floats, float]:
-    """Read what `encode_fixed` wrote; anything else is a `ValueError`.
+    """Read what `encode_fixed` wrote, and its step; anything else is a `ValueError`.
 
-    Parameters
-    ----------
-    data : bytes
-        From anyone.
-    count, bits : int
-        n and b, as the receiver knows them.
-    rng : numpy.random.Generator, optional
-        In the same state, if there was one.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (n,)
-        Each off by half a step at most.
-    step : float
-        0 where all numbers are zero.
+    The count and the bits are as the receiver knows them; the generator, if there was one, is in the same state.
+    Numbers are off by half a step at most; the step is 0 where all are zero.
     """
     (shift,), packed = read_varints(data, 1)
     exponent = shift + LEAST_EXPONENT - 1

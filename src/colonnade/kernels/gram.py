@@ -19,14 +19,8 @@ from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING, LinearProblem, we
 class LocalBasis:
     """A party's columns of some rows, taken apart: sqrt(w_i) (a_i - mean) = sum_k directions_ik factor_k.
 
-    Parameters
-    ----------
-    mean : ndarray of float64, shape (c,)
-        The weighted mean of each column.
-    factor : ndarray of float64, shape (c, c)
-        R; the last lines are zero where columns depend on each other, or rows are few.
-    directions : ndarray of float64, shape (m, c)
-        Q, orthonormal columns, and zeros where R is.
+    The weighted mean has shape (c,). R, the factor, has shape (c, c); its last lines are zero where columns depend on
+    each other, or rows are few. Q, the directions, has shape (m, c): orthonormal columns, and zeros where R is.
     """
 
     mean: Floats
@@ -35,19 +29,9 @@ class LocalBasis:
 
 
 def local_basis(columns: Floats, weights: Floats) -> LocalBasis:
-    """Take weighted columns apart.
+    """Take one party's weighted columns apart, shape (m, c), the label among them where it has it.
 
-    Parameters
-    ----------
-    columns : ndarray of float64, shape (m, c)
-        One party's, the label among them where it has it.
-    weights : ndarray of float64, shape (m,)
-        Non-negative, not all zero.
-
-    Returns
-    -------
-    LocalBasis
-        Its products across parties are those of the columns.
+    Weights are non-negative, not all zero. The basis has the products across parties that the columns have.
     """
     n_columns = columns.shape[1]
     mean = weighted_mean(columns, weights)
@@ -67,16 +51,10 @@ def local_basis(columns: Floats, weights: Floats) -> LocalBasis:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """All that least squares needs of some rows (x, y), whatever the centre.
+    """All that least squares needs of some rows a = (x, y), whatever the centre.
 
-    Parameters
-    ----------
-    weight : float
-        W, the sum of their weights.
-    mean : ndarray of float64, shape (d + 1,)
-        Their weighted mean, the label's last.
-    triangle : ndarray of float64, shape (p, d + 1)
-        R with R'R = sum_i w_i (a_i - mean)(a_i - mean)'.
+    Their weights add up to `weight`; their weighted mean, the label's last, has shape (d + 1,). The triangle is R,
+    shape (p, d + 1), with R'R = sum_i w_i (a_i - mean)(a_i - mean)'.
     """
 
     weight: float
@@ -96,21 +74,11 @@ class Summary:
 
 
 def join_bases(factors: Sequence[Floats], products: Floats, tolerance: float) -> Floats:
-    """Put parties' columns together.
+    """Put parties' columns together: R, shape (p, c), with R'R the Gram matrix of all columns.
 
-    Parameters
-    ----------
-    factors : sequence of ndarray of float64, shape (c_j, c_j)
-        R_j of each party.
-    products : ndarray of float64, shape (c, c)
-        Q'Q of all parties' directions side by side; c is the sum of the c_j. What belongs to zero directions is zero.
-    tolerance : float
-        Directions of less are taken as exactly dependent: what is left of them is rounding.
-
-    Returns
-    -------
-    ndarray of float64, shape (p, c)
-        R with R'R the Gram matrix of all columns.
+    The factors R_j have shapes (c_j, c_j), and c is the sum of the c_j. `products`, shape (c, c), is Q'Q of all
+    parties' directions side by side; what belongs to zero directions is zero. Directions of less than the tolerance are
+    taken as exactly dependent: what is left of them is rounding.
     """
     values, vectors = np.linalg.eigh(products)
     kept = values > tolerance
@@ -122,18 +90,7 @@ def join_bases(factors: Sequence[Floats], products: Floats, tolerance: float) ->
 
 
 def merge(summaries: Sequence[Summary]) -> Summary:
-    """Sum up the rows of several summaries as one.
-
-    Parameters
-    ----------
-    summaries : sequence of Summary
-        Of different rows; one at least has weight.
-
-    Returns
-    -------
-    Summary
-        Of all their rows.
-    """
+    """Sum up the rows of several summaries, all different, as one; one summary at least has weight."""
     if len(summaries) == 1:
         return summaries[0]
     weights = np.array([each.weight for each in summaries])

@@ -12,21 +12,9 @@ def occupied_cells(centers: Sequence[Floats], labels: Sequence[Rows], weights: F
 
     The whole grid has k^T cells, the rows are in at most m of them: memory and time grow with m T.
 
-    Parameters
-    ----------
-    centers : sequence of T (k_j, d_j) arrays
-        C^(j), each party's centres.
-    labels : sequence of T (m,) int64 arrays
-        π^(j)(i) < k_j, which of them each row belongs to.
-    weights : (m,) array
-        Row weights w >= 0.
-
-    Returns
-    -------
-    cells : (c, d_1 + ... + d_T) array
-        One row a cell: the centres of its labels, side by side; in the order of the labels, the first party's first.
-    cell_weights : (c,) array
-        The summed weight of its rows.
+    Each party has centres C^(j), shape (k_j, d_j), and labels π^(j)(i) < k_j, shape (m,), which say to which of them
+    each row belongs. The cells, shape (c, d_1 + ... + d_T), have the centres of their labels side by side, in the order
+    of the labels, the first party's first; with them come the summed weights of their rows, shape (c,).
     """
     cell_of_row = np.zeros(len(weights), dtype=np.int64)
     for own_centers, own_labels in zip(centers, labels, strict=True):

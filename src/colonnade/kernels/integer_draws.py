@@ -22,19 +22,9 @@ _ALL_WORDS = 1 << 64
 
 
 def on_grid(values: Floats, exponent: int) -> Floats:
-    """Round to multiples of 2^-exponent, positive values up to one at least.
+    """Round non-negative values to multiples of 2^-exponent, positive ones up to one at least.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n,)
-        Non-negative.
-    exponent : int
-        The step is 2^-exponent.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        Exact multiples: what has more than 53 bits above the step was one already.
+    They are exact multiples: what has more than 53 bits above the step was one already.
     """
     steps = np.rint(np.ldexp(values, exponent))
     return np.ldexp(np.where(values > 0, np.maximum(steps, 1.0), 0.0), -exponent)
@@ -46,37 +36,14 @@ def to_steps(values: Floats, exponent: int) -> Words:
 
 
 def uniform_words(key: bytes, count: int) -> Words:
-    """Stretch a key to uniform 64-bit words.
-
-    Parameters
-    ----------
-    key : bytes
-        Another key gives unrelated words.
-    count : int
-        How many.
-
-    Returns
-    -------
-    ndarray of uint64, shape (count,)
-        The first of SHAKE-256's output, little-endian.
-    """
+    """Stretch a key to uniform 64-bit words: the first of SHAKE-256's output, little-endian."""
     return np.frombuffer(hashlib.shake_256(key).digest(8 * count), "<u8").astype(np.uint64)
 
 
 def high_product(words: Words, factor: int) -> Words:
-    """Compute the high 64 bits of products of 64-bit numbers, by halves of 32 bits.
+    """Compute floor(u N / 2^64), the high 64 bits of products with N < 2^64, by halves of 32 bits.
 
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (k,)
-        u.
-    factor : int
-        N, below 2^64.
-
-    Returns
-    -------
-    ndarray of uint64, shape (k,)
-        floor(u N / 2^64): below N, and each number below N within one of 2^64 / N times among all u.
+    They are below N, and each number below N is there within one of 2^64 / N times among all u.
     """
     high, low = words >> _HALF, words & _LOW
     factor_high, factor_low = np.uint64(factor >> 32), np.uint64(factor & 0xFFFF_FFFF)
@@ -87,21 +54,9 @@ def high_product(words: Words, factor: int) -> Words:
 
 
 def stratified_points(total: int, count: int, key: bytes) -> Words:
-    """Cut the numbers below `total` into `count` parts of one length and draw a number in each.
+    """Cut the numbers below `total` into `count` parts of one length and draw a number in each, by the key.
 
-    Parameters
-    ----------
-    total : int
-        G in steps, below 2^63.
-    count : int
-        a, below 2^24.
-    key : bytes
-        Decides.
-
-    Returns
-    -------
-    ndarray of uint64, shape (count,)
-        Ascending: floor((t G + r_t) / a) for the t-th, with r_t uniform below G.
+    They ascend: the t-th is floor((t G + r_t) / a), with r_t uniform below G. G is below 2^63, and a below 2^24.
     """
     if not count:
         return np.empty(0, np.uint64)
@@ -113,40 +68,15 @@ def stratified_points(total: int, count: int, key: bytes) -> Words:
 
 
 def rows_at(steps: Words, points: Words) -> Rows:
-    """Lay rows end to end in their order, each as long as its score, and find the rows on which points fall.
+    """Lay rows end to end in their order, each as long as its score in steps, and find the rows on which points fall.
 
-    Parameters
-    ----------
-    steps : ndarray of uint64, shape (n,)
-        Scores in steps.
-    points : ndarray of uint64, shape (a,)
-        Below their sum, ascending.
-
-    Returns
-    -------
-    ndarray of int64, shape (a,)
-        Ascending.
+    The points are below the sum of the steps, and ascend.
     """
     return np.searchsorted(np.cumsum(steps), points, side="right").astype(np.int64)
 
 
 def shares(totals: Sequence[int], count: int, key: bytes) -> Rows:
-    """Draw to whom each of `count` draws falls, by totals.
-
-    Parameters
-    ----------
-    totals : sequence of int, of length T
-        Positive; their sum may have more than 64 bits.
-    count : int
-        How many draws.
-    key : bytes
-        Decides.
-
-    Returns
-    -------
-    ndarray of int64, shape (T,)
-        How many fall to each.
-    """
+    """Draw, by the key, how many of `count` draws fall to each by totals, whose sum may have more than 64 bits."""
     total, before = sum(totals), 0
     firsts = []  # the first word u with floor(u total / 2^64) >= what is before
     for part in totals:
@@ -163,24 +93,7 @@ def count_even(share: float, count: int, key: bytes) -> int:
 
 
 def even_rows(n_rows: int, count: int, key: bytes, weights: Floats | None = None) -> Rows:
-    """Draw rows evenly, or by their weights.
-
-    Parameters
-    ----------
-    n_rows : int
-        n.
-    count : int
-        How many.
-    key : bytes
-        Decides.
-    weights : ndarray of float64, shape (n,), optional
-        Row weights, not all 0.
-
-    Returns
-    -------
-    ndarray of int64, shape (count,)
-        Ascending.
-    """
+    """Draw rows by the key, ascending: evenly, or by their weights, not all 0."""
     if weights is None:
         return np.sort(high_product(uniform_words(key, count), n_rows)).astype(np.int64)
     _, exponent = math.frexp(n_rows * float(weights.max()))

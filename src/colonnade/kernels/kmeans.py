@@ -14,22 +14,11 @@ CHUNK_VALUES = 2**18
 def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
     """Assign every row to its nearest centre: π and d(x, C)² of Algorithm 3, lines 4 to 7.
 
-    The result is that of comparing the sums Σ_j (x_ij - c_lj)² of every centre, bit for bit, however the rows
-    are cut into blocks. One matrix product settles all rows but those it cannot tell apart for rounding.
+    The result is that of comparing the sums Σ_j (x_ij - c_lj)² of every centre, bit for bit, however the rows are cut
+    into blocks. One matrix product settles all rows but those it cannot tell apart for rounding.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Rows; column-major is fastest.
-    centers : (k, d) array
-        Centres, k >= 1.
-
-    Returns
-    -------
-    labels : (n,) int64 array
-        Index of the nearest centre, the lowest one among equals.
-    squared_distances : (n,) array
-        Squared distance to it; exactly 0 for a row that equals a centre.
+    The rows, shape (n, d), are fastest column-major; there is one centre at least, shape (k, d). Among equal centres
+    the lowest is nearest, and a row that equals a centre has a squared distance of exactly 0.
     """
     labels = np.zeros(len(X), dtype=np.int64)
     squared_distances = np.empty(len(X))
@@ -98,30 +87,8 @@ def weighted_kmeans(
 ) -> tuple[Floats, float]:
     """Minimise Σ_i w_i d(x_i, C)²: the best of several k-means++ starts, each refined by Lloyd's iterations.
 
-    Parameters
-    ----------
-    X : (m, d) array
-        Rows, for instance those of a coreset.
-    weights : (m,) array
-        Their weights w >= 0; a row of weight 0 plays no part, and scaling all weights changes nothing.
-    n_clusters : int
-        k.
-    n_starts : int
-        Number of starts.
-    rng : numpy.random.Generator
-        Source of the starts.
-
-    Returns
-    -------
-    centers : (k, d) array
-        C.
-    cost : float
-        Σ_i w_i d(x_i, C)².
-
-    Raises
-    ------
-    InputError
-        If fewer than k distinct rows have positive weight.
+    A row of weight 0 plays no part, and scaling all weights changes nothing. Gives C, shape (k, d), and its cost; an
+    `InputError` if fewer than k distinct rows have positive weight.
     """
     used = weights > 0
     X, weights = X[used], weights[used]
@@ -138,21 +105,7 @@ def weighted_kmeans(
 def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
     """Run Lloyd's iterations from several k-means++ starts, and keep the centres of least cost.
 
-    Parameters
-    ----------
-    X : (m, d) array
-        At least `n_clusters` distinct rows.
-    weights : (m,) array
-        Positive.
-    n_clusters, n_starts : int
-        k, and how many starts.
-    rng : numpy.random.Generator
-        Source of the starts.
-
-    Returns
-    -------
-    (k, d) array
-        Centres.
+    At least k of the rows are distinct, and all weights are positive.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

@@ -33,20 +33,8 @@ _NUMBERS = 32_768
 def regression_scores(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
     """Score each row: its leverage plus its share of the total weight (Algorithm 2, line 3).
 
-    Parameters
-    ----------
-    blocks
-        The party's X^(j), as consecutive blocks of rows, each (b, d); at least one row in all.
-    constant
-        Whether a column of ones belongs to X^(j).
-    weights
-        Shape (n,), non-negative and not all zero. None means 1 for every row.
-
-    Returns
-    -------
-    Floats
-        Shape (n,): g_i^(j) = ||u_i^(j)||^2 + 1/n, with total rank(X^(j)) + 1. A row of weight k scores k times
-        what one of its k copies would.
+    g_i^(j) = ||u_i^(j)||^2 + 1/n, with total rank(X^(j)) + 1. A row of weight k scores k times what one of its k copies
+    would. The parameters are those of `leverage`; there is at least one row, and not all weights are zero.
     """
     row_leverage = leverage(blocks, constant=constant, weights=weights)
     share = 1.0 / row_leverage.size if weights is None else weights / weights.sum()
@@ -56,34 +44,28 @@ def regression_scores(blocks: Blocks, *, constant: bool = False, weights: Floats
 def leverage(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
     """Squared row norms of an orthonormal basis of the columns (Algorithm 2, line 2).
 
+    ||u_i||^2 is in [0, 1] and they sum to the rank of X, up to rounding. The rank is counted with columns scaled to
+    unit norm, and singular values below about 1e-11 of the largest as zero.
+
     Parameters
     ----------
     blocks
-        X, as consecutive blocks of rows, each (b, d), finite and at most 1e100 in absolute value; read two times,
-        or three where columns are nearly dependent. Fastest column-major; any block size will do.
+        X, as consecutive blocks of rows, each (b, d), finite and at most 1e100 in absolute value; read two times, or
+        three where columns are nearly dependent. Fastest column-major; any block size will do.
     constant
         Whether a column of ones belongs to X. It is never stored at length n.
     weights
-        Shape (n,), non-negative: the leverage of sqrt(w_i) x_i. None means 1 for every row.
-
-    Returns
-    -------
-    Floats
-        Shape (n,): ||u_i||^2, each in [0, 1] and summing to the rank of X, up to rounding. The rank is counted
-        with columns scaled to unit norm, and singular values below about 1e-11 of the largest as zero.
+        Shape (n,), non-negative: the leverage of sqrt(w_i) x_i.
     """
     W = basis(blocks, constant=constant, weights=weights)
     return np.concatenate([_column_norms(W.T @ piece) for piece in transposed_pieces(blocks(), constant, weights)])
 
 
 def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
-    """Find what turns rows into coordinates of an orthonormal basis of the columns; the parameters are `leverage`'s.
+    """Find W, shape (d + constant, rank), that turns rows into coordinates of an orthonormal basis of the columns.
 
-    Returns
-    -------
-    Floats
-        W, shape (d + constant, rank): u_i = sqrt(w_i) [x_i, 1] W are the rows of a U with orthonormal columns that
-        spans the columns of X. U need not be the factor of a particular decomposition: leverage is the same for all.
+    u_i = sqrt(w_i) [x_i, 1] W are the rows of a U with orthonormal columns that spans the columns of X. U need not be
+    the factor of a particular decomposition: leverage is the same for all. The parameters are those of `leverage`.
     """
 
     def pieces() -> Iterator[Floats]:
@@ -108,7 +90,7 @@ def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = No
 def transposed_pieces(blocks: Iterable[Floats], constant: bool, weights: Floats | None) -> Iterator[Floats]:
     """Cut blocks into cache-sized pieces, transposed to (columns, rows), weights and constant applied.
 
-    A piece is valid until the next one is asked for: those that cannot be views share one buffer.
+    A piece is valid until the next one is taken: those that cannot be views share one buffer.
     """
     roots = None if weights is None else np.sqrt(weights)
     first = 0

@@ -19,14 +19,10 @@ ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
-    """All that least squares needs of its rows.
+    """All that least squares needs of its rows (x, y): their triangle, about a centre.
 
-    Parameters
-    ----------
-    triangle : ndarray of float64, shape (p, d + 1)
-        R of the centred rows (x, y) with R'R their weighted Gram matrix; p is at most d + 1.
-    centre : ndarray of float64, shape (d + 1,)
-        What was subtracted: the weighted mean with an intercept, zero without.
+    The triangle is R, shape (p, d + 1) with p at most d + 1, where R'R is the weighted Gram matrix of the rows less the
+    centre. That, shape (d + 1,), is the weighted mean with an intercept, zero without.
     """
 
     triangle: Floats
@@ -48,23 +44,9 @@ class LinearProblem:
 
 
 def reduce_rows(features: Floats, labels: Floats, weights: Floats, *, fit_intercept: bool) -> LinearProblem:
-    """Reduce rows to a problem whose size does not depend on their number.
+    """Reduce rows to a problem whose size does not depend on their number: sum_i w_i (x_i.theta + theta_0 - y_i)^2.
 
-    Parameters
-    ----------
-    features : ndarray of float64, shape (m, d)
-        X.
-    labels : ndarray of float64, shape (m,)
-        y.
-    weights : ndarray of float64, shape (m,)
-        w, non-negative, not all zero.
-    fit_intercept : bool
-        Whether theta_0 is free or zero.
-
-    Returns
-    -------
-    LinearProblem
-        Of sum_i w_i (x_i.theta + theta_0 - y_i)^2.
+    X has shape (m, d); weights are non-negative, not all zero. theta_0 is zero if it is not fitted.
     """
     joined = np.column_stack([features, labels])
     # Centring is what an unpenalised intercept amounts to, without the cancellation of a column of ones.
@@ -84,22 +66,7 @@ def weighted_mean(matrix: Floats, weights: Floats) -> Floats:
 
 
 def weighted_triangle(matrix: Floats, weights: Floats, centre: Floats) -> Floats:
-    """Reduce rows to R with R'R = sum_i w_i (a_i - centre)(a_i - centre)'.
-
-    Parameters
-    ----------
-    matrix : ndarray of float64, shape (m, p)
-        Rows a_i.
-    weights : ndarray of float64, shape (m,)
-        Non-negative.
-    centre : ndarray of float64, shape (p,)
-        Subtracted from every row.
-
-    Returns
-    -------
-    ndarray of float64, shape (min(m, p), p)
-        Upper triangular.
-    """
+    """Reduce rows a_i, shape (m, p), to an upper triangular R with R'R = sum_i w_i (a_i - centre)(a_i - centre)'."""
     triangle: Floats = np.empty((0, matrix.shape[1]))
     for start in range(0, len(matrix), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
@@ -111,17 +78,7 @@ def weighted_triangle(matrix: Floats, weights: Floats, centre: Floats) -> Floats
 def solve_ridge(problem: LinearProblem, penalty: float) -> Floats:
     """Minimise |R theta - r|^2 + penalty |theta|^2; of several minimisers give that of least norm in scaled columns.
 
-    Parameters
-    ----------
-    problem : LinearProblem
-        R and r.
-    penalty : float
-        n * l2.
-
-    Returns
-    -------
-    ndarray of float64, shape (d,)
-        theta.
+    The penalty is n * l2.
     """
     d = problem.lhs.shape[1]
     lhs = np.vstack([problem.lhs, np.sqrt(penalty) * np.eye(d)])

@@ -12,22 +12,7 @@ LEAST_EFFECTIVE_ROWS = 1.5
 
 
 def squared_distances(features: Floats, centers: Floats, scale: Floats | None = None) -> Floats:
-    """Compute |x_i - c_l|^2.
-
-    Parameters
-    ----------
-    features : ndarray of float64, shape (m, d)
-        Rows, or one party's columns of them.
-    centers : ndarray of float64, shape (k, d)
-        Centres, in the same columns.
-    scale : ndarray of float64, shape (d,), optional
-        The units distances are measured in.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, k)
-        They add over parties.
-    """
+    """Compute |x_i - c_l|^2, shape (m, k), in units of `scale`, shape (d,). Those of parties' columns add up."""
     unit = 1.0 if scale is None else scale
     if not len(centers):
         return np.empty((len(features), 0))
@@ -41,23 +26,10 @@ def largest_distance(features: Floats) -> float:
 
 
 def draw_centers(nearest: Floats, weights: Floats, count: int, rng: np.random.Generator) -> Rows:
-    """Draw rows by k-means++: each with probability proportional to w_i times its squared distance.
+    """Draw places of rows by k-means++: each with probability proportional to w_i times its squared distance.
 
-    Parameters
-    ----------
-    nearest : ndarray of float64, shape (m,)
-        Each row's squared distance to the nearest centre; 1 each before there is one.
-    weights : ndarray of float64, shape (m,)
-        Non-negative; not zero at all rows away from centres.
-    count : int
-        How many.
-    rng : Generator
-        Decides.
-
-    Returns
-    -------
-    ndarray of int64, shape (count,)
-        Places of rows; they may repeat.
+    `nearest` has each row's squared distance to the nearest centre; 1 each before there is one. Weights are not zero at
+    all rows away from centres. Places may repeat.
     """
     mass = weights * nearest
     chances = np.cumsum(mass)
@@ -67,24 +39,7 @@ def draw_centers(nearest: Floats, weights: Floats, count: int, rng: np.random.Ge
 
 
 def means_by_label(features: Floats, weights: Floats, labels: Rows, old: Floats) -> Floats:
-    """Move each centre to the weighted mean of its rows; one without rows of weight stays.
-
-    Parameters
-    ----------
-    features : ndarray of float64, shape (m, d)
-        One party's columns.
-    weights : ndarray of float64, shape (m,)
-        Non-negative.
-    labels : ndarray of int64, shape (m,)
-        From 0 to k - 1.
-    old : ndarray of float64, shape (k, d)
-        Where the centres were.
-
-    Returns
-    -------
-    ndarray of float64, shape (k, d)
-        Where they are.
-    """
+    """Move each centre, shape (k, d), to the weighted mean of its rows; one without rows of weight stays."""
     centers = old.copy()
     for label in range(len(old)):
         own = labels == label
@@ -96,22 +51,8 @@ def means_by_label(features: Floats, weights: Floats, labels: Rows, old: Floats)
 def single_clusters(labels: Rows, weights: Floats, rows: Rows, n_clusters: int) -> Flags:
     """Find the clusters whose centre is a row, or nearly so: one row has most weight, or no row has moved it.
 
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (m,)
-        From 0 to k - 1.
-    weights : ndarray of float64, shape (m,)
-        Non-negative.
-    rows : ndarray of int64, shape (m,)
-        Row ids; they may repeat.
-    n_clusters : int
-        k.
-
-    Returns
-    -------
-    ndarray of bool, shape (k,)
-        True where the distinct rows that have the label are effectively fewer than 1.5, (sum w)^2 / sum w^2: weights
-        that someone chose could else make the mean of two rows one of them.
+    Their distinct rows are effectively fewer than 1.5, (sum w)^2 / sum w^2: weights that someone chose could else make
+    the mean of two rows one of them.
     """
     (label_of, _), place = np.unique(np.stack([labels, rows]), axis=1, return_inverse=True)
     total = np.bincount(place.reshape(-1), weights=weights)

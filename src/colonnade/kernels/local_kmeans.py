@@ -29,28 +29,11 @@ def local_kmeans(
     rng: np.random.Generator,
     weights: Floats | None = None,
 ) -> Floats:
-    """Cluster a party's own columns.
+    """Cluster a party's own columns: the centres C^(j), shape (k, d).
 
-    Parameters
-    ----------
-    blocks : callable
-        The party's n rows, block by block, (b, d) each; read once, and only where n is above LOCAL_ROWS.
-    take : callable
-        Fetches rows, (s, d), by their sorted ids.
-    n_rows : int
-        n.
-    n_clusters : int
-        k.
-    rng : numpy.random.Generator
-        Source of the draws and of the starts.
-    weights : (n,) array, optional
-        Row weights; rows of weight 0 are never looked at.
-
-    Returns
-    -------
-    (k, d) array
-        The centres C^(j). Where the rows drawn have no more than k distinct values, these values themselves: they may
-        be fewer than k.
+    Blocks of rows, shape (b, d), are read once, and only where n is above LOCAL_ROWS; `take` fetches rows by their
+    sorted ids. Rows of weight 0 are never looked at. Where the rows drawn have no more than k distinct values, these
+    values are the centres: they may be fewer than k.
     """
     row_weights = np.ones(n_rows) if weights is None else weights
     candidates = np.flatnonzero(row_weights)

@@ -26,15 +26,7 @@ _LITTLE_ENDIAN = np.dtype("<u8")
 
 @dataclass(frozen=True)
 class Ring:
-    """Whole numbers modulo 2^(8 width), that stand for multiples of 2^-exponent.
-
-    Parameters
-    ----------
-    width : int
-        Bytes a number, from 1 to 8.
-    exponent : int
-        The step is 2^-exponent.
-    """
+    """Whole numbers modulo 2^(8 width), of 1 to 8 bytes, that stand for multiples of 2^-exponent."""
 
     width: int
     exponent: int
@@ -46,20 +38,10 @@ class Ring:
 
 
 def narrowest_ring(smallest: float, largest: float, n_terms: int) -> Ring | None:
-    """Find the ring of fewest bytes in which sums are exact enough and never wrap.
+    """Find the ring of fewest bytes in which sums of positive numbers, within bounds, are exact enough and never wrap.
 
-    Parameters
-    ----------
-    smallest, largest : float
-        Bounds of each number that is added, both positive.
-    n_terms : int
-        T, how many are added.
-
-    Returns
-    -------
-    Ring or None
-        Rounded to its step, T numbers add up to within TOLERANCE x smallest of their exact sum; None where that takes
-        more than 8 bytes.
+    Rounded to its step, T numbers add up to within TOLERANCE x smallest of their exact sum; None where that takes more
+    than 8 bytes.
     """
     # Each term is rounded by half a step at most.
     exponent = math.ceil(-math.log2(2 * TOLERANCE * smallest / n_terms))
@@ -75,78 +57,25 @@ def magnitude_of(numbers: Floats) -> int:
 
 
 def ring_of_magnitude(magnitude: int, n_terms: int, width: int) -> Ring:
-    """Find the finest ring of so many bytes in which sums of numbers below 2^magnitude never wrap.
+    """Find the finest ring of so many bytes in which sums of T numbers below 2^magnitude never wrap.
 
-    Parameters
-    ----------
-    magnitude : int
-        Bounds each number that is added.
-    n_terms : int
-        T, how many are added.
-    width : int
-        Bytes a number.
-
-    Returns
-    -------
-    Ring
-        Its step is T 2^magnitude / 2^(8 width), up to a factor of 4.
+    Its step is T 2^magnitude / 2^(8 width), up to a factor of 4.
     """
     return Ring(width, 8 * width - 1 - magnitude - math.ceil(math.log2(n_terms)))
 
 
 def to_words(numbers: Floats, ring: Ring) -> Words:
-    """Round to the ring's step.
-
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (m,)
-        From 0 to ``ring.largest``.
-    ring : Ring
-        The step.
-
-    Returns
-    -------
-    ndarray of uint64, shape (m,)
-        How many steps.
-    """
+    """Round numbers, from 0 to ``ring.largest``, to steps of the ring, and count these."""
     return np.rint(np.ldexp(numbers, ring.exponent)).astype(np.uint64)
 
 
 def to_numbers(words: Words, ring: Ring) -> Floats:
-    """Turn steps back into numbers; words are taken modulo the ring's size.
-
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (m,)
-        A sum of `to_words`, and of masks that cancel.
-    ring : Ring
-        The step.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
-        The sum.
-    """
+    """Turn a sum of `to_words`, and of masks that cancel, back into numbers; words are taken modulo the ring's size."""
     return np.ldexp(_reduced(words, ring.width).astype(np.float64), -ring.exponent)
 
 
 def masked(words: Words, added: Iterable[Words], subtracted: Iterable[Words], width: int) -> Words:
-    """Hide words under masks.
-
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (m,)
-        x_j.
-    added, subtracted : iterables of ndarray of uint64, shape (m,)
-        r_jl for l > j, and r_lj for l < j.
-    width : int
-        Bytes of the ring.
-
-    Returns
-    -------
-    ndarray of uint64, shape (m,)
-        y_j, below 2^(8 width).
-    """
+    """Hide words x_j under masks, r_jl added for l > j and r_lj subtracted for l < j: y_j, below 2^(8 width)."""
     hidden = words.copy()  # uint64 wraps modulo 2^64, of which the ring's size is a divisor
     for mask in added:
         hidden += mask

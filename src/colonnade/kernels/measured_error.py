@@ -16,12 +16,8 @@ class RelativeGram:
     the eigenvalues of M are the generalised eigenvalues of the two Gram matrices, and ε of the worst of *all* models is
     their largest distance from 1. (Directions without label are limits of models, and belong to the supremum.)
 
-    Parameters
-    ----------
-    matrix : (r, r) array
-        M.
-    optimum : (r,) array or None
-        The unit z of the best model on all rows; None where it fits perfectly.
+    M has shape (r, r). `optimum` is the unit z of the best model on all rows, shape (r,); None where that fits
+    perfectly.
     """
 
     matrix: Floats
@@ -34,38 +30,16 @@ class RelativeGram:
         return float(abs(eigenvalues[worst] - 1)), V[:, worst]
 
     def errors(self, Z: Floats) -> Floats:
-        """Compute ε of models.
-
-        Parameters
-        ----------
-        Z : (k, r) array
-            One model a row, of any length but zero.
-
-        Returns
-        -------
-        (k,) array
-            |z'Mz / z'z - 1|.
-        """
+        """Compute ε = |z'Mz / z'z - 1| of models, shape (k, r): one a row, of any length but zero."""
         errors: Floats = np.abs(((Z @ self.matrix) * Z).sum(axis=1) / np.square(Z).sum(axis=1) - 1)
         return errors
 
 
 def relative_gram(core: Floats, everything: Spectrum, label: int | None) -> RelativeGram:
-    """Compare a coreset's Gram matrix with that of all rows.
+    """Compare a coreset's Gram matrix, shape (d', d'), with that of all rows in the same basis.
 
-    Parameters
-    ----------
-    core : (d', d') array
-        Of the coreset's weighted rows in some basis.
-    everything : Spectrum
-        Of all rows in the same.
-    label : int or None
-        The basis vector that the label alone enters, `bases.label_last`.
-
-    Returns
-    -------
-    RelativeGram
-        In the coordinates of the spectrum's whitening.
+    `label` is the basis vector that the label alone enters, as `bases.label_last` makes it. The result is in the
+    coordinates of the spectrum's whitening.
     """
     P = everything.whitening
     # v* minimises v'Sv with its label's part fixed: S⁺ e. In coordinates z it is P' e.
@@ -80,22 +54,7 @@ def random_models(r: int, count: int, rng: np.random.Generator) -> Floats:
 
 
 def models_near(optimum: Floats, steps: Floats, rng: np.random.Generator) -> Floats:
-    """Step away from the best model in random directions.
-
-    Parameters
-    ----------
-    optimum : (r,) array
-        Its unit z.
-    steps : (k,) array
-        t: the model's cost is 1 + t² times the least.
-    rng : numpy.random.Generator
-        Draws the directions.
-
-    Returns
-    -------
-    (k, r) array
-        Models.
-    """
+    """Step away from the best model, a unit z, in random directions: at a step t the cost is 1 + t² times the least."""
     away = rng.standard_normal((len(steps), len(optimum)))
     # Changes of θ are orthogonal to the optimum in z, as residuals are to fitted values.
     away -= np.outer(away @ optimum, optimum)
@@ -105,21 +64,10 @@ def models_near(optimum: Floats, steps: Floats, rng: np.random.Generator) -> Flo
 
 
 def costs_of_sets(distances: Floats, weights: Floats, sets: Rows) -> Floats:
-    """Compute Σ_i w_i d(x_i, C)² for sets C of centres out of a pool.
+    """Compute Σ_i w_i d(x_i, C)², shape (s,), for sets C of centres out of a pool.
 
-    Parameters
-    ----------
-    distances : (m, p) array
-        Squared distances to every centre of the pool.
-    weights : (m,) array
-        w.
-    sets : (s, k) int64 array
-        Which centres each set has.
-
-    Returns
-    -------
-    (s,) array
-        One cost a set.
+    Squared distances, shape (m, p), are to every centre of the pool; `sets`, shape (s, k), say which centres each set
+    has.
     """
     return np.array([weights @ distances[:, chosen].min(axis=1) for chosen in sets])
 

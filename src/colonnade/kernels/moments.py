@@ -11,23 +11,10 @@ from colonnade.kernels.linear import ROUNDING
 def centre_and_spread(
     blocks: Blocks, n_features: int, *, centred: bool, weights: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Compute each feature's mean and root mean square about it.
+    """Compute each feature's mean and root mean square about it, both of shape (d,).
 
-    Parameters
-    ----------
-    blocks : callable
-        Reads the table once: row blocks of shape (b, at least n_features).
-    n_features : int
-        d; further columns are ignored.
-    centred : bool
-        Whether to take squares about the means; if not, about 0, and the centre is 0.
-    weights : ndarray of float64, shape (n,), optional
-        Row weights, not all 0.
-
-    Returns
-    -------
-    centre, spread : ndarray of float64, shape (d,)
-        A column without spread gets 1, so that one can divide by it.
+    Blocks have shape (b, at least d); further columns are ignored. Without `centred`, squares are taken about 0, and
+    the centre is 0. Weights are not all 0. A column without spread gets 1, so that one can divide by it.
     """
     weight, total, magnitude = 0.0, np.zeros(n_features), np.zeros(n_features)
     for features, w in _weighted(blocks, n_features, weights):
@@ -52,19 +39,9 @@ def _weighted(blocks: Blocks, n_features: int, weights: Floats | None) -> Iterat
 
 
 def mean_and_variance(parts: Iterable[Floats], weights: Floats | None = None) -> tuple[float, float]:
-    """Compute the mean and variance of numbers that come in parts, in one pass.
+    """Compute the weighted mean of numbers that come in parts, and the mean square about it, in one pass.
 
-    Parameters
-    ----------
-    parts : iterable of ndarray of float64, shape (b,)
-        Consecutive numbers, n in all, at least one.
-    weights : ndarray of float64, shape (n,), optional
-        Not all 0; 1 each if left out.
-
-    Returns
-    -------
-    mean, variance : float
-        Weighted; the variance is the mean square about the mean.
+    The parts are consecutive numbers, n in all, at least one; the weights, shape (n,), are not all 0.
     """
     start, total, mean, squares = 0, 0.0, 0.0, 0.0
     for values in parts:

@@ -27,18 +27,7 @@ SMALLEST_STEP, LARGEST_STEP = 1e-6, 16.0
 
 
 def checked_step(step: float) -> float:
-    """Require a step that rounds, but not everything to nothing.
-
-    Parameters
-    ----------
-    step : float
-        In units of a column's standard deviation.
-
-    Returns
-    -------
-    float
-        The same.
-    """
+    """Require a step, in units of a column's standard deviation, that rounds, but not everything to nothing."""
     if isinstance(step, bool) or not isinstance(step, float | int) or not SMALLEST_STEP <= step <= LARGEST_STEP:
         raise InputError(
             f"step must be a number from {SMALLEST_STEP:g} to {LARGEST_STEP:g} standard deviations, got {step!r}. "
@@ -48,21 +37,9 @@ def checked_step(step: float) -> float:
 
 
 def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> Codes:
-    """Round values to multiples of a step, shifted by a dither.
+    """Round values around zero, shape (m, r), to multiples of a step, shifted by a dither; codes have shape (r, m).
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m, r)
-        Around zero.
-    step : float
-        Positive.
-    rng : numpy.random.Generator
-        Draws the dither: the receiver's must be in the same state.
-
-    Returns
-    -------
-    ndarray of int16 or int64, shape (r, m)
-        Codes, a row for each column of values.
+    They are int16 or int64. The generator draws the dither: the receiver's must be in the same state.
     """
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) / step
     if not largest < MAX_CODE:
@@ -81,19 +58,7 @@ def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> 
 def restore_dithered(codes: Codes, step: float, rng: np.random.Generator) -> Floats:
     """Undo `round_with_dither`, up to an error that is uniform over a step and independent of the values.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (r, m)
-        Codes.
-    step : float
-        The same.
-    rng : numpy.random.Generator
-        In the same state.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, r)
-        Column-major. Unbiased: errors have mean 0 and variance step^2 / 12.
+    The generator is in the same state. Values (m, r) are column-major; errors have mean 0 and variance step^2 / 12.
     """
     values = np.empty(codes.shape)
     for some in _chunks(*codes.shape):
@@ -112,17 +77,10 @@ def draw_dither(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray
 
 
 def encode_codes(codes: Codes) -> bytes:
-    """Write codes by a Rice code with a parameter for each column.
+    """Write codes, shape (r, m), by a Rice code with a parameter for each of the r columns of values.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (r, m)
-        A row for each column of values.
-
-    Returns
-    -------
-    bytes
-        The parameters, a byte each; then runs of columns, in the order of their parameters, each after its length.
+    First come the parameters, a byte each; then runs of columns, in the order of their parameters, each after its
+    length.
     """
     numbers = zigzag(codes)
     parameters = rice_parameters(numbers)
@@ -131,20 +89,7 @@ def encode_codes(codes: Codes) -> bytes:
 
 
 def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:
-    """Read what `encode_codes` wrote; anything else is a `ValueError`.
-
-    Parameters
-    ----------
-    data : bytes
-        From anyone.
-    n_columns, count : int
-        r and m, as the receiver knows them.
-
-    Returns
-    -------
-    ndarray of int16 or int64, shape (r, m)
-        The codes.
-    """
+    """Read what `encode_codes` wrote, r columns of m codes, as int16 or int64; anything else is a `ValueError`."""
     parameters = list(data[:n_columns])
     if len(parameters) != n_columns or n_columns * count > 8 * len(data):
         raise ValueError(f"{len(data)} bytes do not hold {count} codes of {n_columns} columns")

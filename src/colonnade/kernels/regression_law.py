@@ -38,9 +38,9 @@ class Draw:
 
     Parameters
     ----------
-    weights : ndarray of float64, shape (m0,)
+    weights : (m0,) array
         What each row of the pilot would weigh in it, relative to the mean weight.
-    counts : ndarray of float64, shape (parties, m0), or None
+    counts : (parties, m0) array, or None
         How often each party is expected to draw each row of the pilot, for each row that is drawn in all. None where
         draws are independent.
     """
@@ -55,17 +55,17 @@ class RegressionLaw:
 
     Parameters
     ----------
-    weights : ndarray of float64, shape (m0,)
+    weights : (m0,) array
         The pilot's, relative to their mean.
-    axes : ndarray of float64, shape (m0, p)
+    axes : (m0, p) array
         Rows along the eigenvectors of H.
-    eigenvalues : ndarray of float64, shape (p,)
+    eigenvalues : (p,) array
         Of H, penalty included.
-    squares : ndarray of float64, shape (m0,)
+    squares : (m0,) array
         Squared residuals, as large as they are on rows that were not learned from.
-    pull : ndarray of float64, shape (p,)
+    pull : (p,) array
         Squared distances of the coefficients from where rounding draws them.
-    penalty_gradient : ndarray of float64, shape (p,)
+    penalty_gradient : (p,) array
         The mean gradient of rows at the best model.
     noise : float
         What one unit of variance in each whitened column adds to that of residuals.
@@ -95,21 +95,9 @@ class RegressionLaw:
         return 1.0 + float(np.sum(w @ np.square(self.axes) / self.eigenvalues))
 
     def excess(self, draw: Draw, size: int, step: float | None) -> float:
-        """Predict the mean excess over the least cost, relative to it.
+        """Predict the mean excess over the least cost, relative to it; infinite where rows do not determine the model.
 
-        Parameters
-        ----------
-        draw : Draw
-            How rows are drawn.
-        size : int
-            m.
-        step : float or None
-            Rows are rounded by it and weights calibrated; None for rows as they are.
-
-        Returns
-        -------
-        float
-            Infinite where rows do not determine the model.
+        With a step, rows are rounded by it and weights calibrated.
         """
         d = self.n_coefficients
         if size < d + 0.5:
@@ -194,22 +182,15 @@ def regression_law(
     Parameters
     ----------
     parties : sequence of (m0, r_j) arrays
-        Each party's whitened columns, rounded.
-    weights : ndarray of float64, shape (m0,)
+        Each party's whitened columns, rounded by the step.
+    weights : (m0,) array
         The pilot's, relative to the mean weight.
-    step : float
-        It was rounded by.
-    features : ndarray of float64, shape (r, p)
+    features : (r, p) array
         Orthonormal: the directions of the joined whitened columns that features span.
-    label : ndarray of float64, shape (r,)
+    label : (r,) array
         The label is rows @ label, up to its mean.
-    penalty : ndarray of float64, shape (p, p)
+    penalty : (p, p) array
         Of a model given along `features`, a row.
-
-    Returns
-    -------
-    RegressionLaw
-        For any draw.
     """
     noise, m0 = step**2 / 12, len(weights)
     calibrated = calibrate(weights, parties, float(m0), noise, PILOT_STRENGTH)

@@ -12,21 +12,8 @@ def share_set_aside(losses: Floats, rows: Rows, weights: Floats, epsilon: float)
     rows that it understates are set aside, those it understates most first; if it is too high, those it overstates.
     Each row moves the difference by a fixed amount, so no smaller O does it, unless a row moves it too far.
 
-    Parameters
-    ----------
-    losses : (n,) array
-        f(x_i) >= 0 of all rows.
-    rows : (m,) int64 array
-        S, a multiset.
-    weights : (m,) array
-        w.
-    epsilon : float
-        ε.
-
-    Returns
-    -------
-    float
-        The larger of |O| / n and |S ∩ O| / |S|; 1 where nothing less than all rows does.
+    The losses f(x_i) >= 0 are of all n rows; `rows` are S, a multiset, with weights w. β is the larger of |O| / n and
+    |S ∩ O| / |S|; 1 where nothing less than all rows does.
     """
     n, m = len(losses), len(rows)
     draws = np.bincount(rows, minlength=n)

@@ -18,23 +18,10 @@ TIMES_THE_VARIANCE = 2.0
 
 
 def correct_rows(rows: Floats, weights: Floats, variance: float, share: float) -> Floats:
-    """Shrink rounded rows so that their weighted covariance is that of the rows before rounding.
+    """Shrink rounded rows, about their weighted mean, so that their weighted covariance is that before rounding.
 
-    Parameters
-    ----------
-    rows : ndarray of float64, shape (m, r)
-        The parties' whitened columns side by side, rounded.
-    weights : ndarray of float64, shape (m,)
-        Non-negative, not all zero.
-    variance : float
-        s, of the rounding error of each value.
-    share : float
-        How much of it to subtract, from 0 to 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, r)
-        With the same weighted mean.
+    The rows, shape (m, r), are the parties' whitened columns side by side; the weights are non-negative, not all zero.
+    `variance` is s, of the rounding error of each value, and `share` how much of it to subtract, from 0 to 1.
     """
     w = weights / weights.sum()
     mean = w @ rows
@@ -46,26 +33,15 @@ def correct_rows(rows: Floats, weights: Floats, variance: float, share: float) -
 
 
 def worthwhile_share(rows: Floats, weights: Floats, variance: float, features: Floats, label: Floats) -> float:
-    """Estimate which share of the rounding variance is best subtracted.
+    """Estimate which share of the rounding variance, from 0 to 1, is best subtracted.
 
     With share a the excess loss changes by about (1 - a)^2 s^2 B + 2 a s C. B = q'H^-1 q, where H is the features'
     covariance and q the gradient of the ridge that rounding amounts to, is the bias. C = tr(H^-1 Gamma H^-1), where
     Gamma is the gradients' sampling covariance, is the variance that a smaller H costs. The best a is 1 - C / (s B), if
     that is positive.
 
-    Parameters
-    ----------
-    rows, weights, variance
-        As in `correct_rows`.
-    features : ndarray of float64, shape (r, p)
-        Orthonormal: the directions of the whitened columns that the features span.
-    label : ndarray of float64, shape (r,)
-        The label is rows @ label, up to its mean.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
+    `features`, shape (r, p), are orthonormal: the directions of the whitened columns that the features span. The label
+    is rows @ label, up to its mean. The other parameters are those of `correct_rows`.
     """
     w = weights / weights.sum()
     centred = rows - w @ rows
@@ -88,19 +64,9 @@ def noise_left(rows: Floats, weights: Floats, variance: float, share: float) -> 
 
 
 def hidden_directions(rows: Floats, weights: Floats, variance: float, features: Floats) -> Floats:
-    """Find the directions of the features, shape (r, h), in which there is little or nothing but rounding.
+    """Find orthonormal directions of the features, shape (r, h), in which there is little or nothing but rounding.
 
-    Parameters
-    ----------
-    rows, weights, variance
-        As in `correct_rows`.
-    features : ndarray of float64, shape (r, p)
-        Orthonormal: the directions of the whitened columns that the features span.
-
-    Returns
-    -------
-    ndarray of float64, shape (r, h)
-        Orthonormal.
+    The parameters are those of `worthwhile_share`.
     """
     eigenvalues, V = _spectrum(rows @ features, weights)
     return np.asarray(features @ V[:, eigenvalues <= TIMES_THE_VARIANCE * variance])

@@ -22,17 +22,9 @@ def is_ascending(rows: Rows) -> bool:
 
 
 def encode_row_ids(rows: Rows) -> bytes:
-    """Write a sorted multiset of row ids.
+    """Write a sorted multiset of row ids, from 0 to 2^40: how many, the first, the Rice parameter, and the gaps.
 
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (m,)
-        Ascending, from 0 to 2^40; a row may be there several times.
-
-    Returns
-    -------
-    bytes
-        How many, the first, the Rice parameter, and the gaps; nothing at all for no rows.
+    No rows are no bytes.
     """
     if not rows.size:
         return b""
@@ -42,19 +34,9 @@ def encode_row_ids(rows: Rows) -> bytes:
 
 
 def decode_row_ids(data: Buffer, most: int) -> Rows:
-    """Read what `encode_row_ids` wrote; anything else is a `ValueError`.
+    """Read what `encode_row_ids` wrote of at most so many rows; anything else is a `ValueError`.
 
-    Parameters
-    ----------
-    data : bytes
-        From anyone: nothing is allocated beyond about 250 bytes for each of them.
-    most : int
-        How many rows there may be.
-
-    Returns
-    -------
-    ndarray of int64, shape (m,)
-        Ascending, from 0 to 2^40.
+    Nothing is allocated beyond about 250 bytes for each byte of `data`.
     """
     if not len(data):
         return np.empty(0, np.int64)
@@ -70,15 +52,7 @@ def decode_row_ids(data: Buffer, most: int) -> Rows:
 def row_id_bytes(n_rows: int, size: int) -> float:
     """Predict the bytes of `size` rows drawn evenly among `n_rows`, with replacement.
 
-    Parameters
-    ----------
-    n_rows, size : int
-        n and m.
-
-    Returns
-    -------
-    float
-        Expected length; rows drawn by scores crowd together and take a little less.
+    Rows drawn by scores crowd together and take a little less.
     """
     if not size:
         return 0.0

@@ -17,41 +17,19 @@ def shuffled(n_rows: int, seed: int) -> Rows:
 
 
 def block_bounds(n_rows: int, n_blocks: int, k: int) -> slice:
-    """Say where block k stands among rows in shuffled order; sizes differ by one at most.
-
-    Parameters
-    ----------
-    n_rows, n_blocks : int
-        m and N.
-    k : int
-        From 0 to N - 1.
-
-    Returns
-    -------
-    slice
-        Of positions in the shuffled order.
-    """
+    """Say where block k, from 0 to N - 1, stands among rows in shuffled order; sizes differ by one at most."""
     return slice(k * n_rows // n_blocks, (k + 1) * n_rows // n_blocks)
 
 
 def step_size(curvatures: Floats, n_blocks: int) -> float:
     """Give Defazio's step 1 / (3 L), which suits any strong convexity, none included.
 
-    F_k is smooth with L_k = the largest eigenvalue of sum_{i in block k} u_i x_i x_i', at most the sum of
-    u_i |x_i|^2; L is the largest of these. With blocks fixed for the run, the theory of one row a step is the theory
-    of one block a step, word for word.
+    F_k is smooth with L_k = the largest eigenvalue of sum_{i in block k} u_i x_i x_i', at most the sum of u_i |x_i|^2;
+    L is the largest of these. With blocks fixed for the run, the theory of one row a step is the theory of one block a
+    step, word for word.
 
-    Parameters
-    ----------
-    curvatures : ndarray of float64, shape (m,)
-        u_i |x_i|^2, in shuffled order.
-    n_blocks : int
-        N.
-
-    Returns
-    -------
-    float
-        The step; 1 where there is no curvature at all, and nothing will move.
+    The curvatures u_i |x_i|^2 are in shuffled order. The step is 1 where there is no curvature at all, and nothing will
+    move.
     """
     starts = [block_bounds(len(curvatures), n_blocks, k).start for k in range(n_blocks)]
     largest = float(np.add.reduceat(curvatures, starts).max())
@@ -59,22 +37,7 @@ def step_size(curvatures: Floats, n_blocks: int) -> float:
 
 
 def proximal_step(point: Floats, step: float, l2: Floats, l1: Floats) -> Floats:
-    """Minimise |z - point|^2 / 2 + step sum_k (l2_k z_k^2 + l1_k |z_k|) / 2: the soft threshold, then a shrinkage.
-
-    Parameters
-    ----------
-    point : ndarray of float64, shape (d,)
-        Where the gradient step led.
-    step : float
-        gamma.
-    l2, l1 : ndarray of float64, shape (d,)
-        The penalties of each coordinate.
-
-    Returns
-    -------
-    ndarray of float64, shape (d,)
-        z.
-    """
+    """Minimise |z - point|^2 / 2 + step sum_k (l2_k z_k^2 + l1_k |z_k|) / 2: the soft threshold, then a shrinkage."""
     kept = np.maximum(np.abs(point) - 0.5 * step * l1, 0.0)
     shrunk: Floats = np.copysign(kept, point) / (1.0 + step * l2)
     return shrunk
@@ -83,29 +46,11 @@ def proximal_step(point: Floats, step: float, l2: Floats, l1: Floats) -> Floats:
 def saga_step(
     coef: Floats, average: Floats, columns: Floats, changes: Floats, n_blocks: int, step: float, l2: Floats, l1: Floats
 ) -> tuple[Floats, Floats]:
-    """Take one step on a party's own coordinates.
+    """Take one step on a party's own coordinates; the arguments are left as they were.
 
-    Parameters
-    ----------
-    coef : ndarray of float64, shape (d,)
-        theta.
-    average : ndarray of float64, shape (d,)
-        (1/N) sum_i s_i x_i, the average of the table.
-    columns : ndarray of float64, shape (b, d)
-        The block's rows x_i.
-    changes : ndarray of float64, shape (b,)
-        By how much each s_i of the block changed.
-    n_blocks : int
-        N.
-    step : float
-        gamma.
-    l2, l1 : ndarray of float64, shape (d,)
-        The penalties of each coordinate.
-
-    Returns
-    -------
-    coef, average : ndarray of float64, shape (d,)
-        After the step; the arguments are left as they were.
+    theta, `coef`, and (1/N) sum_i s_i x_i, the `average` of the table, have shape (d,), as have the penalties of each
+    coordinate. `columns`, shape (b, d), are the block's rows x_i; `changes`, shape (b,), say by how much each of its
+    s_i changed.
     """
     innovation = changes @ columns
     return proximal_step(coef - step * (innovation + average), step, l2, l1), average + innovation / n_blocks
@@ -114,22 +59,11 @@ def saga_step(
 def full_step_change(coef: Floats, average: Floats, spreads: Floats, l2: Floats, l1: Floats) -> float:
     """Measure how far from optimal the coefficients are: the change that one full proximal step would make.
 
-    The step has length 1 in standard units (each column divided by its spread), so the measure does not depend on
-    the columns' scales, and it does not become small because SAGA's steps are. It is 0 at a minimum and only there.
+    The step has length 1 in standard units (each column divided by its spread), so the measure does not depend on the
+    columns' scales, and it does not become small because SAGA's steps are. It is 0 at a minimum and only there.
 
-    Parameters
-    ----------
-    coef, average : ndarray of float64, shape (d,)
-        theta, and the average gradient.
-    spreads : ndarray of float64, shape (d,)
-        Of the columns, positive, in the units theta refers to.
-    l2, l1 : ndarray of float64, shape (d,)
-        The penalties of each coordinate.
-
-    Returns
-    -------
-    float
-        The norm of the change, in the label's units.
+    `average` is the average gradient; `spreads`, positive, are of the columns in the units theta refers to. The norm of
+    the change is in the label's units.
     """
     standard = coef * spreads
     stepped = proximal_step(standard - average / spreads, 1.0, l2 / spreads**2, l1 / spreads)

@@ -27,18 +27,18 @@ NOTHING = exactly(0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded:
+class RoundedRows:
     """Rows with rounding errors, and what was done about these.
 
     Parameters
     ----------
-    features : ndarray of float64, shape (m, d)
+    features : (m, d) array
         As they came.
-    residuals : ndarray of float64, shape (m,)
+    residuals : (m,) array
         Of the model there.
-    removed : ndarray of float64, shape (d,)
+    removed : (d,) array
         The part of the gradient that was taken off as rounding's, for each unit of weight.
-    bias : ndarray of float64, shape (d,)
+    bias : (d,) array
         The part that is rounding's and was left, for all rows.
     left : callable
         Takes the rows' parts of the gradient, shape (m, p), and gives what of them calibrated weights do not correct.
@@ -59,7 +59,7 @@ class Sandwich:
     ----------
     excess : float
         The objective's excess over the least on all rows stays below this, with 95 % confidence; may be infinite.
-    gradients : tuple of Estimate, t of them
+    gradients : tuple of Estimate
         What to expect of the gradient on all rows, halved, along each block's part of the coefficients.
     offset_gradient : Estimate
         Likewise along the intercept.
@@ -79,33 +79,24 @@ def sandwich(
     blocks: Sequence[slice],
     *,
     fit_intercept: bool,
-    rounded: Rounded | None = None,
+    rounded: RoundedRows | None = None,
 ) -> Sandwich:
-    """Bound the excess of a model, and the gradient that is left at it.
+    """Bound the excess of a model, and say what to expect of the gradient that is left at it.
 
     Parameters
     ----------
-    features : ndarray of float64, shape (m, d)
+    features : (m, d) array
         X, the rows that the model was learned on.
-    residuals : ndarray of float64, shape (m,)
+    residuals : (m,) array
         Predictions less labels.
-    weights : ndarray of float64, shape (m,)
+    weights : (m,) array
         w, with which each draw stands for all rows.
     ridge : float
         n l2; a penalty that is not quadratic is convex, and makes the excess no larger.
-    coef : ndarray of float64, shape (d,)
-        The model's.
-    blocks : sequence of slice, t of them
+    blocks : sequence of slice
         Parts of the coefficients.
-    fit_intercept : bool
-        Whether there is one.
-    rounded : Rounded, optional
-        What the rows were before their rounding was made good for; nothing if they were not rounded.
-
-    Returns
-    -------
-    Sandwich
-        The bound, and for a test what to expect of the gradient.
+    rounded : RoundedRows, optional
+        What the rows were before their rounding was made good for.
     """
     m = len(residuals)
     centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
@@ -158,19 +149,8 @@ def _unit_basis(X: Floats, roots: Floats, ridge: float, magnitudes: Floats) -> F
 def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:
     """Give a quantile of a weighted sum of chi-squares, by its first four moments (Liu, Tang and Zhang 2009).
 
-    Parameters
-    ----------
-    factors : ndarray of float64, shape (p,)
-        f, non-negative: variances of independent normal z.
-    shifts : ndarray of float64, shape (p,)
-        s, the squared means of z.
-    probability : float
-        Of which the quantile is.
-
-    Returns
-    -------
-    float
-        q such that sum z^2 stays below it with this probability, to about 1 % of q.
+    The sum of z^2 stays below it with this probability, to about 1 % of it, where z are independent and normal with
+    variances `factors` and squared means `shifts`.
     """
     c1, c2, c3, c4 = (float(np.sum(factors**k + k * factors ** (k - 1) * shifts)) for k in (1, 2, 3, 4))
     if c2 <= 0:

@@ -13,37 +13,17 @@ LARGEST_LOG_STEP = 1.0
 
 
 def round_scores(scores: Floats, log_step: float = LOG_STEP) -> Floats:
-    """Round scores to powers of exp(log_step).
+    """Round non-negative scores to powers of exp(log_step), for steps from 0.0019 to 1; 0 stays 0.
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n,)
-        Non-negative.
-    log_step : float
-        From 0.0019 to 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        Each off by a factor of exp(log_step / 2) at most, or less than a thousandth of itself; 0 stays 0.
+    Each is off by a factor of exp(log_step / 2) at most: by the default, less than a thousandth of itself.
     """
     return np.where(scores > 0, _scores(_score_codes(scores, log_step), log_step), 0.0)
 
 
 def encode_scores(scores: Floats, log_step: float = LOG_STEP) -> bytes:
-    """Write rounded scores, with about 11 bits each where they spread over a factor of three, or 5 if coarse.
+    """Write what `round_scores` gave by the same step: a code around the median, and which are zero.
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n,)
-        As `round_scores` gives them.
-    log_step : float
-        What they were rounded by.
-
-    Returns
-    -------
-    bytes
-        A code around the median, and which are zero.
+    It takes about 11 bits each where they spread over a factor of three, or 5 if coarse.
     """
     codes = _score_codes(scores, log_step)
     centre = int(np.median(codes[scores > 0])) if (scores > 0).any() else 0
@@ -53,21 +33,9 @@ def encode_scores(scores: Floats, log_step: float = LOG_STEP) -> bytes:
 
 
 def decode_scores(data: Buffer, count: int, log_step: float = LOG_STEP) -> Floats:
-    """Read what `encode_scores` wrote; anything else is a `ValueError`.
+    """Read what `encode_scores` wrote of n scores; anything else is a `ValueError`.
 
-    Parameters
-    ----------
-    data : bytes
-        From anyone.
-    count : int
-        n, as the receiver knows it.
-    log_step : float
-        Likewise.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        Non-negative; possibly infinite, if the sender is no honest one.
+    They are non-negative; possibly infinite, if the sender is no honest one.
     """
     (centre, k), code = read_varints(data, 2)
     (numbers,) = rice_decode(code, count, [k], MAX_CODE_SUM)

@@ -6,22 +6,7 @@ from colonnade.kernels.arrays import Floats, Rows
 
 
 def draw_pairs(n_rows: int, count: int, rng: np.random.Generator) -> Rows:
-    """Draw pairs of two different rows, all pairs alike.
-
-    Parameters
-    ----------
-    n_rows : int
-        n, at least 2.
-    count : int
-        How many.
-    rng : numpy.random.Generator
-        The only source of randomness.
-
-    Returns
-    -------
-    (count, 2) int64 array
-        Row ids.
-    """
+    """Draw pairs of two different rows, all pairs alike; shape (count, 2)."""
     first = rng.integers(n_rows, size=count, dtype=np.int64)
     second = rng.integers(n_rows - 1, size=count, dtype=np.int64)
     return np.column_stack([first, second + (second >= first)])
@@ -34,18 +19,10 @@ def squared_distances(first: Floats, second: Floats) -> Floats:
 
 
 def separation_ratios(distances: Floats) -> Floats:
-    """Compute what τ each pair asks of each party.
+    """Compute what τ each pair needs at each party, from each party's squared distance of each pair; both (T, p).
 
-    Parameters
-    ----------
-    distances : (T, p) array
-        Each party's squared distance of each pair.
-
-    Returns
-    -------
-    (T, p) array
-        The squared distance in all columns over the party's: 1 or more; infinite where the party cannot tell two rows
-        apart that others can; 1 where nobody can.
+    It is the squared distance in all columns over the party's: 1 or more; infinite where the party cannot tell two rows
+    apart that others can; 1 where nobody can.
     """
     total = distances.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -55,20 +32,8 @@ def separation_ratios(distances: Floats) -> Floats:
 
 
 def usual_largest(ratios: Floats, count: int) -> float:
-    """Find the median of the largest ratio among `count` pairs, from a sample of more.
+    """Find the median of the largest ratio among `count` pairs, from a sample of as many or more; it may be infinite.
 
     That no more than half of such largest ratios exceed r means P(ratio <= r)^count = 1/2: a quantile.
-
-    Parameters
-    ----------
-    ratios : (p,) array
-        Of pairs drawn alike.
-    count : int
-        At most p.
-
-    Returns
-    -------
-    float
-        May be infinite.
     """
     return float(np.quantile(ratios, 0.5 ** (1 / count), method="inverted_cdf"))

@@ -26,17 +26,9 @@ _LITTLE_ENDIAN = np.dtype("<u8")
 
 
 def to_limbs(numbers: Floats) -> Words:
-    """Write numbers from -1 to 1 in steps of 2^-51; negative limbs count from 2^64 downwards.
+    """Write numbers from -1 to 1, shape (m, c), in steps of 2^-51: high limbs, then low ones, shape (m, 2 c).
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (m, c)
-        Q.
-
-    Returns
-    -------
-    ndarray of uint64, shape (m, 2 c)
-        High limbs, then low ones.
+    Negative limbs count from 2^64 downwards.
     """
     high = np.rint(np.ldexp(numbers, HIGH_BITS))
     low = np.rint(np.ldexp(np.ldexp(numbers, HIGH_BITS) - high, LOW_BITS))
@@ -44,19 +36,10 @@ def to_limbs(numbers: Floats) -> Words:
 
 
 def limb_products(first: Words, second: Words) -> Words:
-    """Compute first' second limb by limb, modulo 2^64.
+    """Compute first' second limb by limb, modulo 2^64: uint64 wraps, which is what is meant.
 
-    Parameters
-    ----------
-    first : ndarray of uint64, shape (m, 2 p)
-        Any words: numbers in limbs, or shares of them.
-    second : ndarray of uint64, shape (m, 2 q)
-        Likewise.
-
-    Returns
-    -------
-    ndarray of uint64, shape (2, p, q)
-        The products of high limbs, and of high and low ones; uint64 wraps, which is what is meant.
+    Of words (m, 2 p) and (m, 2 q), numbers in limbs or shares of them, these are the products of high limbs, and of
+    high and low ones, shape (2, p, q).
     """
     p, q = first.shape[1] // LIMBS, second.shape[1] // LIMBS
     all_pairs = np.ascontiguousarray(first.T) @ second
@@ -64,17 +47,9 @@ def limb_products(first: Words, second: Words) -> Words:
 
 
 def from_limbs(words: Words) -> Floats:
-    """Turn sums of `limb_products` back into numbers.
+    """Turn sums of `limb_products`, (..., 2, p, q), back into numbers: inner products of columns, shape (..., p, q).
 
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (..., 2, p, q)
-        Of numbers, not of shares.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., p, q)
-        Inner products of columns.
+    The words are of numbers, not of shares.
     """
     limbs = words.view(np.int64).astype(np.float64)
     return np.ldexp(limbs[..., 0, :, :], -2 * HIGH_BITS) + np.ldexp(limbs[..., 1, :, :], -2 * HIGH_BITS - LOW_BITS)

@@ -22,21 +22,10 @@ ZERO = 65_535
 
 
 def round_evenly(values: Floats, rng: np.random.Generator) -> tuple[float, float, bytes]:
-    """Round values to multiples of a step of a 65,000th of their range.
+    """Round finite values, at least one, to multiples of a step of a 65,000th of their range.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (m,)
-        At least one; finite.
-    rng : numpy.random.Generator
-        Draws the dither: the receiver's must be in the same state.
-
-    Returns
-    -------
-    low, step : float
-        The least value, and the step, which is positive.
-    codes : bytes
-        Two a value.
+    Gives the least value, the step, which is positive, and two bytes a value. The generator draws the dither: the
+    receiver's must be in the same state.
     """
     low, high = float(values.min()), float(values.max())
     # Where all values are nearly the same, a step that is small beside them will do.
@@ -51,19 +40,9 @@ def restore_evenly(low: float, step: float, codes: Buffer, count: int, rng: np.r
 
 
 def round_logarithms(distances: Floats) -> tuple[float, bytes]:
-    """Round non-negative numbers to less than 0.031 % of themselves.
+    """Round squared distances, zero or more, to less than 0.031 % of themselves.
 
-    Parameters
-    ----------
-    distances : ndarray of float64, shape (m, k)
-        Squared distances, zero or more.
-
-    Returns
-    -------
-    largest : float
-        What the codes are relative to, positive.
-    codes : bytes
-        Two a number, row by row.
+    Gives the largest, positive, which codes are relative to, and two bytes a number, row by row.
     """
     largest = float(distances.max(initial=0.0)) or 1.0
     with np.errstate(divide="ignore"):

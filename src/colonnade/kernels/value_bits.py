@@ -7,17 +7,8 @@ from scipy.special import ndtr
 def value_bits(step: float, spread: float = 1.0) -> float:
     """Predict the bits that a rounded normal value takes in its Rice code.
 
-    Parameters
-    ----------
-    step : float
-        In standard deviations of the column.
-    spread : float
-        The standard deviation among the rows sent, in the same units: above 1 where rows are drawn by leverage.
-
-    Returns
-    -------
-    float
-        Expected length.
+    `step` is in standard deviations of the column, and so is `spread`, the standard deviation among the rows sent:
+    above 1 where rows are drawn by leverage.
     """
     ratio = spread / step
     reach = int(np.ceil(9 * ratio)) + 1

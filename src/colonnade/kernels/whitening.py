@@ -20,14 +20,8 @@ CHUNK_NUMBERS = 1 << 15
 class Whitening:
     """How columns x become u = (x - mean) basis, and back: x = mean + u mixing.
 
-    Parameters
-    ----------
-    mean : ndarray of float64, shape (d,)
-        Weighted means.
-    basis : ndarray of float64, shape (d, r)
-        r is the rank of the centred columns.
-    mixing : ndarray of float64, shape (r, d)
-        Zero below the diagonal, which is non-negative; mixing'mixing is the columns' covariance.
+    The weighted mean has shape (d,), and the basis (d, r), where r is the rank of the centred columns. `mixing`, shape
+    (r, d), is zero below the diagonal, which is non-negative; mixing'mixing is the columns' covariance.
     """
 
     mean: Floats
@@ -43,19 +37,9 @@ class Whitening:
 
 
 def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
-    """Find the whitened basis of centred columns.
+    """Find the whitened basis of centred columns: sum_i w_i u_i = 0 and sum_i w_i u_i u_i' = (sum_i w_i) I.
 
-    Parameters
-    ----------
-    blocks : callable
-        Reads the table from the start: row blocks of shape (b, d). Read up to six times.
-    weights : ndarray of float64, shape (n,), optional
-        Row weights, not all 0; 1 each if left out.
-
-    Returns
-    -------
-    Whitening
-        Of the weighted rows: sum_i w_i u_i = 0 and sum_i w_i u_i u_i' = (sum_i w_i) I.
+    The table is read up to six times, in blocks of shape (b, d). The weights are not all 0; 1 each if left out.
     """
     mean, total, magnitude = _mean(blocks, weights)
 
@@ -109,19 +93,9 @@ def pack_mixing(mixing: Floats) -> Floats:
 
 
 def unpack_mixing(entries: Floats, n_columns: int) -> Floats:
-    """Rebuild a mixing matrix from the entries that `pack_mixing` lists; `ValueError` where there is none.
+    """Rebuild a mixing matrix of d columns from what `pack_mixing` lists, finite; `ValueError` where there is none.
 
-    Parameters
-    ----------
-    entries : ndarray of float64, shape (q,)
-        From anyone: finite.
-    n_columns : int
-        d.
-
-    Returns
-    -------
-    ndarray of float64, shape (r, d)
-        With r rows, none of them zero, and no negative entry on the diagonal.
+    None of its r rows is zero, and no entry on the diagonal is negative.
     """
     # r rows have d + (d - 1) + ... + (d - r + 1) entries.
     rank = next((r for r in range(n_columns + 1) if r * n_columns - r * (r - 1) // 2 == len(entries)), None)

@@ -13,9 +13,9 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.regression_law import Draw
 from colonnade.planning.code_lengths import Lengths, row_lengths, score_lengths
 from colonnade.planning.laws import Law, draw_of
-from colonnade.planning.pilot import PilotRows, Scaled, least_size
+from colonnade.planning.pilot import PilotRows, ScaledRows, least_size
 from colonnade.planning.records import Choice, Excess
-from colonnade.planning.wire_sizes import Sent, n_rounds, plain_messages, rounded_messages, sampling_messages
+from colonnade.planning.wire_sizes import MessageSize, n_rounds, plain_messages, rounded_messages, sampling_messages
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral
 from colonnade.tasks import PaperTask
@@ -37,69 +37,45 @@ FACTORS = (0.25, 0.5, 2.0, 4.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class PlanInputs:
     """All that predictions are made of.
 
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What is learned.
-    roster : Roster
-        The parties.
-    pilot : PilotRows
-        What the server has of their pilot.
-    law : RegressionLaw or ClusteringLaw
-        What it tells.
-    framing : tuple of Sent
-        What a run sends before it draws rows: the same as the pilot.
-    framing_rounds : int
-        In so many rounds.
-    score_lengths : dict
-        Found so far, by sampler.
+    A run starts with the same framing as the pilot, in so many rounds. `score_lengths` are those found so far, by
+    sampler.
     """
 
     task: PaperTask
     roster: Roster
     pilot: PilotRows
     law: Law
-    framing: tuple[Sent, ...]
+    framing: tuple[MessageSize, ...]
     framing_rounds: int
     score_lengths: dict[AnySampler, Lengths] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """A way to draw rows and a way to send them, any number of them.
+    """A way to draw rows and a way to send them, however many: rounded by `step`, or as they are if it is None."""
 
-    Parameters
-    ----------
-    known : Known
-        What predictions are made of.
-    kind : ImportanceSampling, UniformSampling or AllRows
-        How they are drawn, of any size.
-    step : float or None
-        They are rounded by it; None for rows as they are.
-    """
-
-    known: Known
+    inputs: PlanInputs
     kind: AnySampler
     step: float | None
 
     @property
     def rounds(self) -> int:
         """How many a run takes."""
-        return self.known.framing_rounds + n_rounds(self.kind)
+        return self.inputs.framing_rounds + n_rounds(self.kind)
 
-    def messages(self, size: int) -> Iterator[Sent]:
+    def messages(self, size: int) -> Iterator[MessageSize]:
         """List what so many rows send."""
-        known, step = self.known, self.step
+        inputs, step = self.inputs, self.step
         scores = {} if self._scores is None else dict(self._scores.by_party)
-        yield from known.framing
-        yield from sampling_messages(known.task, known.roster, self._sampler(size), known.pilot, scores)
+        yield from inputs.framing
+        yield from sampling_messages(inputs.task, inputs.roster, self._sampler(size), inputs.pilot, scores)
         if self._rows is None or step is None:
-            yield from plain_messages(known.task, known.roster, size)
+            yield from plain_messages(inputs.task, inputs.roster, size)
         else:
-            yield from rounded_messages(known.roster, known.pilot, size, step, dict(self._rows.by_party))
+            yield from rounded_messages(inputs.roster, inputs.pilot, size, step, dict(self._rows.by_party))
 
     def choice(self, size: int) -> Choice:
         """Predict what so many rows send and lose."""
@@ -128,7 +104,7 @@ class Arm:
     @property
     def sizes(self) -> tuple[int, int]:
         """The fewest rows and the most: with more, all rows once would be better."""
-        n_rows, least = self.known.roster.n_rows, least_size(self.known.task, self.known.roster)
+        n_rows, least = self.inputs.roster.n_rows, least_size(self.inputs.task, self.inputs.roster)
         return (n_rows, n_rows) if isinstance(self.kind, AllRows) else (least, max(n_rows, least))
 
     def _sampler(self, size: int) -> AnySampler:
@@ -138,7 +114,7 @@ class Arm:
         return sum(message.bytes for message in self.messages(size))
 
     def _most(self, size: int) -> float:
-        scaled = [columns for columns in self.known.pilot.columns.values() if isinstance(columns, Scaled)]
+        scaled = [columns for columns in self.inputs.pilot.columns.values() if isinstance(columns, ScaledRows)]
         # As much again as is expected.
         unseen = 0.0 if self.step is None else sum(columns.unseen_bytes(size) for columns in scaled)
         return self._bytes(size) * (1 + self._margin(size)) + unseen
@@ -156,7 +132,7 @@ class Arm:
         return max(SURE * max((lengths.relative_error(size) for lengths in coded), default=0.0), LEAST_MARGIN)
 
     def _excess(self, size: int) -> float:
-        law = self.known.law
+        law = self.inputs.law
         if isinstance(self.kind, AllRows):
             return 0.0 if self.step is None else law.excess_of_all(size, self.step)
         return law.excess(self._draw, size, self.step)
@@ -164,38 +140,38 @@ class Arm:
     def _interval(self, size: int) -> Excess:
         """Put a 95 % interval around the excess: it is a product, so the interval is one of factors."""
         excess = self._excess(size)
-        factor = math.exp(1.96 * self.known.law.relative_error(self._draw, self.step))
+        factor = math.exp(1.96 * self.inputs.law.relative_error(self._draw, self.step))
         return Excess(excess, excess / factor, excess * factor)
 
     @cached_property
     def _draw(self) -> Draw:
-        return draw_of(self.kind, self.known.pilot)
+        return draw_of(self.kind, self.inputs.pilot)
 
     @cached_property
     def _scores(self) -> Lengths | None:
         if not isinstance(self.kind, ImportanceSampling):
             return None
-        known = self.known
-        if self.kind not in known.score_lengths:  # the same whatever the step
-            known.score_lengths[self.kind] = score_lengths(known.pilot, known.roster.names, self._shares)
-        return known.score_lengths[self.kind]
+        inputs = self.inputs
+        if self.kind not in inputs.score_lengths:  # the same whatever the step
+            inputs.score_lengths[self.kind] = score_lengths(inputs.pilot, inputs.roster.names, self._shares)
+        return inputs.score_lengths[self.kind]
 
     @cached_property
     def _rows(self) -> Lengths | None:
         if self.step is None:
             return None
-        return row_lengths(self.known.pilot, self._shares, self.step, np.random.default_rng(0))
+        return row_lengths(self.inputs.pilot, self._shares, self.step, np.random.default_rng(0))
 
     @property
     def _shares(self) -> Floats:
         """How often rows of the pilot stand for such as would be drawn."""
         by_scores = isinstance(self.kind, ImportanceSampling)
-        return self.known.pilot.weights / self._draw.weights if by_scores else self.known.law.weights
+        return self.inputs.pilot.weights / self._draw.weights if by_scores else self.inputs.law.weights
 
 
-def all_arms(known: Known, max_rounds: int | None) -> list[Arm]:
+def all_arms(inputs: PlanInputs, max_rounds: int | None) -> list[Arm]:
     """List every sampler with every step, of those that need no more rounds."""
-    arms = [Arm(known, kind, step) for kind in SAMPLERS for step in (*STEPS, None)]
+    arms = [Arm(inputs, kind, step) for kind in SAMPLERS for step in (*STEPS, None)]
     return [arm for arm in arms if max_rounds is None or arm.rounds <= max_rounds]
 
 

@@ -9,7 +9,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.quantise import encode_codes, round_with_dither
 from colonnade.kernels.score_codes import encode_scores
-from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
+from colonnade.planning.pilot import PILOT_STEP, PilotRows, ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 
 # Rows of the pilot are drawn again to so many, in as many parts as tell how much lengths vary.
@@ -33,19 +33,7 @@ class Lengths:
 def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> Lengths:
     """Predict the bytes of a score.
 
-    Parameters
-    ----------
-    pilot : PilotRows
-        The pilot.
-    names : tuple of str
-        The parties.
-    shares : ndarray of float64, shape (m0,)
-        How often each row of the pilot stands for one that would be drawn, relative.
-
-    Returns
-    -------
-    Lengths
-        For each row drawn.
+    `shares`, shape (m0,), are how often each row of the pilot stands for one that would be drawn, relative.
     """
 
     def lengths(rows: Rows) -> dict[str, int]:
@@ -55,24 +43,7 @@ def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> L
 
 
 def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Generator) -> Lengths:
-    """Predict the bytes of a row's codes.
-
-    Parameters
-    ----------
-    pilot : PilotRows
-        The pilot.
-    shares : ndarray of float64, shape (m0,)
-        How often each row of the pilot stands for one that would be drawn, relative.
-    step : float
-        Rows are rounded by it.
-    rng : numpy.random.Generator
-        Draws dithers.
-
-    Returns
-    -------
-    Lengths
-        For each row sent.
-    """
+    """Predict the bytes of a row's codes, rounded by `step` with dithers from `rng`; shares as in `score_lengths`."""
 
     def lengths(rows: Rows) -> dict[str, int]:
         return {name: _code_length(columns, rows, step, rng, even) for name, columns in pilot.columns.items()}
@@ -83,10 +54,10 @@ def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Ge
 
 
 def _code_length(
-    columns: WhitenedRows | Scaled, rows: Rows, step: float, rng: np.random.Generator, even: Floats
+    columns: WhitenedRows | ScaledRows, rows: Rows, step: float, rng: np.random.Generator, even: Floats
 ) -> int:
     values = columns.values[rows]
-    if isinstance(columns, Scaled):
+    if isinstance(columns, ScaledRows):
         own_step = columns.step * step / PILOT_STEP
         return len(encode_columns(values, even @ columns.values, own_step, rng)[1])
     return len(encode_codes(round_with_dither(values, step, rng)))

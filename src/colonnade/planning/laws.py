@@ -8,7 +8,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.clustering_law import ClusteringLaw, clustering_law
 from colonnade.kernels.column_codes import SPARSE
 from colonnade.kernels.regression_law import Draw, RegressionLaw, regression_law
-from colonnade.planning.pilot import PILOT_STEP, PilotRows, Scaled
+from colonnade.planning.pilot import PILOT_STEP, PilotRows, ScaledRows
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.solvers.compact import directions
 from colonnade.solvers.whitened_columns import WhitenedRows
@@ -18,21 +18,9 @@ Law = RegressionLaw | ClusteringLaw
 
 
 def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
-    """Find the law by which the excess falls with the number of rows.
+    """Find the law by which the excess falls with the number of rows, for any draw and step.
 
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What is learned. An l1 penalty, or one to be chosen, counts as none: it can only make the excess smaller.
-    pilot : PilotRows
-        The pilot.
-    rng : numpy.random.Generator
-        Of starts and halves.
-
-    Returns
-    -------
-    RegressionLaw or ClusteringLaw
-        For any draw and step.
+    An l1 penalty, or one to be chosen, counts as none: it can only make the excess smaller.
     """
     match task:
         case KMeans():
@@ -44,7 +32,7 @@ def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
 
 
 def _clustering_law(task: KMeans, pilot: PilotRows, rng: np.random.Generator) -> ClusteringLaw:
-    scaled = [columns for columns in pilot.columns.values() if isinstance(columns, Scaled)]
+    scaled = [columns for columns in pilot.columns.values() if isinstance(columns, ScaledRows)]
     rows = np.hstack([columns.values for columns in scaled])
     noise = sum(_noise(columns, pilot.weights) for columns in scaled)
     return clustering_law(rows, pilot.weights, task.n_clusters, noise, rng)
@@ -58,20 +46,7 @@ def _regression_law(task: Regression, pilot: PilotRows) -> RegressionLaw:
 
 
 def draw_of(sampler: AnySampler, pilot: PilotRows) -> Draw:
-    """Say how a sampler would draw and weigh the pilot's rows.
-
-    Parameters
-    ----------
-    sampler : ImportanceSampling or UniformSampling
-        Any; its size does not matter.
-    pilot : PilotRows
-        The pilot.
-
-    Returns
-    -------
-    Draw
-        For the law.
-    """
+    """Say how a sampler, whatever its size, would draw and weigh the pilot's rows."""
     if not isinstance(sampler, ImportanceSampling):
         return Draw(np.ones_like(pilot.weights))
     share = sampler.uniform_share
@@ -92,7 +67,7 @@ def _penalty(parties: list[WhitenedRows], features: Floats, l2: float) -> Floats
     return np.asarray(l2 * back.T @ back)
 
 
-def _noise(columns: Scaled, weights: Floats) -> float:
+def _noise(columns: ScaledRows, weights: Floats) -> float:
     """Say what rounding by a step of 1 adds to squared distances: 1/12 of its square for each value that is rounded."""
     w = weights / weights.sum()
     rounded = 0.0

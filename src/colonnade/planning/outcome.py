@@ -11,20 +11,7 @@ M = TypeVar("M")
 
 
 def with_plan(run: Run[M], plan: Plan) -> Run[M]:
-    """Put a plan's pilot on a run's ledger, and what it predicted among the run's facts.
-
-    Parameters
-    ----------
-    run : Run
-        As it was played.
-    plan : Plan
-        By which.
-
-    Returns
-    -------
-    Run
-        With the whole cost.
-    """
+    """Put a plan's pilot on a run's ledger, and what it predicted among the run's facts."""
     facts = {
         "planned_bytes": float(plan.bytes),
         "sent_bytes": float(plan.pilot_bytes + run.ledger.bytes),
@@ -37,22 +24,7 @@ def with_plan(run: Run[M], plan: Plan) -> Run[M]:
 
 
 def compared(plan: Plan, run: Run[M], excess: float | None = None) -> str:
-    """Lay out what was predicted beside what came of it.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    run : Run
-        Of the plan.
-    excess : float, optional
-        Of its model, where it was measured.
-
-    Returns
-    -------
-    str
-        A table.
-    """
+    """Lay out what was predicted beside what came of it, the model's excess too where it was measured."""
     actual = run.ledger.by_phase()
     phases = [
         (f"bytes, {phase}", f"{planned:,}", f"{actual[phase].bytes if phase in actual else 0:,}")

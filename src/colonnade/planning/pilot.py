@@ -41,25 +41,21 @@ class PilotRows:
     ----------
     weights : ndarray of float64, shape (m0,)
         Relative to the mean weight.
-    total_weight : float
-        Of all rows.
     totals : ndarray of float64, shape (parties,)
         G^(j).
     scores : ndarray of float64, shape (parties, m0)
         g^(j) of the rows.
-    columns : mapping of str to WhitenedRows or Scaled
-        What each party sent of them.
     """
 
     weights: Floats
     total_weight: float
     totals: Floats
     scores: Floats
-    columns: Mapping[str, "WhitenedRows | Scaled"]
+    columns: Mapping[str, "WhitenedRows | ScaledRows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledRows:
     """A party's features of the pilot's rows, (m0, d), and the step they were rounded by, in their units."""
 
     values: Floats
@@ -74,26 +70,7 @@ class Scaled:
 
 
 def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
-    """Draw a pilot by rounded scores and fetch its rows, rounded.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What it is for.
-    roster : Roster
-        The parties.
-    split : HoldOut, SplitBy or None
-        Rows held out are not drawn.
-    size : int
-        m0.
-    seed : int
-        Draws its rows, which are not those of a run with the same seed.
-
-    Returns
-    -------
-    PilotRows
-        For predictions.
-    """
+    """Draw a pilot by rounded scores and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
     view = yield from agree_on_view(roster, split, "train", task.scaling)
     sampler = ImportanceSampling(size, round_scores=True)
@@ -130,13 +107,15 @@ def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
     return next(checks.replies(inbox, kind) for inbox in heard if isinstance(next(iter(inbox.values())), kind))
 
 
-def _fetch(task: PaperTask, roster: Roster, size: int, seeds: list[int]) -> Script[dict[str, WhitenedRows | Scaled]]:
+def _fetch(
+    task: PaperTask, roster: Roster, size: int, seeds: list[int]
+) -> Script[dict[str, WhitenedRows | ScaledRows]]:
     asked = list(zip(roster.cards, seeds, strict=True))
     if isinstance(task, ClusteringTask):
         inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
         scaled = checks.replies(inbox, ScaledColumns)
         return {
-            card.name: Scaled(
+            card.name: ScaledRows(
                 read_scaled(card, scaled[card.name], size, seed), scaled[card.name].step, len(scaled[card.name].levels)
             )
             for card, seed in asked
@@ -158,22 +137,7 @@ def least_pilot(task: PaperTask, roster: Roster) -> int:
 
 
 def usual_pilot(task: PaperTask, roster: Roster, budget: int | None) -> int:
-    """Choose the size of a pilot: a few hundred rows, fewer where the budget is small.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What it is for.
-    roster : Roster
-        The parties.
-    budget : int or None
-        Bytes for pilot and run.
-
-    Returns
-    -------
-    int
-        m0.
-    """
+    """Choose m0, the size of a pilot: a few hundred rows, fewer where the bytes for pilot and run are few."""
     least = least_pilot(task, roster)
     match task:
         case KMeans():

@@ -12,11 +12,11 @@ from colonnade.contracts import ClusteringTask, Roster
 from colonnade.errors import InputError
 from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
-from colonnade.planning.choosing import Arm, Known, all_arms, best_within, cheapest_meeting, frontier, least_bytes
+from colonnade.planning.choosing import Arm, PlanInputs, all_arms, best_within, cheapest_meeting, frontier, least_bytes
 from colonnade.planning.laws import law_of
 from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pilot_bytes, usual_pilot
 from colonnade.planning.records import Plan, fingerprint
-from colonnade.planning.wire_sizes import Sent
+from colonnade.planning.wire_sizes import MessageSize
 from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
@@ -25,16 +25,9 @@ FRAMING = "framing"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a plan must keep to: either bytes or excess, or neither; and rounds.
+    """What a plan must keep to: either bytes, of pilot and run, or excess, or neither; and rounds, after the pilot's.
 
-    Parameters
-    ----------
-    budget_bytes : int or None
-        Pilot and run send no more.
-    target_excess : float or None
-        The mean excess of cost over that of a model of all rows, relative, is expected to be no more.
-    max_rounds : int or None
-        The run has no more, after the pilot's.
+    The excess is the mean, expected, of cost over that of a model of all rows, relative.
     """
 
     budget_bytes: int | None
@@ -54,32 +47,17 @@ class Limits:
         if self.target_excess is not None:
             positive_number("target_excess", self.target_excess, example="Pass for instance 0.02, an excess of 2 %.")
         if self.max_rounds is not None:
-            whole_number("max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 2, by scores 4.")
+            whole_number(
+                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 2 rounds, drawing by scores 4."
+            )
 
 
 def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
-    """Choose or check the pilot's size, before anything is sent.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What it is for.
-    roster : Roster
-        The parties.
-    limits : Limits
-        Of the plan.
-    wanted : int or None
-        What the caller asks for.
-
-    Returns
-    -------
-    int
-        m0.
-    """
+    """Choose or check m0, the pilot's size, before anything is sent."""
     least = least_pilot(task, roster)
     if wanted is not None:
         example = (
-            f"So many rows tell something of this task; if left out, {usual_pilot(task, roster, None):,} are used."
+            f"Fewer rows say too little about this task; if left out, {usual_pilot(task, roster, None):,} are used."
         )
         size = whole_number("pilot", wanted, least=least, example=example)
     else:
@@ -106,49 +84,24 @@ def make_plan(
     sent: Sequence[Entry],
     seconds: float,
 ) -> Plan:
-    """Make a plan of a pilot.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What to learn.
-    roster : Roster
-        The parties.
-    split : HoldOut, SplitBy or None
-        Which rows are held out.
-    limits : Limits
-        What the plan must keep to.
-    seed : int
-        Of the pilot.
-    pilot : PilotRows
-        What the server has of it.
-    sent : sequence of Entry
-        What it sent.
-    seconds : float
-        How long that took.
-
-    Returns
-    -------
-    Plan
-        The best, or the cheapest, that keeps to the limits.
-    """
+    """Make of a pilot, and of what it sent in how many seconds, the best or cheapest plan that keeps to the limits."""
     framing = [entry for entry in sent if entry.phase == FRAMING]
-    known = Known(
+    inputs = PlanInputs(
         task,
         roster,
         pilot,
         law_of(task, pilot, np.random.default_rng([seed, 6])),
-        tuple(Sent(entry.phase, entry.party, entry.bytes) for entry in framing),
+        tuple(MessageSize(entry.phase, entry.party, entry.bytes) for entry in framing),
         len({entry.round for entry in framing}),
     )
-    arms = all_arms(known, limits.max_rounds)
+    arms = all_arms(inputs, limits.max_rounds)
     if not arms:
-        least = min(arm.rounds for arm in all_arms(known, None))
+        least = min(arm.rounds for arm in all_arms(inputs, None))
         raise InputError(f"max_rounds={limits.max_rounds} is too few: every plan takes {least} or more. Allow {least}.")
     pilot_sent = sum(entry.bytes for entry in sent)
     arm, size = _chosen(arms, limits, pilot_sent)
     chosen = arm.choice(size)
-    messages = [*(Sent(entry.phase, entry.party, entry.bytes) for entry in sent), *arm.messages(size)]
+    messages = [*(MessageSize(entry.phase, entry.party, entry.bytes) for entry in sent), *arm.messages(size)]
     n_rounds = len({entry.round for entry in sent})
     plan = Plan(
         task=task,

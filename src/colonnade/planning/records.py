@@ -187,7 +187,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         except (OSError, ValueError) as error:
             raise InputError(f"{path} is not a readable plan: {error}. Pass a plan that was saved.") from error
         if plan.format != FORMAT or plan.fingerprint != fingerprint(plan):
-            raise InputError(f"{path} was changed after it was written, or is of another version. Make the plan anew.")
+            raise InputError(f"{path} was changed after it was written, or is of another version. Make the plan again.")
         return plan
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from colonnade.contracts import PartyCard, Roster
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
-from colonnade.planning.pilot import PilotRows, Scaled
+from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.protocol.codec import wire_bytes
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
@@ -25,8 +25,8 @@ A_SEED = 2**62
 LONG_HEADER = 3
 
 
-class Sent(NamedTuple):
-    """One message that will be sent."""
+class MessageSize(NamedTuple):
+    """How many bytes one message takes, of which phase and party."""
 
     phase: str
     party: str
@@ -35,27 +35,8 @@ class Sent(NamedTuple):
 
 def sampling_messages(
     task: PaperTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, score_bytes: dict[str, float]
-) -> Iterator[Sent]:
-    """List what agreeing on rows will send.
-
-    Parameters
-    ----------
-    task : Regression or KMeans
-        What for.
-    roster : Roster
-        The parties.
-    sampler : ImportanceSampling (with rounded scores), UniformSampling or AllRows
-        How rows are drawn.
-    pilot : PilotRows
-        Tells which part of the rows each party draws.
-    score_bytes : dict of str to float
-        What a score takes, by party.
-
-    Yields
-    ------
-    Sent
-        Message by message.
-    """
+) -> Iterator[MessageSize]:
+    """List what agreeing on rows will send, by rounded scores if any; the pilot tells each party's part of the rows."""
     for number, card in enumerate(roster.cards):
         if isinstance(sampler, ImportanceSampling):
             share = float(pilot.totals[number] / pilot.totals.sum())
@@ -68,15 +49,15 @@ def sampling_messages(
 
 def _by_scores(
     task: PaperTask, card: PartyCard, sampler: ImportanceSampling, share: float, score_bytes: float
-) -> Iterator[Sent]:
+) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * share * size)
     yield from _sent(card.name, AskTotal(RoundedScores(task.score_rule())), Total(1 / 3))
     yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows))
-    yield Sent(DrawnRows.phase, card.name, _ids(n, own))
+    yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     codes = ScoreCodes(size, bytes(round(size * score_bytes)))
     yield from _sent(card.name, AskScoreCodes(no_rows, own), codes)
-    yield Sent(AskScoreCodes.phase, card.name, _ids(n, size - own))
+    yield MessageSize(AskScoreCodes.phase, card.name, _ids(n, size - own))
 
 
 def _ids(n_rows: int, size: int) -> float:
@@ -86,34 +67,15 @@ def _ids(n_rows: int, size: int) -> float:
 
 def rounded_messages(
     roster: Roster, pilot: PilotRows, size: int, step: float, row_bytes: dict[str, float]
-) -> Iterator[Sent]:
-    """List what fetching rows will send where they are rounded.
-
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    pilot : PilotRows
-        Tells the rank of each party's columns.
-    size : int
-        m.
-    step : float
-        Of the rounding.
-    row_bytes : dict of str to float
-        What a row's codes take, by party.
-
-    Yields
-    ------
-    Sent
-        Message by message.
-    """
+) -> Iterator[MessageSize]:
+    """List what fetching rows will send where they are rounded; the pilot tells the rank of each party's columns."""
     for card in roster.cards:
         columns, codes = pilot.columns[card.name], bytes(round(size * row_bytes[card.name]))
-        if isinstance(columns, Scaled):
+        if isinstance(columns, ScaledRows):
             levels = sendable_floats(np.zeros(columns.n_levels))
             reply: Message = ScaledColumns(size, card.n_features, 1 / 3, levels, codes)
             yield from _sent(card.name, AskScaledColumns(step, A_SEED), reply)
-            yield Sent(ScaledColumns.phase, card.name, columns.unseen_bytes(size))
+            yield MessageSize(ScaledColumns.phase, card.name, columns.unseen_bytes(size))
         else:
             rank, width = columns.mixing.shape
             mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
@@ -122,7 +84,7 @@ def rounded_messages(
             yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
 
 
-def plain_messages(task: PaperTask, roster: Roster, size: int) -> Iterator[Sent]:
+def plain_messages(task: PaperTask, roster: Roster, size: int) -> Iterator[MessageSize]:
     """List what fetching rows will send where they are sent as they are."""
     needs_label = task.needs_label
     for card in roster.cards:
@@ -131,12 +93,12 @@ def plain_messages(task: PaperTask, roster: Roster, size: int) -> Iterator[Sent]
         yield from _sent(card.name, AskColumns(needs_label), reply)
         arrays = 1 + (labels is not None)
         numbers = 8 * (size - 1) * (card.n_features + (labels is not None))
-        yield Sent(Columns.phase, card.name, numbers + arrays * LONG_HEADER)
+        yield MessageSize(Columns.phase, card.name, numbers + arrays * LONG_HEADER)
 
 
-def _sent(party: str, *messages: Message) -> Iterator[Sent]:
+def _sent(party: str, *messages: Message) -> Iterator[MessageSize]:
     for message in messages:
-        yield Sent(message.phase, party, len(wire_bytes(message)))
+        yield MessageSize(message.phase, party, len(wire_bytes(message)))
 
 
 def n_rounds(sampler: AnySampler) -> int:

@@ -1,4 +1,4 @@
-"""Products of matrices under CKKS, by TenSEAL, which is loaded only when one is asked for (extra ``he``).
+"""Products of matrices under CKKS, by TenSEAL, which is loaded only when one is needed (extra ``he``).
 
 A matrix of m rows and c columns is packed row by row, P rows a ciphertext: slot p c + a of the k-th holds row k P + p,
 column a. Whoever holds another matrix multiplies each ciphertext by one of its columns, repeated c times, and adds the
@@ -123,7 +123,7 @@ def _foreign_bytes() -> Iterator[None]:
         yield
     except (ValueError, RuntimeError, IndexError, TypeError, MemoryError) as error:
         raise RemoteProtocolError(
-            f"What was relayed is not a ciphertext of this exchange: {error}. See that all run the same version."
+            f"What was relayed is not a ciphertext of this exchange: {error}. Check that all run the same version."
         ) from error
 
 

@@ -92,7 +92,7 @@ class PinnedIdentity:
 
 
 class _PinsOfSeeds(Mapping[str, bytes]):
-    """Pins that are computed when first asked for: most runs never need them."""
+    """Pins that are computed when first needed: most runs never need them."""
 
     def __init__(self, seeds: Mapping[str, bytes]) -> None:
         self._seeds = seeds

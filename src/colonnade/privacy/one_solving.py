@@ -23,10 +23,10 @@ def require_same_question(state: PartyState, request: Message, what: bytes, plac
     place : int
         How many such requests came before it since keys were made.
     """
-    asked = digest(request.kind.encode(), what)
+    question = digest(request.kind.encode(), what)
     if place == len(state.answered_digests):
-        return replace(state, answered_digests=(*state.answered_digests, asked))
-    if state.answered_digests[place] != asked:
+        return replace(state, answered_digests=(*state.answered_digests, question))
+    if state.answered_digests[place] != question:
         raise RemoteProtocolError(
             f"The server sent a {request.kind} that differs from what it asked before in this run: from the difference "
             "of the answers it would learn about single rows. Start another run for other rows, weights or options.",

@@ -136,7 +136,7 @@ def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key"
             return result
         lost = result.party
     raise RemoteProtocolError(
-        f"Party {lost!r} lost {what} {MAX_ATTEMPTS} times in one secure phase. See why it restarts, and run again.",
+        f"Party {lost!r} lost {what} {MAX_ATTEMPTS} times in one secure phase. Check why it restarts, and run again.",
         party=lost,
     )
 

@@ -42,7 +42,7 @@ def agreed_secret(secret: bytes, their_key: bytes) -> bytes:
         return X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(their_key))
     except ValueError as error:
         raise RemoteProtocolError(
-            "The server relayed a public key with which no secret can be agreed on. See that all run the same version.",
+            "The server relayed a public key that gives no shared secret. Check that all run the same version.",
             party=SERVER,
         ) from error
 

@@ -50,7 +50,7 @@ def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
 
 
 def transcript_of(
-    purpose: str, parties: Sequence[str], keys: Sequence[SignedKey], view: bytes, asked: bytes, ring: Ring
+    purpose: str, parties: Sequence[str], keys: Sequence[SignedKey], view: bytes, question: bytes, ring: Ring
 ) -> bytes:
     """Hash all that parties and server must agree on before anything is masked.
 
@@ -62,13 +62,13 @@ def transcript_of(
         Which sum of a run it is.
     view : bytes
         The digest of which rows count and in which units.
-    asked : bytes
+    question : bytes
         What is to be summed.
     """
     names = digest(*(party.encode() for party in parties))
     signed = digest(*(part for entry in keys for part in (entry.key, entry.exchanged, entry.signature)))
     in_ring = f"{ring.width} bytes, steps of 2^-{ring.exponent}".encode()
-    return digest(PROTOCOL, purpose.encode(), names, signed, view, digest(asked), in_ring)
+    return digest(PROTOCOL, purpose.encode(), names, signed, view, digest(question), in_ring)
 
 
 def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:

@@ -16,20 +16,7 @@ M = TypeVar("M", bound=Message)
 
 
 def replies(inbox: Inbox, kind: type[M]) -> Mapping[str, M]:
-    """Narrow an inbox to the kind its script asked for (the conductor checked that each reply answers its request).
-
-    Parameters
-    ----------
-    inbox : mapping of str to Message
-        Each party's reply.
-    kind : type of Message
-        What they all are.
-
-    Returns
-    -------
-    mapping of str to Message
-        The same replies.
-    """
+    """Narrow an inbox to the kind its script asked for (the conductor checked that each reply answers its request)."""
     narrowed = {party: reply for party, reply in inbox.items() if isinstance(reply, kind)}
     if len(narrowed) != len(inbox):
         raise LocalProtocolError(f"The script expected only {kind.__name__} replies: a bug in its messages.")
@@ -37,22 +24,7 @@ def replies(inbox: Inbox, kind: type[M]) -> Mapping[str, M]:
 
 
 def wrong(party: str, message: Message, what: str) -> RemoteProtocolError:
-    """Build the error for a message that breaks the rules.
-
-    Parameters
-    ----------
-    party : str
-        Who sent it.
-    message : Message
-        The message.
-    what : str
-        What is wrong with it.
-
-    Returns
-    -------
-    RemoteProtocolError
-        To be raised.
-    """
+    """Build the error for a message of this party that breaks the rules."""
     return RemoteProtocolError(
         f"{party!r} sent a {message.kind} with {what}. The run was stopped; nothing of it was used.",
         party=party,

@@ -34,15 +34,7 @@ WIRE_TYPES = {
 
 
 class Codec:
-    """Encodes and decodes a closed set of kinds.
-
-    Parameters
-    ----------
-    kinds : iterable of type of Message
-        Every kind that may travel.
-    max_bytes : int
-        No message may be larger, in either direction.
-    """
+    """Encodes and decodes a closed set of kinds; no message may be larger than `max_bytes`, in either direction."""
 
     def __init__(self, kinds: Iterable[type[Message]], max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self.kinds = frozenset(kinds)
@@ -55,26 +47,13 @@ class Codec:
         encoded = wire_bytes(message)
         if len(encoded) > self.max_bytes:
             raise InputError(
-                f"One {message.kind} message would weigh {len(encoded):,} bytes; the limit is {self.max_bytes:,}. "
+                f"One {message.kind} message would take {len(encoded):,} bytes; the limit is {self.max_bytes:,}. "
                 "Ask for fewer rows: a coreset instead of all rows, or a smaller size."
             )
         return encoded
 
     def decode(self, data: bytes, *, party: str | None = None) -> Message:
-        """Turn bytes into a message.
-
-        Parameters
-        ----------
-        data : bytes
-            What came from the peer: anything at all.
-        party : str or None
-            Who sent it, for the error.
-
-        Returns
-        -------
-        Message
-            Of one of the kinds; anything else is a `RemoteProtocolError`.
-        """
+        """Turn bytes, be they anything at all, into a message of one of the kinds, or a `RemoteProtocolError`."""
         if len(data) > self.max_bytes:
             raise RemoteProtocolError(
                 f"A message of {len(data):,} bytes was received; the limit is {self.max_bytes:,}.",

@@ -19,18 +19,10 @@ def nobody_listens(_phase: str, _number: int) -> None:
 
 
 class Conductor:
-    """Plays scripts.
+    """Plays scripts: carries their rounds by a transport, and records each message on a ledger.
 
-    Parameters
-    ----------
-    transport : Transport
-        Carries the rounds.
-    codec : Codec
-        Says what each message weighs, whether or not the transport encodes it.
-    ledger : Ledger
-        Where each message is recorded.
-    on_round : callable
-        Told the phase and the number of each round before it starts.
+    The codec says what each message weighs, whether or not the transport encodes it. `on_round` is told the phase and
+    the number of each round before it starts.
     """
 
     def __init__(self, transport: Transport, codec: Codec, ledger: Ledger, on_round: RoundListener) -> None:
@@ -40,18 +32,7 @@ class Conductor:
         self._on_round = on_round
 
     def play(self, script: Script[T]) -> T:
-        """Play one script from its first round to its result.
-
-        Parameters
-        ----------
-        script : generator
-            Yields outboxes, is sent inboxes, returns its result.
-
-        Returns
-        -------
-        object
-            What the script returns.
-        """
+        """Play one script from its first round to its result."""
         number, inbox = 0, None
         while True:
             try:

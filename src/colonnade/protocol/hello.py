@@ -38,18 +38,7 @@ class Hello(Message, frozen=True):
 
 
 def hello(parties: Iterable[str]) -> Script[Roster]:
-    """Learn each party's card and check that all hold the same rows.
-
-    Parameters
-    ----------
-    parties : iterable of str
-        Names, in the order that becomes the order of the model's columns.
-
-    Returns
-    -------
-    Roster
-        The parties, aligned.
-    """
+    """Learn each party's card, in the order of the model's columns, and check that all hold the same rows."""
     inbox = yield {party: Hello(WIRE_VERSION) for party in parties}
     cards = replies(inbox, Card)
     roster = Roster(tuple(_read_card(party, card) for party, card in cards.items()))

@@ -27,18 +27,7 @@ class Refused(Message, frozen=True):
 
 
 def refused(error: ColonnadeError) -> Refused:
-    """Put an error raised at the party into words for the server.
-
-    Parameters
-    ----------
-    error : ColonnadeError
-        What stopped the party from answering.
-
-    Returns
-    -------
-    Refused
-        Its cause and text.
-    """
+    """Put an error raised at the party into words for the server."""
     causes: dict[type[ColonnadeError], Cause] = {
         LocalProtocolError: "order",
         WireVersionError: "version",
@@ -48,17 +37,9 @@ def refused(error: ColonnadeError) -> Refused:
 
 
 def failed(error: Exception) -> Refused:
-    """Say that something broke at the party that nobody foresaw: the kind of error, but not its words.
+    """Say that something broke at the party that nobody foresaw: the kind of error, but not its text.
 
-    Parameters
-    ----------
-    error : Exception
-        Any; its text can quote the party's table.
-
-    Returns
-    -------
-    Refused
-        Without that text.
+    That can quote the party's table.
     """
     reason = (
         f"it failed inside ({type(error).__name__}) and goes on. The error's words can quote data and were not sent. "
@@ -67,19 +48,9 @@ def failed(error: Exception) -> Refused:
     return Refused("failure", reason)
 
 
-def raise_refusal(party: str, asked: Message, refusal: Refused) -> NoReturn:
-    """Raise at the server what a party's refusal means there.
-
-    Parameters
-    ----------
-    party : str
-        Who refused.
-    asked : Message
-        What it was asked.
-    refusal : Refused
-        What it said.
-    """
-    text = f"Party {party!r} did not answer {asked.kind}: {refusal.reason[:MAX_REASON]}"
+def raise_refusal(party: str, request: Message, refusal: Refused) -> NoReturn:
+    """Raise at the server what a party's refusal of a request means there."""
+    text = f"Party {party!r} did not answer {request.kind}: {refusal.reason[:MAX_REASON]}"
     if refusal.cause == "policy":
         raise PolicyRefusedError(text, party=party)
     if refusal.cause == "version":
@@ -87,5 +58,5 @@ def raise_refusal(party: str, asked: Message, refusal: Refused) -> NoReturn:
     if refusal.cause == "input":
         raise InputError(text)
     if refusal.cause == "failure":
-        raise RemoteProtocolError(text, party=party, kind=asked.kind)
+        raise RemoteProtocolError(text, party=party, kind=request.kind)
     raise LocalProtocolError(text)

@@ -27,15 +27,7 @@ KEPT_RULES = 4
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """Predictions that a party was given.
-
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (m,)
-        Which rows, ascending.
-    predictions : ndarray of float64 or int64, shape (m,)
-        Values, or numbers of clusters.
-    """
+    """Predictions that a party was given, shape (m,): values or numbers of clusters, and of which rows, ascending."""
 
     rows: Rows
     predictions: Floats | Rows
@@ -54,8 +46,6 @@ class PartyState:
         How far the exchange is: decides which requests are legal next.
     view : View or None
         How this run looks at the table; None is as it is.
-    rule : ScoreRule or None
-        How this run scores rows.
     rows : ndarray of int64, shape (size,), or None
         The coreset's rows, once they are known; before that, the party's own draw.
     exchanged : tuple of Message
@@ -66,8 +56,6 @@ class PartyState:
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     answered_digests : tuple of bytes
         Of what a secure solver asked in this run: it may ask that again, and nothing else.
-    received : Delivery or None
-        The predictions that were delivered last.
     """
 
     step: str = NEW
@@ -136,12 +124,10 @@ class PartyData:
 
 @dataclass(frozen=True)
 class Handler:
-    """One row of a party's table.
+    """How a party answers one kind of request.
 
     Parameters
     ----------
-    request : type of Message
-        What it answers.
     answer : callable
         ``(state, request, data) -> (state, reply)``, pure but for the score cache.
     after : frozenset of str, or None
@@ -164,18 +150,9 @@ class Handler:
 
 
 class PartySession:
-    """Answers requests about one table.
+    """Answers requests about one table, by handlers, as far as its owner's policy lets it.
 
-    Parameters
-    ----------
-    table : Table
-        The party's data.
-    handlers : iterable of Handler
-        All it can answer.
-    policy : Policy
-        What of that its owner lets it answer.
-    identity : Identity, optional
-        Who it is to the other parties. Without one it takes no part in secure sums.
+    Without an identity, which says who it is to the other parties, it takes no part in secure sums.
     """
 
     def __init__(
@@ -187,18 +164,7 @@ class PartySession:
         self._policy = policy
 
     def answer(self, request: Message) -> Message:
-        """Answer one request, or say why not; a refused request leaves the state as it was.
-
-        Parameters
-        ----------
-        request : Message
-            Of any kind, from anyone.
-
-        Returns
-        -------
-        Message
-            The reply, or a `Refused`.
-        """
+        """Answer one request, of any kind and from anyone, or say why not; a refused one leaves the state as it was."""
         handler = self._handlers.get(type(request))
         if handler is None:
             return Refused("request", f"a {request.kind} is not a request.")

@@ -74,25 +74,9 @@ AnySplit = HoldOut | SplitBy
 def counted(
     n_rows: int, side: Side, split: AnySplit | None, marked: Flags | None, weights: Floats | None
 ) -> Floats | None:
-    """Decide how much each row counts; the server and every party come to the same.
+    """Decide how much each row counts, None where all count 1; the server and every party come to the same.
 
-    Parameters
-    ----------
-    n_rows : int
-        n.
-    side : {"train", "test"}
-        Which side of the split counts.
-    split : HoldOut, SplitBy or None
-        The split.
-    marked : ndarray of bool, shape (n,), or None
-        Rows held out by a column.
-    weights : ndarray of float64, shape (n,), or None
-        The rows' own weights.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,), or None
-        None where all count 1.
+    `marked` are the rows held out by a column, and `weights` the rows' own.
     """
     if isinstance(split, HoldOut):
         marked = hold_out(n_rows, split.fraction, np.random.default_rng(split.seed))

@@ -11,17 +11,7 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 
 @dataclass(frozen=True, eq=False)
 class ViewedTable:
-    """A table whose features enter as (value - shift) / scale; its label stays as it is.
-
-    Parameters
-    ----------
-    base : Table
-        As it is.
-    row_weights : ndarray of float64, shape (n_rows,), or None
-        How much each row counts.
-    shift, scale : ndarray of float64, shape (n_features,), or None
-        Units; None for the columns' own.
-    """
+    """A table whose features enter as (value - shift) / scale, or as they are; its label stays as it is."""
 
     base: Table
     row_weights: Floats | None = field(repr=False)

@@ -99,23 +99,9 @@ def _same(ours: object, theirs: object) -> bool:
 
 
 def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[JobView]:
-    """Let all parties look at their tables alike.
+    """Let all parties look at their tables alike, and learn what the server must know of it.
 
-    Parameters
-    ----------
-    roster : Roster
-        The parties.
-    split : HoldOut, SplitBy or None
-        Which rows are held out.
-    side : {"train", "test"}
-        Whether the others count, or these.
-    scaling : {"own", "scaled", "standard"}
-        In which units columns enter.
-
-    Returns
-    -------
-    JobView
-        What the server must know of it. Nothing is sent where all rows count 1 in their own units.
+    Of a split, either the rows held out count or the others. Nothing is sent where all rows count 1 in their own units.
     """
     if split is None and roster.weight_party is None and scaling == "own":
         return JobView()
@@ -160,7 +146,7 @@ def _ask_weights(roster: Roster, party: str) -> Script[Floats]:
 def _check_weights(sender: str, message: Message, weights: Floats) -> None:
     checks.non_negative(sender, message, weights)
     if weights.max() < MIN_MAGNITUDE:
-        raise checks.wrong(sender, message, "weights that are all zero, or next to it")
+        raise checks.wrong(sender, message, "weights that are all zero, or nearly")
 
 
 def _read_moments(
@@ -213,7 +199,7 @@ def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple
         checks.shape(SERVER, request, request.weights, (n_rows,))
         _check_weights(SERVER, request, request.weights)
     if isinstance(request.split, SplitBy) and request.held_out is None and data.table.split_column is None:
-        raise checks.wrong(SERVER, request, "a split by a column that it neither brings nor finds here")
+        raise checks.wrong(SERVER, request, "a split by a column that neither it nor this party has")
     viewed = cast(ViewedTable, data.seen(request).table)
     if viewed.shift is None or viewed.scale is None:
         return replace(state, view=request), Moments(None, None)

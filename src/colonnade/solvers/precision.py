@@ -10,7 +10,7 @@ import numpy as np
 from colonnade.contracts import LinearTask, Roster, Task
 from colonnade.coreset import GIVEN, Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.sandwich import Rounded, sandwich
+from colonnade.kernels.sandwich import RoundedRows, sandwich
 
 # An audit asks for 16 bits a row for each: beyond a few, a smaller step is cheaper.
 MOST_HIDDEN = 8
@@ -43,10 +43,10 @@ class Noise:
     hidden: Floats
     uncorrected: Callable[[Floats], Floats]
 
-    def at(self, coef: Floats, intercept: float, total_weight: float) -> Rounded:
+    def at(self, coef: Floats, intercept: float, total_weight: float) -> RoundedRows:
         """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
         residual, columns = self.mixing @ np.append(coef, -1.0), self.mixing[:, :-1].T
-        return Rounded(
+        return RoundedRows(
             self.features,
             self.features @ coef + intercept - (0.0 if self.labels is None else self.labels),
             columns @ (self.removed @ residual),

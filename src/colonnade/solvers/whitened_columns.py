@@ -60,7 +60,7 @@ class WhitenedRows:
     Parameters
     ----------
     values : ndarray of float64, shape (m, r)
-        WhitenedRows and rounded.
+        Whitened and rounded.
     mean : ndarray of float64, shape (d,)
         Of the columns, the label's last.
     mixing : ndarray of float64, shape (r, d)

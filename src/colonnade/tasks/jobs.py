@@ -131,7 +131,7 @@ def check_columns(model: Model[Any], roster: Roster) -> None:
     extra = ", ".join(name for name in ours if name not in theirs) or "nothing"
     raise InputError(
         f"The model does not fit these parties: it has {missing} that they lack, and lacks {extra} that they have; "
-        "or their columns stand in another order. Use the parties it was learned from, in their order."
+        "or their columns are in another order. Use the parties it was learned from, in their order."
     )
 
 

@@ -20,23 +20,10 @@ def check_parts(parts: Mapping[str, int], n_features: int) -> None:
 
 
 def columns_of(parts: Mapping[str, int], party: str) -> slice:
-    """Say where a party's features stand among all of them.
-
-    Parameters
-    ----------
-    parts : mapping of str to int
-        How many features each party holds, in their order.
-    party : str
-        One of them.
-
-    Returns
-    -------
-    slice
-        Of the features.
-    """
+    """Say where a party's features stand among all of them; `parts` counts each party's, in their order."""
     if party not in parts:
         known = (
-            f"its parties are {', '.join(parts)}. Pass one of these" if parts else "it names no parties. Fit it anew"
+            f"its parties are {', '.join(parts)}. Pass one of these" if parts else "it names no parties. Fit it again"
         )
         raise InputError(f"There is no party {party!r} in this model: {known}.")
     names = list(parts)
@@ -45,20 +32,7 @@ def columns_of(parts: Mapping[str, int], party: str) -> slice:
 
 
 def matrix(X: npt.ArrayLike, names: tuple[str, ...]) -> Floats:
-    """Require rows with a model's columns.
-
-    Parameters
-    ----------
-    X : array_like or table, shape (n_rows, n_features)
-        Where its columns have names, these are compared too.
-    names : tuple of str
-        The model's features.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_rows, n_features)
-        Finite.
-    """
+    """Require finite rows, shape (n_rows, n_features), with a model's columns; names are compared where X has some."""
     try:
         rows = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -86,19 +60,9 @@ def _column_names(X: object) -> tuple[str, ...] | None:
 
 
 def given_names(parts: Mapping[str, int], names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Tell names of columns from those that a party makes up for a plain array: party_0, party_1, and so on.
+    """Give the names of columns; None where parties made all of them up for plain arrays: party_0, party_1, and so on.
 
-    Parameters
-    ----------
-    parts : mapping of str to int
-        How many features each party holds, in their order.
-    names : tuple of str
-        The model's features.
-
-    Returns
-    -------
-    tuple of str or None
-        The names; None where all are made up, so that scikit-learn expects plain arrays too.
+    scikit-learn then expects plain arrays too.
     """
     made_up = tuple(f"{party}_{i}" for party, width in parts.items() for i in range(width))
     return None if names == made_up else names

@@ -44,15 +44,7 @@ class PathPoint(msgspec.Struct, frozen=True):
 
 
 class RegularisationPath(msgspec.Struct, frozen=True):
-    """What cross-validation tried, from the largest penalty down.
-
-    Parameters
-    ----------
-    chosen : PathPoint
-        The one with the least error.
-    points : tuple of PathPoint
-        All of them.
-    """
+    """What cross-validation tried, from the largest penalty down; the chosen point has the least error."""
 
     chosen: PathPoint
     points: tuple[PathPoint, ...]
@@ -80,28 +72,7 @@ def choose_penalty(
     *,
     fit_intercept: bool,
 ) -> RegularisationPath:
-    """Try a path of penalties on folds of the rows.
-
-    Parameters
-    ----------
-    rows : WeightedRows
-        The coreset's rows in one place.
-    labels : ndarray of float64, shape (size,)
-        Their labels.
-    vary : {"l2", "l1"}
-        The penalty to choose.
-    fixed : float
-        The other one, a row.
-    rng : Generator
-        Decides the folds.
-    fit_intercept : bool
-        Whether there is an intercept.
-
-    Returns
-    -------
-    RegularisationPath
-        Errors along the path, and the choice.
-    """
+    """Try a path of penalties on folds of the rows, which `rng` decides; the other penalty, a row, is `fixed`."""
     folds = deal_folds(rows.rows, rows.weights, rng)
     whole = reduce_rows(rows.features, labels, rows.weights, fit_intercept=fit_intercept)
     varied = _penalties(whole, vary) / rows.total_weight
@@ -117,22 +88,7 @@ def choose_penalty(
 def choose_penalty_of_parts(
     parts: Sequence[Summary], total_weight: float, vary: Literal["l2", "l1"], fixed: float, *, fit_intercept: bool
 ) -> RegularisationPath:
-    """Try the same path where the folds' rows are known only in sum.
-
-    Parameters
-    ----------
-    parts : sequence of Summary
-        One of each fold.
-    total_weight : float
-        n.
-    vary, fixed, fit_intercept
-        As in `choose_penalty`.
-
-    Returns
-    -------
-    RegularisationPath
-        Errors along the path, and the choice.
-    """
+    """Try the same path where the folds' rows are known only in sum, one summary a fold; `total_weight` is n."""
     varied = _penalties(merge(parts).problem(fit_intercept=fit_intercept), vary) / total_weight
     pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
     weights = np.array([part.weight for part in parts])
@@ -157,22 +113,7 @@ def _least(pairs: list[tuple[float, float]], errors: Floats, shares: Floats) -> 
 
 
 def deal_folds(rows: Rows, weights: Floats, rng: np.random.Generator) -> Rows:
-    """Deal the distinct rows to folds of nearly equal count; rows of no weight are in none.
-
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (size,)
-        The coreset's rows.
-    weights : ndarray of float64, shape (size,)
-        Theirs.
-    rng : Generator
-        Decides who goes where.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-        Each row's fold, or -1.
-    """
+    """Deal the distinct rows to folds of nearly equal count; give each row's fold, or -1 where it has no weight."""
     weighted = weights > 0
     distinct, which = np.unique(rows[weighted], return_inverse=True)
     if len(distinct) < FOLDS:

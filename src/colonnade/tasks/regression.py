@@ -105,21 +105,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[LinearModel, float]:
         """Solve the same where rows are known only in sum: as one part, or one a fold.
 
-        Parameters
-        ----------
-        parts : sequence of Summary
-            Of different rows.
-        total_weight : float
-            n, the weight of all rows that these stand for.
-        roster : Roster
-            The parties.
-
-        Returns
-        -------
-        model : LinearModel
-            As of `fit_rows`.
-        cost : float
-            Its objective on the rows.
+        Give the model, and its objective. `total_weight` is n, the weight of all rows that these stand for.
         """
         n, intercept = total_weight, self.fit_intercept
         vary, fixed = self._varied()

@@ -12,22 +12,7 @@ Names = tuple[str, ...] | None
 
 
 def linear_regression(coef: Floats, intercept: float, names: Names) -> Any:
-    """Make a fitted LinearRegression.
-
-    Parameters
-    ----------
-    coef : ndarray of float64, shape (n_features,)
-        Coefficients.
-    intercept : float
-        Intercept.
-    names : tuple of str or None
-        What a table's columns must be called; None for plain arrays.
-
-    Returns
-    -------
-    sklearn.linear_model.LinearRegression
-        Ready to predict.
-    """
+    """Make a fitted LinearRegression; a table's columns must be called as `names` says, None for plain arrays."""
     _require_scikit_learn(len(coef))
     from sklearn.linear_model import LinearRegression
 
@@ -39,19 +24,7 @@ def linear_regression(coef: Floats, intercept: float, names: Names) -> Any:
 def kmeans(centers: Floats, scale: Floats | None, names: Names) -> Any:
     """Make a fitted KMeans, behind a StandardScaler where columns were standardised.
 
-    Parameters
-    ----------
-    centers : ndarray of float64, shape (n_clusters, n_features)
-        In the data's own units.
-    scale : ndarray of float64, shape (n_features,), or None
-        The units of distances, where there are some.
-    names : tuple of str or None
-        What a table's columns must be called; None for plain arrays.
-
-    Returns
-    -------
-    sklearn.cluster.KMeans or sklearn.pipeline.Pipeline
-        Ready to predict rows in the data's own units.
+    Centres are in the data's own units, `scale` is the units of distances; `names` as in `linear_regression`.
     """
     n_features = centers.shape[1]
     _require_scikit_learn(n_features)

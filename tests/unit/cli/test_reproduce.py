@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, arguments: tuple[str, ...], code:
 
 
 # The other quick runs are in tests/statistical/test_reproduction.py, which looks at their numbers.
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("name", ["centres", "parties", "regularisers"])
 def test_quick_runs_of_the_appendix(name: str, data_folder: Path, tmp_path: Path) -> None:
     done = reproduce(data_folder, name, "--quick", "--repeats", "1", "--json", "--out", str(tmp_path))

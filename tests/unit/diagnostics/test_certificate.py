@@ -266,7 +266,9 @@ def test_an_owner_can_refuse_audits(run: cn.Run[Any]) -> None:
 def test_between_machines_scores_stay_secret_unless_the_run_told_them(sampler: Any, apart: bool) -> None:
     federation = cn.Federation(cn.split_columns(X, Y, WIDTHS))
     run = federation.fit(cn.Regression(), sampler=sampler)
-    script = certify(validation.certified(run, federation.roster), federation.roster, 200, 1, between_machines=apart)
+    script = certify(
+        validation.audit_subject(run, federation.roster), federation.roster, 200, 1, between_machines=apart
+    )
     play(federation, script)
     assert ("scores" in {what for entry in federation.sent for what in entry.reveals}) is not apart
 

@@ -268,7 +268,7 @@ def test_a_label_party_that_never_reveals_labels_refuses_too() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": 3}, "3 rows say nothing of 6 columns"),
+        ({"rows": 3}, "3 rows say nothing about 6 columns"),
         ({"rows": 0}, "size must be a whole number"),
         ({"pairs": 1}, "pairs must be a whole number"),
         ({"seed": -1}, "seed must be"),

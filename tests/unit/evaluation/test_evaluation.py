@@ -200,7 +200,7 @@ def test_a_model_of_other_columns(linear: cn.LinearModel) -> None:
     with pytest.raises(cn.InputError, match="it has party2_0, party2_1, party3_0 that they lack, and lacks bank_0"):
         other.predict(linear)
     turned = cn.Federation(cn.split_columns(X, Y, [2, 2, 1])[::-1])
-    with pytest.raises(cn.InputError, match="or their columns stand in another order"):
+    with pytest.raises(cn.InputError, match="or their columns are in another order"):
         turned.evaluate(linear)
 
 

@@ -111,12 +111,12 @@ def test_on_skewed_columns(kind: str) -> None:
     assert relative_excess(skewed(kind), 8) <= 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 def test_on_an_imbalanced_mixture() -> None:
     assert relative_excess(imbalanced_mixture(), 10) <= 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("party", range(3))
 def test_on_covertype(data_folder: Path, party: int) -> None:
     import pyarrow.parquet as pq

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from colonnade.kernels.linear import reduce_rows, solve_ridge
-from colonnade.kernels.sandwich import Rounded, quantile, sandwich
+from colonnade.kernels.sandwich import RoundedRows, quantile, sandwich
 
 COEF, BLOCKS = np.array([1.0, 2.0, 3.0, 0.0, 0.0]), (slice(0, 1), slice(1, 3))
 
@@ -108,7 +108,7 @@ def test_a_known_bias_adds_its_own_excess() -> None:
     X, weights = rng.normal(size=(500, 2)), np.ones(500)
     residuals = 1e-9 * rng.normal(size=500)
     bias = np.array([30.0, -10.0])
-    rounded = Rounded(X, residuals, np.zeros(2), bias, lambda parts: parts)
+    rounded = RoundedRows(X, residuals, np.zeros(2), bias, lambda parts: parts)
     blocks = (slice(0, 1), slice(1, 2))
     found = sandwich(X, residuals, weights, 0.0, np.ones(2), blocks, fit_intercept=False, rounded=rounded)
     assert found.excess == pytest.approx(bias @ np.linalg.solve(X.T @ X, bias) / (1 - 2 / 500), rel=1e-6)

@@ -365,7 +365,7 @@ BAD_WEIGHTS = [
     ([1.0, np.inf, 1.0, 1.0], "NaN, infinity"),
     ([1.0, 1e200, 1.0, 1.0], "magnitude above"),
     ([0.0, 0.0, 0.0, 0.0], "all zero"),
-    ([0.0, 0.0, 1e-320, 0.0], "all zero, or next to it"),
+    ([0.0, 0.0, 1e-320, 0.0], "all zero, or nearly"),
 ]
 
 
@@ -429,7 +429,7 @@ BY_COLUMN = cn.SplitBy("airline")
         *((view(weights=weights), reason) for weights, reason in BAD_WEIGHTS),
         (view(BY_COLUMN, [True] * 3), "shape"),
         (view(BY_COLUMN, [[True] * 4]), "shape"),
-        (view(BY_COLUMN), "a split by a column that it neither brings nor finds here"),
+        (view(BY_COLUMN), "a split by a column that neither it nor this party has"),
     ],
 )
 def test_hostile_frames(request_: UseFrame, reason: str) -> None:

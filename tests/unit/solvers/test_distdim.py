@@ -280,7 +280,7 @@ def test_kc_house(kc_house: tuple[Floats, Floats]) -> None:
     assert max(costs_a_row([X[:, :9], X[:, 9:]], 5, samplers)) < 1.1 * 11.44
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize(("sampler", "seeds"), [(cn.ImportanceSampling(size=6_000), (2, 3, 4)), (cn.AllRows(), (0, 1))])
 def test_covertype(data_folder: Path, sampler: Any, seeds: tuple[int, ...]) -> None:
     """Within 10 % of 5.132 a row, the best of five all-rows fits, which take 37 s; seeds 0 to 9 are 5 to 8 % above."""

@@ -132,7 +132,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         scale = "" if self.scale else "pass scale=True; "
         warnings.warn(
             f"Saga stopped after {self.max_epochs} epochs with coefficients that still change by {change:.2g} of "
-            f"their size; the tolerance is {self.tolerance:g}. To mend it, {scale}raise max_epochs, lower "
+            f"their size; the tolerance is {self.tolerance:g}. To fix that, {scale}raise max_epochs, lower "
             f"batch (now {self.batch}), raise l2 where columns are nearly collinear, or use Central.",
             ConvergenceWarning,
             stacklevel=2,

@@ -189,7 +189,7 @@ OTHER_DRAWS = [
 
 
 @pytest.mark.parametrize("sampler", OTHER_DRAWS, ids=str)
-@pytest.mark.parametrize("n_flips", [2, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_flips", [2, pytest.param(12, marks=pytest.mark.slow(sampled=False))])
 def test_a_flipped_bit_of_other_draws_is_an_error_or_changes_nothing(
     sampler: cn.ImportanceSampling, n_flips: int
 ) -> None:
