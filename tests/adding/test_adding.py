@@ -14,6 +14,7 @@ import pytest
 
 import colonnade as cn
 from adding.toy_transport import Counting
+from colonnade.transports.inprocess import InProcess
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]
@@ -137,8 +138,10 @@ def test_a_transport_is_a_class_of_one_method_and_stands_in_no_registry() -> Non
     assert as_told("transport") == (1, {})
     X = np.random.default_rng(0).normal(size=(40, 4))
     ours, theirs = (
-        cn.Federation(cn.split_columns(X, X[:, 0], [2, 2]), **options).fit(cn.Regression(), sampler=cn.AllRows())
-        for options in ({"transport": Counting}, {})
+        cn.Federation(cn.split_columns(X, X[:, 0], [2, 2]), transport=transport).fit(
+            cn.Regression(), sampler=cn.AllRows()
+        )
+        for transport in (Counting, InProcess)
     )
     assert ours.model.coef_.tobytes() == theirs.model.coef_.tobytes()
     assert (Counting.rounds, ours.ledger) == (3, theirs.ledger)

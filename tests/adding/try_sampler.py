@@ -7,7 +7,7 @@ import numpy as np
 
 import colonnade as cn
 from adding.laws import PROJECT, try_laws
-from colonnade import Told  # type: ignore[attr-defined]  # it is in the copy
+from colonnade import Told  # it is in the copy
 from colonnade.cli.job import Job
 
 X = np.random.default_rng(0).normal(size=(40, 4))

@@ -5,7 +5,7 @@ import pytest
 
 import colonnade as cn
 from adding.laws import try_laws
-from colonnade import Gathered  # type: ignore[attr-defined]  # it is in the copy
+from colonnade import Gathered  # it is in the copy
 from colonnade.transports.loopback import Loopback
 
 X = np.random.default_rng(0).normal(size=(40, 4))

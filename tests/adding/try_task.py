@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import colonnade as cn
-from colonnade import Median  # type: ignore[attr-defined]  # it is in the copy
+from colonnade import Median  # it is in the copy
 from colonnade.cli.main import app
 from colonnade.tasks import load_model
 
