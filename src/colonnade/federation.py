@@ -42,7 +42,7 @@ from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.opening import rows_to_open
 from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import AnyTask, KMeansModel, PaperTask, jobs
+from colonnade.tasks import AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -387,7 +387,7 @@ class Federation:
 
     def plan(
         self,
-        task: PaperTask,
+        task: AnyTask,
         *,
         budget_bytes: int | None = None,
         target_excess: float | None = None,
@@ -430,7 +430,7 @@ class Federation:
         >>> plan.excess.mean <= 0.01, plan.rounds, plan.solver.step > 0.2
         (True, 2, True)
         """
-        validation.check_kind("task that can be planned", task, PaperTask)
+        task = validation.paper_task(task, "planned")
         validation.check_job(task, self.roster, split=split)
         limits, seed = Limits(budget_bytes, target_excess, max_rounds), validation.seed_number(seed)
         size = pilot_size(task, self.roster, limits, pilot)
@@ -500,7 +500,7 @@ class Federation:
 
     def diagnose(
         self,
-        task: PaperTask,
+        task: AnyTask,
         *,
         sampler: AnySampler | None = None,
         coreset: Coreset | None = None,
@@ -542,7 +542,7 @@ class Federation:
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
-        validation.check_kind("task that can be diagnosed", task, PaperTask)
+        task = validation.paper_task(task, "diagnosed")
         validation.check_ways(sampler)
         sampler = self._runtime.settled(sampler)
         validation.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
@@ -645,7 +645,7 @@ class Federation:
 
 def diagnose(
     parties: Iterable[Party],
-    task: PaperTask,
+    task: AnyTask,
     *,
     coreset: Coreset | None = None,
     pairs: int = 2000,
@@ -688,7 +688,7 @@ def diagnose(
     """
     parties = validation.check_parties(parties)
     roster = Federation(parties).roster
-    validation.check_kind("task that can be diagnosed", task, PaperTask)
+    task = validation.paper_task(task, "diagnosed")
     validation.check_job(task, roster, coreset=coreset)
     if roster.weight_party is not None:
         raise UnsupportedError("A diagnosis counts every row once. Diagnose parties without weight=.")

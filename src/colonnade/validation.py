@@ -4,7 +4,7 @@ import reprlib
 import warnings
 from collections.abc import Iterable
 from itertools import zip_longest
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -147,7 +147,7 @@ def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
     check_kind("run", run, Run)
     if run.model is None:
         raise InputError("The run has no model: it stopped at the coreset. Certify a run of fit.")
-    check_kind("task that can be certified", run.task, PaperTask)
+    task = paper_task(run.task, "certified")
     check_model(run.model, roster)
     check_can_evaluate(run.model, roster)
     if run.coreset.n_rows != roster.n_rows:
@@ -155,7 +155,7 @@ def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
             f"The run was of {run.coreset.n_rows} rows; these parties hold {roster.n_rows}. "
             "Certify it with the parties it came from."
         )
-    return AuditSubject(run.task, run.model, run.split, run.coreset, run.precision)
+    return AuditSubject(task, run.model, run.split, run.coreset, run.precision)
 
 
 def check_party(name: str, roster: Roster) -> None:
@@ -203,6 +203,12 @@ def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:
             AssumptionWarning,
             stacklevel=4,
         )
+
+
+def paper_task(task: object, participle: str) -> PaperTask:
+    """Require a task whose theory is known."""
+    check_kind(f"task that can be {participle}", task, PaperTask)
+    return cast(PaperTask, task)
 
 
 def check_kind(role: str, value: object, kinds: Any) -> None:

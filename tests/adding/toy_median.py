@@ -1,5 +1,5 @@
 # ruff: noqa: ARG002, ARG003  # the signatures are those of every model and task
-"""A toy task for test_new_task.py: the weighted median of the label. All that a task, and its model, is made of."""
+"""A toy task: the weighted median of the label. All that a task, and its model, is made of."""
 
 from typing import Any, ClassVar, NoReturn
 
