@@ -8,7 +8,7 @@ import colonnade as cn
 from network_trial import Trial
 
 
-@pytest.mark.parametrize("scores", ["plain", pytest.param("secure", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scores", ["plain", pytest.param("secure", marks=pytest.mark.slow(sampled=False))])
 def test_a_job_draws_committed_rows_and_opens_some(tmp_path: Path, scores: str) -> None:
     sampler = {"kind": "importance", "size": 100, "draws": "committed", "scores": scores}
     job = {"do": "coreset", "task": {"kind": "regression", "l2": 0.1}, "sampler": sampler, "audit": 3, "out": "run"}

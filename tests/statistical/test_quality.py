@@ -87,7 +87,7 @@ def covertype(data_folder: Path) -> tuple[cn.Federation, Callable[[cn.KMeansMode
     return cn.Federation(parties), lambda model: nearest_centers(X, model.cluster_centers_)[1].mean()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("n_seeds", [3, 10])
 def test_a_coreset_on_covertype(
     covertype: tuple[cn.Federation, Callable[[cn.KMeansModel], float]], n_seeds: int
@@ -99,7 +99,7 @@ def test_a_coreset_on_covertype(
     assert np.mean(costs) <= 1.015 * BEST_ON_COVERTYPE
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 def test_the_best_fit_of_covertype(covertype: tuple[cn.Federation, Callable[[cn.KMeansModel], float]]) -> None:
     """The number that the bar above stands on, made anew: minutes."""
     federation, cost = covertype

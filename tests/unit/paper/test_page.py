@@ -128,7 +128,7 @@ def test_a_run_that_stopped_after_the_fit_of_all_rows_has_a_table_and_no_figure(
 
 def test_equal_costs_have_a_figure() -> None:
     """Their mean may be not quite one of them: it is of some of these on Python 3.11, which adds up as it comes."""
-    for cost in (104.4683236204437, 0.1, 98.7, 101.83635969168236):
+    for cost in (104.4683236204437, 101.83635969168236):
         equal = [trial("C-Central", size, repeat, cost) for size in (1000, 6000) for repeat in range(20)]
         assert len(figures([trial("Central", 463_715, 0, 90.0), *equal])) == 1
 
