@@ -5,19 +5,26 @@ from typing import get_args
 from colonnade import diagnostics, evaluation, sampling, solvers
 from colonnade.contracts import Table
 from colonnade.errors import InputError
+from colonnade.job_sheets import route_of
 from colonnade.messages import MAX_MESSAGE_BYTES, Message
 from colonnade.privacy import pair_keys
 from colonnade.protocol import hello, viewing
 from colonnade.protocol.codec import Codec
+from colonnade.protocol.hello import Hello
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.judging import objection_to_job
+from colonnade.protocol.memory import Memory
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
+from colonnade.protocol.sheet import OpenJob, opening_handler
+from colonnade.routes import Ask, either
 from colonnade.solvers import AnySolver
 from colonnade.tasks import AnyTask
 
 HANDLERS = (
     *hello.HANDLERS,
+    opening_handler(route_of, objection_to_job),
     *viewing.HANDLERS,
     *sampling.HANDLERS,
     *pair_keys.HANDLERS,
@@ -25,6 +32,10 @@ HANDLERS = (
     *evaluation.HANDLERS,
     *diagnostics.HANDLERS,
 )
+
+
+# How a run begins: parties meet, or a job is opened.
+OPENING = either(Ask(Hello), Ask(OpenJob))
 
 
 def kinds() -> frozenset[type[Message]]:
@@ -47,6 +58,8 @@ def check_policy(policy: Policy) -> None:
             raise InputError(f"A policy cannot name the {what} {unknown[0]!r}. Choose among: {', '.join(tags)}.")
 
 
-def party_session(table: Table, policy: Policy, identity: Identity | None = None) -> PartySession:
-    """Open a session that answers every request its owner allows; in secure sums only with an identity."""
-    return PartySession(table, HANDLERS, policy, identity)
+def party_session(
+    table: Table, policy: Policy, identity: Identity | None = None, memory: Memory | None = None
+) -> PartySession:
+    """Open a session that answers every request its owner allows; without an identity it signs nothing."""
+    return PartySession(table, HANDLERS, policy, identity, memory, OPENING)

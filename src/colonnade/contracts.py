@@ -14,6 +14,8 @@ from colonnade.coreset import Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.gram import Summary
 from colonnade.messages import Message, Reveals
+from colonnade.routes import Route
+from colonnade.signing import DrawSeeds, SignedRows
 
 T = TypeVar("T")
 M_co = TypeVar("M_co", covariant=True)
@@ -186,11 +188,52 @@ class JobView:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """S, ascending; S^(j), the part of it that each party drew; what each was asked and answered for it, in order."""
+    """S, ascending; S^(j), the part of it that each party drew, as it signed it; what each was asked and answered.
+
+    The rest was drawn evenly: so many rows, from a seed that all sides know.
+    """
 
     rows: Rows
-    by_party: Mapping[str, Rows]
+    drawn: Mapping[str, SignedRows]
     exchanged: Mapping[str, Sequence[Message]]
+    n_even: int = 0
+    even_seed: int = 0
+
+    def by(self, party: str) -> Rows:
+        """Give what a party drew."""
+        return self.drawn[party].rows
+
+    def of_others(self, party: str) -> tuple[SignedRows, ...]:
+        """Give what the other parties drew, in the order of their names."""
+        return tuple(each for name, each in sorted(self.drawn.items()) if name != party)
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What a job sheet settles, as one party reads it.
+
+    Parameters
+    ----------
+    party : str
+        Who reads it.
+    seed : int
+        Of what server and parties draw alike while they learn.
+    seeds : DrawSeeds or None
+        Of the draw, if rows are drawn.
+    size : int
+        On how many rows is learned, at most.
+    """
+
+    roster: Roster
+    party: str
+    seed: int
+    seeds: DrawSeeds | None
+    size: int
+
+    @property
+    def place(self) -> int:
+        """The party's place among all."""
+        return self.roster.names.index(self.party)
 
 
 class SumMechanism(Protocol):
@@ -216,6 +259,9 @@ class Sampler(Protocol):
         self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
     ) -> Script[Coreset]:
         """Draw rows and weights; the parties know the rows' own weights."""
+
+    def route(self, rule: ScoreRule, agreed: Agreed) -> Route:
+        """Say what `sample` asks of a party: it answers nothing else."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +295,10 @@ class Report(Protocol):
         """Put the numbers that matter first into a few words."""
 
 
+# A party's part of a model: coefficients, or centres and the units in which distances to them are measured.
+ModelPart: TypeAlias = tuple[Floats | None, Floats | None, Floats | None]
+
+
 class Model(Protocol[R_co]):
     """What was learned: applied through the parties, who know which rows are selected; kept; shown."""
 
@@ -258,6 +308,9 @@ class Model(Protocol[R_co]):
     @property
     def feature_names_in_(self) -> tuple[str, ...]:
         """The features it was learned from, in the order of the parties' columns."""
+
+    def parts(self, roster: Roster) -> Mapping[str, ModelPart]:
+        """Give each party's part, as it is sent to it."""
 
     def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats | Rows]:
         """Predict the selected rows."""
@@ -325,8 +378,8 @@ class LinearTask(Protocol[M_co]):
     def penalty(self, coef: Floats) -> float:
         """Compute l2 |theta|^2 + l1 |theta|_1."""
 
-    def folds(self, rows: Rows, weights: Floats, rng: np.random.Generator) -> Rows | None:
-        """Deal rows to folds, each row's number or -1, where a penalty is to be chosen."""
+    def fold_seed(self, rng: np.random.Generator) -> int | None:
+        """Draw the seed by which rows are dealt to folds, where a penalty is to be chosen."""
 
     def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[M_co, float]:
         """Solve the task on rows that are known only in sum, one part a fold; give the model and its objective."""
@@ -372,3 +425,6 @@ class Solver(Protocol):
 
     def solve(self, task: Task[T], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[T]]:
         """Find a model of the task."""
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:
+        """Say what `solve` asks of a party: it answers nothing else."""

@@ -18,7 +18,7 @@ from colonnade.diagnostics import certifying
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.in_one_place import diagnose_tables
 from colonnade.diagnostics.over_parties import diagnose as diagnose_over_parties
-from colonnade.diagnostics.over_parties import with_cost
+from colonnade.diagnostics.over_parties import rows_to_look_at, with_cost
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
 from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
@@ -46,6 +46,7 @@ from colonnade.tasks import AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
+A = TypeVar("A", bound=Model[Any])
 R = TypeVar("R", bound=Report)
 
 
@@ -168,7 +169,7 @@ class Federation:
 
     def fit(
         self,
-        task: Task[M],
+        task: Task[A],
         *,
         sampler: AnySampler | None = None,
         coreset: Coreset | None = None,
@@ -176,7 +177,7 @@ class Federation:
         split: AnySplit | None = None,
         plan: Plan | None = None,
         seed: int = 0,
-    ) -> Run[M]:
+    ) -> Run[A]:
         """Learn a model on a coreset.
 
         Parameters
@@ -489,13 +490,14 @@ class Federation:
     ) -> Ledger:
         """Play a run in small with stand-ins, and give its ledger: kinds of messages do not depend on the numbers."""
         runtime = Runtime.here(stand_ins(self.roster, task), InProcess, nobody_listens)
-        small = in_small(sampler)
+        small, quick = in_small(sampler), None if solver is None else in_small(solver)
         script: Script[jobs.JobResult[Any]] = jobs.draw(task, small, split, runtime.roster, 0)
-        if solver is not None:
-            script = jobs.learn(task, small, in_small(solver), split, runtime.roster, 0)
+        if quick is not None:
+            script = jobs.learn(task, small, quick, split, runtime.roster, 0)
+        verb, what = "coreset" if quick is None else "fit", {"task": task, "sampler": small, "solver": quick}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what chance numbers are like
-            _, sent = runtime.play(script, "rehearse")
+            _, sent = runtime.play(script, verb, **what, split=split, seed=0)
         return Ledger(sent, run_by=self.ledger.run_by)
 
     def diagnose(
@@ -549,11 +551,12 @@ class Federation:
         validation.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:
             validation.check_model(model, self.roster)
-        size = None if rows is None else sample_size(rows)
+        size = rows_to_look_at(self.roster, None if rows is None else sample_size(rows))
         pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
         seed, source = validation.seed_number(seed), coreset if sampler is None else sampler
         script = diagnose_over_parties(task, self.roster, source, model, size, pairs, seed)
-        what = {"task": task, "source": source, "model": model, "rows": size, "pairs": pairs, "seed": seed}
+        options = {"pairs": pairs, "centers": model is not None}
+        what = {"task": task, "source": source, "model": model, "rows": size, "seed": seed, "options": options}
         found = with_cost(*self._runtime.play(script, "diagnose", **what))
         for concern in found.concerns:
             warnings.warn(concern, AssumptionWarning, stacklevel=2)
@@ -631,10 +634,12 @@ class Federation:
         size = sample_size(rows)
         certifying.check_rows(subject.task, self.roster, size)
         seed = validation.seed_number(seed)
-        apart = self._runtime.between_machines
-        script = certifying.certify(subject, self.roster, size, seed, between_machines=apart)
+        apart, n_parties = self._runtime.between_machines, len(self.roster.cards)
+        secure = certifying.in_secret(run.coreset.sampler, n_parties, between_machines=apart)
+        script = certifying.certify(subject, self.roster, size, seed, secure=secure)
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
-        what |= {"drawn_by": run.coreset.sampler, "precision": run.precision}
+        hidden = 0 if run.precision is None else len(run.precision.hidden)
+        what |= {"precision": run.precision, "options": {"secure": secure, "directions": 1 + hidden}}
         found, sent = self._runtime.play(script, "certify", **what)
         return certifying.with_cost(found, sent, run.ledger.bytes)
 

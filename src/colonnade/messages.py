@@ -110,6 +110,8 @@ def _declared(kind: type[Message], name: str, hint: object) -> Reveals:
 def _numbers(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.size
+    if isinstance(value, msgspec.Struct):  # a signed column
+        return sum(each.size for each in msgspec.structs.astuple(value) if isinstance(each, np.ndarray))
     return 1 if isinstance(value, int | float) else 0
 
 

@@ -16,15 +16,17 @@ from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Script, Transport
 from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, UnsupportedError
-from colonnade.ledger import Ledger
+from colonnade.job_sheets import sheet_of
+from colonnade.ledger import SERVER, Ledger
 from colonnade.node.files import FLARE, FederationFile, read_federation_file
 from colonnade.node.server import NetworkServer
-from colonnade.privacy.identities import identities_here
+from colonnade.privacy.identities import BesideServer, identities_here
 from colonnade.protocol.conductor import Conductor, RoundListener
 from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
+from colonnade.protocol.sheet import opened
 from colonnade.run import Run, current_versions
 from colonnade.tasks.jobs import JobResult
 from colonnade.transports.carriers import MakeCarrier
@@ -43,7 +45,7 @@ class _OpenChoice(Protocol):
 
 
 class Runtime:
-    """Parties that have met; their names are in the order of the model's columns.
+    """Parties that have met; their names are in the order of the model's columns, and `identity` is the server's.
 
     `open_run` makes the rounds of one script a run: in this process, or one that outlives it. `here` are the parties,
     if they are in this process; `run_by` is the party that is also the server; `close` ends it, for all sides.
@@ -52,6 +54,7 @@ class Runtime:
     def __init__(
         self,
         names: tuple[str, ...],
+        identity: Identity,
         open_run: OpenRun,
         on_round: RoundListener,
         *,
@@ -63,9 +66,10 @@ class Runtime:
         self._on_round = on_round
         self.parties = here
         self._codec = codec()
+        self._identity = identity
         self.close = close
         self.ledger = Ledger(run_by=run_by)
-        self.roster, _ = self.play(hello(names), "hello", parties=names)
+        self.roster, _ = self._play(hello(names), "hello", {"parties": names})
 
     @classmethod
     def here(
@@ -75,10 +79,10 @@ class Runtime:
         on_round: RoundListener,
     ) -> "Runtime":
         """Let parties of this process meet, each known to the others by its identity."""
-        who = identities_of(parties)
+        who, server = identities_of(parties)
         sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
         here = PartiesHere(sessions, transport)
-        return cls(tuple(sessions), here.run, on_round, here=here)
+        return cls(tuple(sessions), server, here.run, on_round, here=here)
 
     @classmethod
     def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Runtime":
@@ -94,6 +98,7 @@ class Runtime:
             server.wait_for_all()
             return cls(
                 tuple(server.file.parties),
+                server.identity,
                 lambda verb, what: server.run(purpose_of(verb, what)),
                 on_round,
                 run_by=server.file.run_by,
@@ -104,10 +109,14 @@ class Runtime:
             raise
 
     def play(self, script: Script[T], verb: str, **what: object) -> tuple[T, Ledger]:
-        """Play a script as one run, and give its result and its part of the ledger.
+        """Play a script as one run, opened by its job sheet, and give its result and its part of the ledger.
 
         Verb and options say what it does: together they are the same only for the same requests.
         """
+        sheet = sheet_of(verb, what, self.roster, self.ledger.run_by)
+        return self._play(opened(sheet, self._identity, script), verb, what)
+
+    def _play(self, script: Script[T], verb: str, what: Mapping[str, object]) -> tuple[T, Ledger]:
         position = len(self.ledger)
         try:
             with self._open_run(verb, what) as transport:
@@ -157,10 +166,14 @@ class Runtime:
         return self.parties.received.get(party)
 
 
-def identities_of(parties: Iterable[Party]) -> dict[str, Identity | None]:
-    """Give each party its owner's identity; where no owner gave any, new ones that trust each other."""
+def identities_of(parties: Iterable[Party]) -> tuple[dict[str, Identity | None], Identity]:
+    """Give each party its owner's identity, and the server one; where no owner gave any, new ones that know it."""
     given = {party.name: party.identity for party in parties}
-    return given if any(given.values()) else dict(identities_here(given, os.urandom))
+    here = identities_here(given, os.urandom)
+    server = here[SERVER]
+    if not any(given.values()):
+        return {name: here[name] for name in given}, server
+    return {name: each and BesideServer(each, server) for name, each in given.items()}, server
 
 
 class PartiesHere:

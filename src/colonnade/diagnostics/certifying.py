@@ -47,19 +47,16 @@ class AuditSubject:
     precision: Precision | None
 
 
-def certify(
-    run: AuditSubject, roster: Roster, rows: int, seed: int, *, between_machines: bool = False
-) -> Script[Certificate]:
+def certify(run: AuditSubject, roster: Roster, rows: int, seed: int, *, secure: bool = False) -> Script[Certificate]:
     """Draw rows by the scores, ask the parties for their parts of the model's errors there, and conclude.
 
-    Rows are drawn in a stream of their own: they do not depend on the coreset, whatever the seed. Between machines
-    scores are summed in secret unless those of the run were not to be. What it cost is added by `with_cost`.
+    Rows are drawn in a stream of their own: they do not depend on the coreset, whatever the seed. Scores are summed in
+    secret, or not. What it cost is added by `with_cost`.
     """
     check_rows(run.task, roster, rows)
     rng = np.random.default_rng([seed, 3])
     view = yield from agree_on_view(roster, run.split, "train", run.task.scaling)
-    secure = _in_secret(run.coreset.sampler, len(roster.cards), between_machines=between_machines)
-    drawn = yield from _sampler(rows, secure=secure).sample(roster, run.task.score_rule(), rng, view.row_weights)
+    drawn = yield from audit_sampler(rows, secure=secure).sample(roster, run.task.score_rule(), rng, view.row_weights)
     match run.task, run.model:
         case KMeans(), KMeansModel():
             return (yield from _audit_clustering(run, run.model, roster, view, drawn))
@@ -91,13 +88,13 @@ def check_rows(task: PaperTask, roster: Roster, rows: int) -> None:
         )
 
 
-def _in_secret(sampler: str, n_parties: int, *, between_machines: bool) -> bool:
+def in_secret(sampler: str, n_parties: int, *, between_machines: bool) -> bool:
     """Tell whether scores are summed in secret: as in the run, or where it left that open as a run would be."""
     said_plain = "'plain'" in sampler or "round_scores=True" in sampler
     return "'secure'" in sampler or (between_machines and n_parties > 2 and not said_plain)
 
 
-def _sampler(rows: int, *, secure: bool) -> ImportanceSampling:
+def audit_sampler(rows: int, *, secure: bool) -> ImportanceSampling:
     """Draw independently, which is what the variances are of; with scores as secret as those of the run."""
     return ImportanceSampling(
         rows,

@@ -4,16 +4,19 @@ The rows to look at are drawn half by scores and half evenly: by scores, so that
 that rows which the scores overlook are too. A coreset is then compared with these rows.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from typing import assert_never
 
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.contracts import JobView, Roster, Script
+from colonnade.contracts import Agreed, JobView, Roster, Script
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.advice import clustering_concern, regression_concern
 from colonnade.diagnostics.findings import (
     EVEN_SHARE,
+    MOVES,
     JoinedSpectrum,
     clustering_epsilon,
     clustering_zeta,
@@ -23,17 +26,18 @@ from colonnade.diagnostics.findings import (
     pool_size,
     tau_of,
 )
-from colonnade.diagnostics.pair_distances import pair_distances
+from colonnade.diagnostics.pair_distances import AskPairDistances, pair_distances
 from colonnade.diagnostics.records import Diagnosis, Sensitivity
-from colonnade.diagnostics.row_distances import row_distances
-from colonnade.diagnostics.whitened_rows import whitened_rows
+from colonnade.diagnostics.row_distances import AskRowDistances, row_distances
+from colonnade.diagnostics.whitened_rows import AskWhitenedRows, whitened_rows
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.evaluation.clustering import center_distances
-from colonnade.kernels.arrays import Floats
+from colonnade.evaluation.clustering import AskPartialDistances, center_distances
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import gram, sensitivities, spectrum
 from colonnade.kernels.measured_error import random_sets
 from colonnade.ledger import SERVER, Ledger
 from colonnade.protocol.viewing import agree_on_view
+from colonnade.routes import Ask, Route, then
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.selecting import use_rows
 from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
@@ -46,7 +50,7 @@ def diagnose(
     roster: Roster,
     source: Source,
     model: KMeansModel | None,
-    rows: int | None,
+    size: int,
     pairs: int,
     seed: int,
 ) -> Script[Diagnosis]:
@@ -61,7 +65,6 @@ def diagnose(
             f"A diagnosis counts every row once, and {roster.weight_party!r} holds row weights. "
             "Diagnose a federation without weight=."
         )
-    size = _rows_to_look_at(roster, rows)
     rng = np.random.default_rng([seed, 2])
     match task:
         case Regression():
@@ -166,7 +169,8 @@ def _diagnose_clustering(
     )
 
 
-def _rows_to_look_at(roster: Roster, rows: int | None) -> int:
+def rows_to_look_at(roster: Roster, rows: int | None) -> int:
+    """Choose how many rows to look at, or require enough of them."""
     n_coordinates = len(roster.feature_names) + 2
     if rows is None:
         return max(min(2_000, roster.n_rows), 10 * n_coordinates)
@@ -183,11 +187,50 @@ def _reference(
 ) -> Script[tuple[Coreset, Floats, JobView]]:
     """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
     view = yield from agree_on_view(roster, None, "train", task.scaling)
-    sampler = ImportanceSampling(size, uniform_share=EVEN_SHARE)
-    reference = yield from sampler.sample(roster, task.score_rule(), rng)
+    reference = yield from _reference_sampler(size).sample(roster, task.score_rule(), rng)
     total, n = _total(reference), roster.n_rows
     # Backwards from w = G / (m ((1 - s) g + s G / n)).
     return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), view
+
+
+def _reference_sampler(size: int) -> ImportanceSampling:
+    return ImportanceSampling(size, uniform_share=EVEN_SHARE)
+
+
+def diagnosis_route(
+    task: PaperTask, agreed: Agreed, source: Route | None, options: Mapping[str, int | float | bool | str]
+) -> Route:
+    """Say what a party is asked by `diagnose`, after the view: about rows drawn by scores, then about a coreset."""
+    reference = _reference_sampler(agreed.size).route(task.score_rule(), agreed)
+    match task:
+        case Regression():
+            shown = Ask(AskWhitenedRows, fit_intercept=task.fit_intercept)
+            return then(reference, shown) if source is None else then(reference, shown, source, shown)
+        case KMeans():
+            return _clustering_route(task, agreed, reference, source, options)
+        case _:
+            assert_never(task)
+
+
+def _clustering_route(
+    task: KMeans,
+    agreed: Agreed,
+    reference: Route,
+    source: Route | None,
+    options: Mapping[str, int | float | bool | str],
+) -> Route:
+    n_rows = agreed.roster.n_rows
+    n_pairs = min(int(options.get("pairs", 0)), n_rows)
+    has_features = agreed.roster.cards[agreed.place].n_features > 0
+    pairs = [Ask(AskPairDistances, count=n_pairs)] if n_pairs >= 2 and has_features else []
+    near = Ask(AskRowDistances, rows=partial(_is_pool, pool_size(task.n_clusters)))
+    moved = [Ask(AskPartialDistances, centers=partial(_is_pool, len(MOVES) * task.n_clusters))]
+    looked = then(near, *(moved if options.get("centers") else []))
+    return then(reference, *pairs, looked) if source is None else then(reference, *pairs, looked, source, looked)
+
+
+def _is_pool(most: int, centers: Floats | Rows) -> bool:
+    return len(centers) <= most
 
 
 def centers_in_view(centers: Floats, view: JobView) -> Floats:

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.rounding import RoundedParts, SummedParts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats, Rows
@@ -21,7 +21,7 @@ class PartialDistances(Message, frozen=True):
 
     phase: ClassVar[str] = "predicting"
 
-    values: Annotated[Floats, Reveals.PREDICTIONS]
+    values: Annotated[Floats, Reveals.FEATURES]
 
 
 class AskPartialDistances(Message, frozen=True):
@@ -32,6 +32,11 @@ class AskPartialDistances(Message, frozen=True):
 
     centers: Annotated[Floats, Reveals.MODEL]
     scale: Annotated[Floats | None, Reveals.MODEL]
+
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return None, self.centers, self.scale
 
 
 class AskRoundedDistances(Message, frozen=True):
@@ -44,6 +49,11 @@ class AskRoundedDistances(Message, frozen=True):
     scale: Annotated[Floats | None, Reveals.MODEL]
     bits: Annotated[int, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return None, self.centers, self.scale
 
 
 def nearest_center_distances(

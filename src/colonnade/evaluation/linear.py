@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.evaluation.rounding import RoundedParts, SummedParts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats
 from colonnade.ledger import SERVER
@@ -16,11 +16,14 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 
 class PartialPredictions(Message, frozen=True):
-    """x_i^(j).theta^(j) for each selected row; at the label party, if it was asked so, less the label."""
+    """x_i^(j).theta^(j) for each selected row; at the label party, if it was asked so, less the label.
+
+    Predictions by as many models as there are columns are the columns: so they count as features.
+    """
 
     phase: ClassVar[str] = "predicting"
 
-    values: Annotated[Floats, Reveals.PREDICTIONS]
+    values: Annotated[Floats, Reveals.FEATURES]
     label_spread: Annotated[float | None, Reveals.LABELS]
 
 
@@ -34,6 +37,11 @@ class AskPartialPredictions(Message, frozen=True):
     less_label: Annotated[bool, Reveals.NOTHING]
     by_weight: Annotated[bool, Reveals.NOTHING]
 
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return self.coef, None, None
+
 
 class AskRoundedPredictions(Message, frozen=True):
     """As `AskPartialPredictions`, rounded to so many bits with this dither."""
@@ -46,6 +54,11 @@ class AskRoundedPredictions(Message, frozen=True):
     by_weight: Annotated[bool, Reveals.NOTHING]
     bits: Annotated[int, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return self.coef, None, None
 
 
 def linear_predictions(roster: Roster, size: int, coef: Floats, rounding: Rounding | None = None) -> Script[Floats]:

@@ -27,8 +27,8 @@ class RoundedParts(Message, frozen=True):
     phase: ClassVar[str] = "predicting"
 
     size: Annotated[int, Reveals.NOTHING]
-    middles: Annotated[Floats, Reveals.PREDICTIONS]
-    codes: Annotated[bytes, Reveals.PREDICTIONS]
+    middles: Annotated[Floats, Reveals.FEATURES]
+    codes: Annotated[bytes, Reveals.FEATURES]
     label_spread: Annotated[float | None, Reveals.LABELS]
 
     def units(self) -> int:

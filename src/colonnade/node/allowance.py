@@ -1,4 +1,4 @@
-"""Amounts an owner allows: rows a day, requests a minute. What was used up outlives a restart."""
+"""Amounts an owner allows: so much a day, requests a minute. What was used up outlives a restart."""
 
 import time
 from collections import deque
@@ -8,32 +8,54 @@ from pathlib import Path
 
 import msgspec
 
+from colonnade.messages import Message
 from colonnade.node.state_folder import write_private
+from colonnade.protocol.policy import amounts
+
+# What is counted a day, and how that is called.
+COUNTED = {
+    "rows": "rows",
+    "row_ids": "row ids",
+    "numbers": "numbers about single rows",
+    "moments": "numbers about many rows",
+}
 
 
-class _RowsOfDay(msgspec.Struct):
+class DayLimits(msgspec.Struct, frozen=True):
+    """How much of each a party sends a server in one day; None is no limit."""
+
+    rows: int | None = None
+    row_ids: int | None = None
+    numbers: int | None = None
+    moments: int | None = None
+
+
+class _SpentOnDay(msgspec.Struct):
     day: str
-    rows: int
+    # By server.
+    spent: dict[str, dict[str, int]] = {}
 
 
 class Allowance:
-    """Counts what a party sends against what its owner allows; None is no limit.
+    """Counts what a party sends a server against what its owner allows.
 
-    `path` is where the day's count is kept. A row counts each time it is sent. A day is one of UTC, a minute any sixty
-    seconds; `now` is the calendar, `ticks` are seconds that only grow.
+    `path` is where the day's counts are kept. A row counts each time it is sent. A day is one of UTC, a minute any
+    sixty seconds; `now` is the calendar, `ticks` are seconds that only grow.
     """
 
     def __init__(
         self,
         path: Path,
-        rows_a_day: int | None,
+        server: str,
+        a_day: DayLimits,
         requests_a_minute: int | None,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._path = path
-        self._rows_a_day = rows_a_day
+        self._server = server
+        self._a_day = a_day
         self._requests_a_minute = requests_a_minute
         self._now, self._ticks = now, ticks
         self._request_times: deque[float] = deque()
@@ -50,18 +72,28 @@ class Allowance:
         self._request_times.append(tick)
         return None
 
-    def objection_to_rows(self, rows: int) -> str | None:
-        """Count the rows of a reply, or say why they are too many."""
-        if self._rows_a_day is None or rows == 0:
+    def objection_to_reply(self, reply: Message) -> str | None:
+        """Count what a reply tells, on the disk, or say why it is too much."""
+        told = {name: count for name, count in amounts(reply).items() if count}
+        if not told:
             return None
-        today, sent = self._now().date().isoformat(), 0
-        if self._path.exists():
-            record = msgspec.json.decode(self._path.read_bytes(), type=_RowsOfDay)
-            sent = record.rows if record.day == today else 0
-        if sent + rows > self._rows_a_day:
-            return (
-                f"its owner's policy limits replies to {self._rows_a_day:,} rows a day; {sent:,} were sent today, and "
-                f"this reply has {rows:,}"
-            )
-        write_private(self._path, msgspec.json.encode(_RowsOfDay(today, sent + rows)))
+        record = self._record()
+        spent = record.spent.setdefault(self._server, {})
+        for name, count in told.items():
+            most, before = getattr(self._a_day, name), spent.get(name, 0)
+            if most is not None and before + count > most:
+                return (
+                    f"its owner's policy limits replies to {most:,} {COUNTED[name]} a day; {before:,} were sent today, "
+                    f"and this reply has {count:,}"
+                )
+            spent[name] = before + count
+        write_private(self._path, msgspec.json.encode(record))
         return None
+
+    def _record(self) -> _SpentOnDay:
+        today = self._now().date().isoformat()
+        if self._path.exists():
+            record = msgspec.json.decode(self._path.read_bytes(), type=_SpentOnDay)
+            if record.day == today:
+                return record
+        return _SpentOnDay(today)

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
 from colonnade.node.desk_records import (
     AnswerRecord,
-    OpeningRecord,
     checksum_record,
     compacted_records,
     earlier_reply,
@@ -27,10 +28,10 @@ from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.codec import Codec
-from colonnade.protocol.policy import Policy, rows_revealed
+from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
-from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
+from colonnade.protocol.sheet import JobSheet, OpenJob
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 
@@ -65,7 +66,6 @@ class PartyDesk:
         session: PartySession,
         codec: Codec,
         *,
-        policy: Policy,
         allowance: Allowance,
         folder: StateFolder,
         log: EventLog,
@@ -76,7 +76,6 @@ class PartyDesk:
     ) -> None:
         self._session = session
         self._codec = codec
-        self._policy = policy
         self._allowance = allowance
         self._folder = folder
         self._log = log
@@ -143,14 +142,12 @@ class PartyDesk:
         """Say why this request is not the next one of its run."""
         if run is None and ask.run in self._lost_runs:
             return Refused("order", f"it is no longer in this run: {self._lost_runs[ask.run]}. Start the run again.")
-        if run is None and (ask.number != 1 or ask.purpose is None):
+        if run is None and ask.number != 1:
             return Refused("order", f"it does not know this run, and got request {ask.number}. Start the run again.")
         if run is not None and ask.number != run.number + 1:
             return Refused("order", f"request {ask.number} does not follow request {run.number}, or differs from it.")
         if run is None and len(self._runs) >= self._max_runs:
             return Refused("policy", f"its owner's policy limits it to {self._max_runs:,} open runs. End one first.")
-        if ask.purpose is not None and (objection := self._policy.objection_to_run(ask.purpose)):
-            return Refused("policy", f"{objection}.")
         objection = self._allowance.objection_to_request()
         return Refused("policy", f"{objection}.") if objection else None
 
@@ -175,7 +172,7 @@ class PartyDesk:
             request=request.kind,
             reply=reply.kind,
             reveals=[str(kind) for kind in reply.reveals()],
-            rows=rows_revealed(reply),
+            **amounts(reply),
             units=reply.units(),
             bytes=len(encoded),
         )
@@ -185,7 +182,7 @@ class PartyDesk:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state.received
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_rows(rows_revealed(reply)):
+        if objection := self._allowance.objection_to_reply(reply):
             return Refused("policy", f"{objection}.")
         received = session.state.received
         if received is not None and received is not before:
@@ -195,9 +192,8 @@ class PartyDesk:
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
-            write_record(run.journal, OpeningRecord(ask.purpose))
             self._runs[ask.run] = run
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.purpose))
+            self._log.write("run opened", run=ask.run, server=self._server, **_words(request))
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
@@ -259,7 +255,10 @@ class PartyDesk:
         return run
 
 
-def _words(purpose: RunPurpose | None) -> dict[str, str | None]:
-    if purpose is None:
-        return {}
-    return {"verb": purpose.verb, "task": purpose.task, "sampler": purpose.sampler, "solver": purpose.solver}
+def _words(request: Message) -> dict[str, object]:
+    """Say what a run is for, as its sheet does."""
+    if not isinstance(request, OpenJob):
+        return {"verb": "hello"}
+    sheet = msgspec.json.decode(request.sheet, type=JobSheet)
+    kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
+    return {"verb": sheet.verb, **{name: None if each is None else each.get("kind") for name, each in kinds.items()}}

@@ -1,4 +1,4 @@
-"""What a party's journal holds of a run: what it is for, each request with its reply, or with the reply's checksum."""
+"""What a party's journal holds of a run: each request with its reply, or with the reply's checksum."""
 
 import zlib
 from collections.abc import Iterator
@@ -6,16 +6,9 @@ from collections.abc import Iterator
 import msgspec
 
 from colonnade.node.journal import Journal
-from colonnade.protocol.run_purpose import RunPurpose
 
 
 # A record keeps the tag that it had in the first journals: a party reads its unfinished runs again after an update.
-class OpeningRecord(msgspec.Struct, array_like=True, tag="Opened"):
-    """The first record."""
-
-    purpose: RunPurpose | None
-
-
 class AnswerRecord(msgspec.Struct, array_like=True, tag="Answered"):
     """A request and its reply; a large reply is only in memory, and is made again after a restart."""
 
@@ -31,7 +24,7 @@ class ChecksumRecord(msgspec.Struct, array_like=True, tag="Checked"):
     checksum: int
 
 
-Record = OpeningRecord | AnswerRecord | ChecksumRecord
+Record = AnswerRecord | ChecksumRecord
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 

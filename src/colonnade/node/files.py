@@ -6,16 +6,46 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from colonnade.errors import InputError
+from colonnade.node.allowance import DayLimits
+from colonnade.protocol.policy import LEVELS, Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, ServerEndpoint, Tls
 
 T = TypeVar("T")
+# What to do where a table of a file is left out.
+MISSING = {
+    "policy": "no party starts without a policy: what its owner answers. Write [policy] with a level, strict, usual or "
+    "open; `colonnade policy new` writes one with comments.",
+    "identity": "it has no [identity], and parties and server could not tell each other from impostors. Write "
+    "[identity] with key and pins; `colonnade certs new` makes them for a trial, `colonnade certs identity` one at a time.",
+}
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"
 Count = Annotated[int, msgspec.Meta(ge=1)]
+Amount = Annotated[int, msgspec.Meta(ge=0)]
+# What a policy has besides amounts.
+RULES = (
+    "never",
+    "phases",
+    "solvers",
+    "tasks",
+    "rows_a_request",
+    "least_rows",
+    "least_parties",
+    "parameters_a_row",
+    "known_only",
+    "accepted",
+    "models_in_all",
+)
+# What a party sends a server in one day, by level.
+DAY_LIMITS: dict[str, dict[str, int]] = {
+    "strict": {"rows": 100_000, "row_ids": 100_000, "numbers": 1_000_000, "moments": 10_000_000},
+    "usual": {"rows": 10_000, "row_ids": 100_000, "numbers": 1_000_000, "moments": 10_000_000},
+    "open": {},
+}
 
 
 class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[identity]: the party's secret, and the pins of all parties. Secure sums need both."""
+    """[identity]: the secret of the party, or of the server, and the pins of all parties and of the server."""
 
     key: str
     pins: str
@@ -25,6 +55,7 @@ class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_f
     """What a server reads."""
 
     state: str
+    identity: IdentityFile
     insecure_plaintext_on_loopback: bool = False
     run_by: Name | None = None
     job: list[dict[str, Any]] = msgspec.field(default_factory=list)
@@ -41,16 +72,37 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[policy]: what the owner answers. What is left out is not limited."""
+    """[policy]: what the owner answers. What is left out is as the level has it."""
 
-    never: list[str] = []
+    level: Level = "usual"
+    never: list[str] | None = None
     phases: list[str] | None = None
     solvers: list[str] | None = None
     tasks: list[str] | None = None
     rows_a_request: Count | None = None
-    rows_a_day: Count | None = None
+    least_rows: Count | None = None
+    least_parties: Count | None = None
+    parameters_a_row: float | None = None
+    known_only: bool | None = None
+    accepted: list[str] | None = None
+    models_in_all: float | None = None
+    rows_a_day: Amount | None = None
+    row_ids_a_day: Amount | None = None
+    numbers_a_day: Amount | None = None
+    moments_a_day: Amount | None = None
     requests_a_minute: Count | None = None
     open_runs: Count = 4
+
+    def policy(self) -> Policy:
+        """Put it together: the level's rules, and what the owner wrote in their place."""
+        written = {name: value for name in RULES if (value := getattr(self, name)) is not None}
+        return Policy(**{**LEVELS[self.level], **written})
+
+    def a_day(self) -> DayLimits:
+        """Give the amounts a day."""
+        names = DayLimits.__struct_fields__
+        written = {name: value for name in names if (value := getattr(self, f"{name}_a_day")) is not None}
+        return DayLimits(**{**DAY_LIMITS[self.level], **written})
 
 
 class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,9 +110,9 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
 
     state: str
     data: DataFile
-    identity: IdentityFile | None = None
+    identity: IdentityFile
+    policy: PolicyFile
     insecure_plaintext_on_loopback: bool = False
-    policy: PolicyFile = PolicyFile()
     predictions: str | None = None
 
 
@@ -75,19 +127,24 @@ def read_federation_file(path: Path) -> FederationFile:
         )
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.listen)
     folder = path.resolve().parent
-    return msgspec.structs.replace(file, state=str(folder / file.state), tls=_absolute(file.tls, folder))
+    return msgspec.structs.replace(
+        file,
+        state=str(folder / file.state),
+        tls=_absolute(file.tls, folder),
+        identity=_beside(file.identity, folder),
+    )
 
 
 def read_party_file(path: Path) -> PartyFile:
     """Read party.toml; every path in it becomes absolute, starting at its folder."""
     file = _read(path, PartyFile)
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.server)
-    folder, identity = path.resolve().parent, file.identity
+    folder = path.resolve().parent
     return msgspec.structs.replace(
         file,
         state=str(folder / file.state),
         tls=_absolute(file.tls, folder),
-        identity=identity and IdentityFile(str(folder / identity.key), str(folder / identity.pins)),
+        identity=_beside(file.identity, folder),
         data=msgspec.structs.replace(file.data, file=str(folder / file.data.file)),
         predictions=None if file.predictions is None else str(folder / file.predictions),
     )
@@ -105,6 +162,10 @@ def _read(path: Path, kind: type[T]) -> T:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read {path}: {error}. Pass the path of a TOML file.") from error
     except msgspec.ValidationError as error:
+        if missing := next(
+            (hint for field, hint in MISSING.items() if f"missing required field `{field}`" in str(error)), None
+        ):
+            raise InputError(f"{path}: {missing}") from error
         names = ", ".join(kind.__struct_fields__)  # type: ignore[attr-defined]
         raise InputError(f"{path}: {error}. Correct that value; the top level takes {names}.") from error
     except msgspec.DecodeError as error:
@@ -128,6 +189,10 @@ def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) 
             f"{path}: plaintext is refused at {address}, which is not loopback: anyone on the way could read and "
             "change everything. Use [tls], or 127.0.0.1."
         )
+
+
+def _beside(identity: IdentityFile, folder: Path) -> IdentityFile:
+    return IdentityFile(str(folder / identity.key), str(folder / identity.pins))
 
 
 def _absolute(tls: Tls | None, folder: Path) -> Tls | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from colonnade.errors import InputError
+from colonnade.ledger import SERVER
 from colonnade.node.files import IdentityFile
 from colonnade.node.state_folder import write_private
 from colonnade.privacy.identities import PinnedIdentity, signing_key
@@ -35,8 +36,8 @@ def new_identity(folder: Path, name: str) -> str:
 
 
 def new_identities(folder: Path, names: Iterable[str]) -> None:
-    """Make secrets for all parties, and a pins.toml of all: for a trial, in which one person makes everything."""
-    (folder / PINS).write_text("".join(f"{new_identity(folder, name)}\n" for name in names))
+    """Make secrets for all parties and the server, and a pins.toml of all: for a trial, by one person."""
+    (folder / PINS).write_text("".join(f"{new_identity(folder, name)}\n" for name in (*names, SERVER)))
 
 
 def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:

@@ -15,9 +15,9 @@ from colonnade.node.desk import PartyDesk
 from colonnade.node.files import FLARE, PartyFile, read_party_file
 from colonnade.node.identity_files import read_identity
 from colonnade.node.log import LOG, EventLog
+from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder, write_private
 from colonnade.node.terminal import say as say_on_stderr
-from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import Delivery
 from colonnade.transports.envelopes import Goodbye
 
@@ -86,12 +86,12 @@ def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog
 
 def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> PartyDesk:
     rules, party = file.policy, _party(file)
-    say(f"{party!r}.")
+    say(f"{party!r}. Policy: {rules.level}.")
+    spent = folder.path / "spent.json"
     return PartyDesk(
-        party_session(party.table, party.policy, party.identity),
+        party_session(party.table, party.policy, party.identity, KeptInFile(folder.path / MEMORY)),
         codec(file.max_message_bytes),
-        policy=party.policy,
-        allowance=Allowance(folder.path / "spent.json", rules.rows_a_day, rules.requests_a_minute),
+        allowance=Allowance(spent, file.server_name, rules.a_day(), rules.requests_a_minute),
         folder=folder,
         log=log,
         server=file.server_name,
@@ -102,14 +102,7 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> Part
 
 
 def _party(file: PartyFile) -> Party:
-    rules, data = file.policy, file.data
-    policy = Policy(
-        rules.never,
-        phases=rules.phases,
-        solvers=rules.solvers,
-        tasks=rules.tasks,
-        rows_a_request=rules.rows_a_request,
-    )
+    data = file.data
     return Party(
         file.name,
         data.file,
@@ -117,8 +110,8 @@ def _party(file: PartyFile) -> Party:
         key=data.key,
         weight=data.weight,
         split=data.split,
-        policy=policy,
-        identity=None if file.identity is None else read_identity(file.name, file.identity),
+        policy=file.policy.policy(),
+        identity=read_identity(file.name, file.identity),
     )
 
 

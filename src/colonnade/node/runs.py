@@ -153,10 +153,6 @@ class RunBook:
         run.remove()
         self._log.write("run ended", run=run.status.run, status=status, reason=reason)
 
-    def purpose(self, name: str) -> RunPurpose:
-        """Tell what an unfinished run is for."""
-        return self._unfinished[name]
-
     def knows(self, name: str) -> bool:
         """Tell whether a run is under way, or can be resumed."""
         return name in self._unfinished

@@ -7,7 +7,9 @@ from pathlib import Path
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox, Transport
 from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.ledger import SERVER
 from colonnade.node.files import FederationFile
+from colonnade.node.identity_files import read_identity
 from colonnade.node.log import LOG, EventLog
 from colonnade.node.runs import RunBook, ServerRun
 from colonnade.node.state_folder import StateFolder
@@ -23,6 +25,7 @@ class NetworkServer:
 
     def __init__(self, file: FederationFile, carrier: MakeCarrier) -> None:
         self.file = file
+        self.identity = read_identity(SERVER, file.identity)
         self._codec = codec(file.max_message_bytes)
         self._folder = StateFolder(Path(file.state))
         self._log = EventLog(self._folder.path / LOG)
@@ -90,12 +93,8 @@ class NetworkServer:
         self._folder.release()
 
     def _ask(self, run: ServerRun, requests: dict[str, bytes]) -> dict[str, bytes]:
-        name, purpose = run.status.run, self._book.purpose(run.status.run)
-        asks = {}
-        for party, request in requests.items():
-            number = run.numbers[party]
-            asks[party] = Ask(name, number, purpose if number == 1 else None, request)
-        return self._carrier.ask(asks)
+        name = run.status.run
+        return self._carrier.ask({party: Ask(name, run.numbers[party], each) for party, each in requests.items()})
 
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)

@@ -15,7 +15,15 @@ from colonnade.planning.code_lengths import Lengths, row_lengths, score_lengths
 from colonnade.planning.laws import Law, draw_of
 from colonnade.planning.pilot import PilotRows, ScaledRows, least_size
 from colonnade.planning.records import Choice, Excess
-from colonnade.planning.wire_sizes import MessageSize, n_rounds, plain_messages, rounded_messages, sampling_messages
+from colonnade.planning.wire_sizes import (
+    MessageSize,
+    n_rounds,
+    plain_messages,
+    rounded_messages,
+    sampling_messages,
+    sheet_messages,
+)
+from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral
 from colonnade.tasks import PaperTask
@@ -46,6 +54,7 @@ class PlanInputs:
 
     task: PaperTask
     roster: Roster
+    split: AnySplit | None
     pilot: PilotRows
     law: Law
     framing: tuple[MessageSize, ...]
@@ -62,6 +71,10 @@ class Arm:
     step: float | None
 
     @property
+    def _solver(self) -> Central | CompactCentral:
+        return Central() if self.step is None else CompactCentral(self.step)
+
+    @property
     def rounds(self) -> int:
         """How many a run takes."""
         return self.inputs.framing_rounds + n_rounds(self.kind)
@@ -71,6 +84,7 @@ class Arm:
         inputs, step = self.inputs, self.step
         scores = {} if self._scores is None else dict(self._scores.by_party)
         yield from inputs.framing
+        yield from sheet_messages(inputs.task, inputs.roster, inputs.split, self._sampler(size), self._solver)
         yield from sampling_messages(inputs.task, inputs.roster, self._sampler(size), inputs.pilot, scores)
         if self._rows is None or step is None:
             yield from plain_messages(inputs.task, inputs.roster, size)
@@ -79,9 +93,8 @@ class Arm:
 
     def choice(self, size: int) -> Choice:
         """Predict what so many rows send and lose."""
-        solver = Central() if self.step is None else CompactCentral(self.step)
         sent, most = round(self._bytes(size)), math.ceil(self._most(size))
-        return Choice(self._sampler(size), solver, sent, most, self.rounds, self._interval(size))
+        return Choice(self._sampler(size), self._solver, sent, most, self.rounds, self._interval(size))
 
     def within(self, budget: float) -> int | None:
         """Give the most rows whose bytes stay below a budget; none where not even the fewest do."""

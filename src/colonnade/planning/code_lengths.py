@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.quantise import encode_codes, round_with_dither
 from colonnade.kernels.score_codes import encode_scores
-from colonnade.planning.pilot import PILOT_STEP, PilotRows, ScaledRows
+from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 
 # Rows of the pilot are drawn again to so many, in as many parts as tell how much lengths vary.

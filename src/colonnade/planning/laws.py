@@ -4,11 +4,12 @@ from typing import assert_never
 
 import numpy as np
 
+from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.clustering_law import ClusteringLaw, clustering_law
 from colonnade.kernels.column_codes import SPARSE
 from colonnade.kernels.regression_law import Draw, RegressionLaw, regression_law
-from colonnade.planning.pilot import PILOT_STEP, PilotRows, ScaledRows
+from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.solvers.compact import directions
 from colonnade.solvers.whitened_columns import WhitenedRows

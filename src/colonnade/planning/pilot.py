@@ -8,6 +8,7 @@ from typing import TypeVar, assert_never
 import numpy as np
 
 from colonnade.contracts import ClusteringTask, Inbox, Roster, Script
+from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
@@ -23,8 +24,6 @@ from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColum
 from colonnade.tasks import KMeans, PaperTask, Regression
 
 T = TypeVar("T")
-# Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
-PILOT_STEP = 0.25
 SCORE_BITS = 12.0
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2

@@ -89,6 +89,7 @@ def make_plan(
     inputs = PlanInputs(
         task,
         roster,
+        split,
         pilot,
         law_of(task, pilot, np.random.default_rng([seed, 6])),
         tuple(MessageSize(entry.phase, entry.party, entry.bytes) for entry in framing),

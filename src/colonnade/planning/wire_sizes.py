@@ -1,28 +1,36 @@
 """What a run will send: every message of it, written with content of the right length."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
+import msgspec
 import numpy as np
 
 from colonnade.contracts import PartyCard, Roster
+from colonnade.evaluation.telling import ModelKept, TellModel
+from colonnade.job_sheets import sheet_of
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.protocol.codec import wire_bytes
+from colonnade.protocol.sheet import JobAccepted, OpenJob
+from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
+from colonnade.signing import SignedRows
+from colonnade.solvers import AnySolver
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
-from colonnade.tasks import PaperTask
+from colonnade.tasks import KMeans, PaperTask, Regression
 
 # Of a seed drawn at random: all but one in a million take as many bytes on the wire.
 A_SEED = 2**62
 # The header of an array of more than 65,535 bytes is longer than that of an empty one by so many.
 LONG_HEADER = 3
+A_SIGNATURE, A_DIGEST = bytes(64), bytes(32)
 
 
 class MessageSize(NamedTuple):
@@ -37,27 +45,51 @@ def sampling_messages(
     task: PaperTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, score_bytes: dict[str, float]
 ) -> Iterator[MessageSize]:
     """List what agreeing on rows will send, by rounded scores if any; the pilot tells each party's part of the rows."""
-    for number, card in enumerate(roster.cards):
+    shares = dict(zip(roster.names, (pilot.totals / pilot.totals.sum()).tolist(), strict=True))
+    for card in roster.cards:
         if isinstance(sampler, ImportanceSampling):
-            share = float(pilot.totals[number] / pilot.totals.sum())
-            yield from _by_scores(task, card, sampler, share, score_bytes[card.name])
+            yield from _by_scores(task, card, sampler, shares, score_bytes[card.name])
         else:
             even = isinstance(sampler, UniformSampling)
             request: Message = UseSharedDraw(sampler.size, A_SEED) if even else UseAllRows()  # type: ignore[union-attr]
             yield from _sent(card.name, request, Ready())
 
 
+def sheet_messages(
+    task: PaperTask, roster: Roster, split: AnySplit | None, sampler: AnySampler, solver: AnySolver
+) -> Iterator[MessageSize]:
+    """List what opens a run, the job sheet, and what ends it: every party is told its part of the model."""
+    what = {"task": task, "sampler": sampler, "solver": solver, "split": split}
+    sheet = OpenJob(msgspec.json.encode(sheet_of("fit", what, roster, None)), A_SIGNATURE)
+    for card in roster.cards:
+        yield from _sent(card.name, sheet, JobAccepted(A_DIGEST), _told_model(task, card), ModelKept())
+
+
+def _told_model(task: PaperTask, card: PartyCard) -> TellModel:
+    of_one = sendable_floats(np.zeros(card.n_features))
+    match task:
+        case Regression():
+            return TellModel(of_one, None, None)
+        case KMeans():
+            centers = sendable_floats(np.zeros((task.n_clusters, card.n_features)))
+            return TellModel(None, centers, of_one if task.standardize else None)
+        case _:
+            assert_never(task)
+
+
 def _by_scores(
-    task: PaperTask, card: PartyCard, sampler: ImportanceSampling, share: float, score_bytes: float
+    task: PaperTask, card: PartyCard, sampler: ImportanceSampling, shares: dict[str, float], score_bytes: float
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
-    own = round((1 - sampler.uniform_share) * share * size)
+    own = round((1 - sampler.uniform_share) * shares[card.name] * size)
     yield from _sent(card.name, AskTotal(RoundedScores(task.score_rule())), Total(1 / 3))
-    yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows))
+    yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     codes = ScoreCodes(size, bytes(round(size * score_bytes)))
-    yield from _sent(card.name, AskScoreCodes(no_rows, own), codes)
-    yield MessageSize(AskScoreCodes.phase, card.name, _ids(n, size - own))
+    others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]
+    relayed = tuple(SignedRows(name, no_rows, A_SIGNATURE) for name in shares if name != card.name)
+    yield from _sent(card.name, AskScoreCodes(size, relayed, 0, A_SEED), codes)
+    yield MessageSize(AskScoreCodes.phase, card.name, sum(_ids(n, drawn) for drawn in others))
 
 
 def _ids(n_rows: int, size: int) -> float:
@@ -102,5 +134,5 @@ def _sent(party: str, *messages: Message) -> Iterator[MessageSize]:
 
 
 def n_rounds(sampler: AnySampler) -> int:
-    """Count the rounds of sampling and fetching."""
-    return 2 if isinstance(sampler, UniformSampling | AllRows) else 4
+    """Count the rounds of opening, sampling, fetching and telling."""
+    return 4 if isinstance(sampler, UniformSampling | AllRows) else 6

@@ -5,11 +5,13 @@ Certificates of a network can take the place of pins: whatever is a `colonnade.p
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from colonnade.errors import InputError
+from colonnade.ledger import SERVER
 from colonnade.privacy.primitives import KEY_BYTES
-from colonnade.privacy.statements import digest
+from colonnade.protocol.identity import Identity
+from colonnade.signing import digest
 
 Entropy = Callable[[int], bytes]
 
@@ -31,18 +33,13 @@ class PinnedIdentity:
     seed : bytes
         32 secret bytes of the operating system's entropy, from which the signing key is made. Kept in memory only.
     pins : mapping of str to bytes
-        The signing keys of all parties of the federation, this one included, as their owners told them. A secure
-        sum is made with exactly these parties, or not at all.
+        The signing keys of the server and of all parties of the federation, this one included, as their owners told
+        them. A job is done with exactly these parties, or not at all.
     entropy : callable
         Gives so many bytes, for the keys of single runs: the operating system's, outside tests.
-    rehearses : bool
-        In one process, where nobody is to be feared: what it contributes to a joint seed then depends on its name and
-        the run alone, so that the same seed gives the same rows. Its salts and keys are secret all the same.
     """
 
-    def __init__(
-        self, name: str, seed: bytes, pins: Mapping[str, bytes], entropy: Entropy, *, rehearses: bool = False
-    ) -> None:
+    def __init__(self, name: str, seed: bytes, pins: Mapping[str, bytes], entropy: Entropy) -> None:
         if len(seed) != KEY_BYTES or name not in pins:
             raise InputError(
                 f"The identity of {name!r} needs {KEY_BYTES} secret bytes and a pin of its own among those of "
@@ -50,11 +47,10 @@ class PinnedIdentity:
             )
         self.name = name
         # Whom it takes part with, itself included, in the order of their names.
-        self.parties = tuple(sorted(pins))
+        self.parties = tuple(sorted(set(pins) - {SERVER}))
         self._seed = seed
         self._pins = pins
         self._entropy = entropy
-        self._rehearses = rehearses
 
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
@@ -64,10 +60,8 @@ class PinnedIdentity:
         """Derive secret bytes from the signing key's seed (HMAC-SHA-256)."""
         return hmac.digest(self._seed, digest(b"colonnade derived", context), "sha256")
 
-    def nonce(self, context: bytes) -> bytes:
-        """Draw bytes to add to a joint seed; in a rehearsal, derive them from the party's name."""
-        if self._rehearses:
-            return digest(b"colonnade rehearsal", self.name.encode(), context)
+    def nonce(self, context: bytes) -> bytes:  # noqa: ARG002  # of the contract
+        """Draw bytes to add to a joint seed."""
         return self.fresh(KEY_BYTES)
 
     def sign(self, statement: bytes) -> bytes:
@@ -91,30 +85,67 @@ class PinnedIdentity:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"
 
 
-class _PinsOfSeeds(Mapping[str, bytes]):
-    """Pins that are computed when first needed: most runs never need them."""
+class RehearsedIdentity:
+    """An identity of one process, where nobody is to be feared: whoever runs it holds everybody's secrets.
 
-    def __init__(self, seeds: Mapping[str, bytes]) -> None:
-        self._seeds = seeds
-        self._keys: dict[str, bytes] = {}
+    Signatures are keyed hashes, as long as real ones, and need no package. What it contributes to a joint seed depends
+    on its name and the run alone, so that the same seed gives the same rows. Its salts and keys are secret all the
+    same.
+    """
 
-    def __getitem__(self, name: str) -> bytes:
-        if name not in self._keys:
-            self._keys[name] = signing_key(self._seeds[name])
-        return self._keys[name]
+    def __init__(self, name: str, secrets: Mapping[str, bytes], entropy: Entropy) -> None:
+        self.name = name
+        self.parties = tuple(sorted(set(secrets) - {SERVER}))
+        self._secrets = secrets
+        self._entropy = entropy
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._seeds
+    def fresh(self, count: int) -> bytes:
+        """Draw secret bytes."""
+        return self._entropy(count)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._seeds)
+    def derived(self, context: bytes) -> bytes:
+        """Derive secret bytes from its secret (HMAC-SHA-256)."""
+        return hmac.digest(self._secrets[self.name], digest(b"colonnade derived", context), "sha256")
 
-    def __len__(self) -> int:
-        return len(self._seeds)
+    def nonce(self, context: bytes) -> bytes:
+        """Derive bytes to add to a joint seed from the party's name."""
+        return digest(b"colonnade rehearsal", self.name.encode(), context)
+
+    def sign(self, statement: bytes) -> bytes:
+        """Sign a statement as this party (HMAC-SHA-512)."""
+        return hmac.digest(self._secrets[self.name], statement, "sha512")
+
+    def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
+        """Tell whether a party of this process signed this statement."""
+        secret = self._secrets.get(party)
+        return secret is not None and hmac.compare_digest(hmac.digest(secret, statement, "sha512"), signature)
+
+    def __repr__(self) -> str:
+        return f"RehearsedIdentity({self.name!r}, among {', '.join(self.parties)})"
 
 
-def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, PinnedIdentity]:
-    """Make identities for the parties of one process, with pins of all, for a rehearsal: whoever runs it holds them."""
-    seeds = {name: entropy(KEY_BYTES) for name in names}
-    pins = _PinsOfSeeds(seeds)
-    return {name: PinnedIdentity(name, seed, pins, entropy, rehearses=True) for name, seed in seeds.items()}
+def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, RehearsedIdentity]:
+    """Make identities for the parties of one process, and for their server, that know each other, for a rehearsal."""
+    secrets = {name: entropy(KEY_BYTES) for name in (*names, SERVER)}
+    return {name: RehearsedIdentity(name, secrets, entropy) for name in secrets}
+
+
+class BesideServer:
+    """An identity of the owner's own, in one process with the server, which needs no pin there."""
+
+    def __init__(self, identity: Identity, server: Identity) -> None:
+        self._identity, self._server = identity, server
+        self.name, self.parties = identity.name, identity.parties
+        self.fresh, self.derived, self.nonce, self.sign = (
+            identity.fresh,
+            identity.derived,
+            identity.nonce,
+            identity.sign,
+        )
+
+    def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
+        """Ask the server's identity about the server, and the owner's about parties."""
+        return (self._server if party == SERVER else self._identity).is_signed(party, statement, signature)
+
+    def __repr__(self) -> str:
+        return repr(self._identity)

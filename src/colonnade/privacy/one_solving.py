@@ -9,8 +9,8 @@ from colonnade.errors import RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import view_digest
-from colonnade.privacy.statements import digest, rows_digest
 from colonnade.protocol.session import PartyData, PartyState
+from colonnade.signing import digest, rows_digest
 
 
 def require_same_question(state: PartyState, request: Message, what: bytes, place: int = 0) -> PartyState:

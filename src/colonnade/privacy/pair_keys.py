@@ -22,11 +22,12 @@ from colonnade.privacy.statements import (
     agreement_of,
     digest_of_view,
     key_statement,
-    rows_digest,
 )
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.routes import Ask, Route, cut_short, some, then
+from colonnade.signing import digest, rows_digest
 
 T = TypeVar("T")
 
@@ -141,6 +142,11 @@ def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key"
     )
 
 
+def secure_route(*asks: Route) -> Route:
+    """Say what a party is asked in a secure phase: keys, then these, again from the first where a key is lost."""
+    return then(some(cut_short(Ask(AskPairKey), *asks), least=1, most=MAX_ATTEMPTS), Ask(AskPairAgreement))
+
+
 def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
     """Ask every party for a fresh key, and see that all have the same rows in the same units before them."""
     inbox = yield {party: AskPairKey() for party in roster.names}
@@ -179,8 +185,9 @@ def identity_of(data: PartyData, otherwise: str = "choose a solver that needs no
 
 
 def view_digest(state: PartyState, data: PartyData) -> bytes:
-    """Hash which rows count, how much, and in which units columns enter, as the party sees it."""
-    return digest_of_view(data.table.row_weights, "own" if state.view is None else state.view.scaling)
+    """Hash which rows count, how much, in which units columns enter, as the party sees it, and in which job."""
+    scaling = "own" if state.view is None else state.view.scaling
+    return digest(digest_of_view(data.table.row_weights, scaling), state.sheet)
 
 
 def phase_keys(state: PartyState) -> PhaseKeys:

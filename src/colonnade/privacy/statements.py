@@ -1,27 +1,18 @@
 """What is hashed: the texts that parties sign, compare, and bind keys and masks to."""
 
-import hashlib
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Ring
+from colonnade.signing import digest
 
 DIGEST_BYTES = 32
 # In every signed or derived text, so that none of another protocol, or of another version, can take its place. The
 # words beside it ("seal", "sealed") belong to this version, and stay with it.
 PROTOCOL = b"colonnade secure sum 1"
-
-
-def digest(*parts: bytes) -> bytes:
-    """Hash parts to 32 bytes so that no two lists of parts have one text: each is preceded by its length."""
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
-    return hashed.digest()
 
 
 class SignedKey(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -86,8 +77,3 @@ def digest_of_view(row_weights: Floats | None, scaling: str) -> bytes:
 def key_context(purpose: bytes, transcript: bytes, *keys: bytes) -> bytes:
     """Hash what a derived key or mask is for: another purpose or transcript, or other keys, give unrelated ones."""
     return digest(PROTOCOL, purpose, transcript, *keys)
-
-
-def rows_digest(rows: Rows) -> bytes:
-    """Hash the rows agreed on."""
-    return digest(b"rows", np.ascontiguousarray(rows, "<i8").tobytes())

@@ -1,15 +1,15 @@
 """The owner's policy: what a party answers at all. Amounts a day or a minute are counted where there is a clock."""
 
 from collections.abc import Iterable
+from typing import Any, Literal
 
 from colonnade.errors import InputError
 from colonnade.messages import UNCOUNTED, Message, Reveals
-from colonnade.options import whole_number
-from colonnade.protocol.run_purpose import RunPurpose
+from colonnade.options import flag, positive_number, whole_number
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
 # Phases that reveal nothing of the data.
-ALWAYS = ("hello", "keys")
+ALWAYS = ("hello", "opening", "keys")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
     {
@@ -23,8 +23,33 @@ OF_ROWS = frozenset(
 )
 
 
+# What is told of many rows together.
+OF_MANY_ROWS = frozenset({Reveals.MOMENTS, Reveals.TOTALS, Reveals.MODEL})
+# What is not shown of a policy: the options' defaults.
+UNSET: dict[str, tuple[object, ...]] = {
+    "least_rows": (1,),
+    "least_parties": (1,),
+    "known_only": (False,),
+    "accepted": (frozenset(),),
+}
+Level = Literal["strict", "usual", "open"]
+LEVELS: dict[str, dict[str, Any]] = {
+    "strict": {
+        "never": ["features", "labels", "scores", "row weights"],
+        "solvers": ["gram"],
+        "least_rows": 10,
+        "least_parties": 3,
+        "parameters_a_row": 0.1,
+        "known_only": True,
+        "models_in_all": 1 / 3,
+    },
+    "usual": {"least_rows": 10, "known_only": True, "models_in_all": 100},
+    "open": {},
+}
+
+
 class Policy:
-    """Refuses requests that the owner does not answer, and replies that would reveal what the owner keeps.
+    """Refuses jobs and requests that the owner does not answer, and replies that would reveal what the owner keeps.
 
     Parameters
     ----------
@@ -34,19 +59,32 @@ class Policy:
     phases : iterable of str, optional
         The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting, auditing,
         certifying, diagnosing``; all if left out. In ``auditing`` committed draws are spot-checked.
-    solvers : iterable of str, optional
-        The only solvers it takes part in, such as ``saga``; all if left out.
-    tasks : iterable of str, optional
-        The only tasks it takes part in, such as ``regression``; all if left out. What a run is for is the server's
-        word: it is asked where server and parties are apart.
+    solvers, tasks : iterable of str, optional
+        The only solvers and tasks it takes part in, such as ``saga`` and ``regression``; all if left out. They are
+        those of the job sheet, and the party answers nothing else than the sheet entails.
     rows_a_request : int, optional
         No reply may reveal scores, features, labels, predictions or weights of more rows than this.
+    least_rows : int
+        Of how many distinct rows each sum must be that it tells (moments, folds, clusters, losses); how many rows a
+        split holds out and leaves; and by how many rows sums of different runs must differ. 1 is no such limit.
+    least_parties : int
+        It takes part in jobs of so many parties or more.
+    parameters_a_row : float, optional
+        A model may have at most so many parameters for each row that it is learned on, such as 0.1.
+    known_only : bool
+        Whether only coresets that the party agreed on, and models that it helped to learn, are used again.
+    accepted : iterable of str
+        Models besides that its owner accepts: digests in hexadecimal, as the refusal names them.
+    models_in_all : int or float, optional
+        How many models it applies for another party, for all time; below 1, as a share of its columns, at least one.
 
     Examples
     --------
     >>> import colonnade as cn
-    >>> cn.Policy(never=["features", "labels"], solvers=["saga"])
-    Policy(never=['features', 'labels'], solvers=['saga'])
+    >>> cn.Policy(never=["features", "labels"], solvers=["gram"])
+    Policy(never=['features', 'labels'], solvers=['gram'])
+    >>> cn.Policy.of_level("strict").least_rows
+    10
     """
 
     def __init__(
@@ -57,6 +95,12 @@ class Policy:
         solvers: Iterable[str] | None = None,
         tasks: Iterable[str] | None = None,
         rows_a_request: int | None = None,
+        least_rows: int = 1,
+        least_parties: int = 1,
+        parameters_a_row: float | None = None,
+        known_only: bool = False,
+        accepted: Iterable[str] = (),
+        models_in_all: float | None = None,
     ) -> None:
         choices = [str(kind) for kind in Reveals if kind not in UNCOUNTED]
         self.never = frozenset(Reveals(name) for name in _known(never, choices))
@@ -68,12 +112,45 @@ class Policy:
             if rows_a_request is None
             else whole_number("rows_a_request", rows_a_request, least=0, example="Pass for instance 5000.")
         )
+        self.least_rows = whole_number("least_rows", least_rows, least=1, example="Pass for instance 10.")
+        self.least_parties = whole_number("least_parties", least_parties, least=1, example="Pass for instance 3.")
+        self.parameters_a_row = (
+            None
+            if parameters_a_row is None
+            else positive_number("parameters_a_row", parameters_a_row, example="Pass for instance 0.1.")
+        )
+        self.known_only = flag("known_only", known_only)
+        self.accepted = frozenset(_listed(accepted))
+        self.models_in_all = (
+            None
+            if models_in_all is None
+            else positive_number("models_in_all", models_in_all, example="Pass for instance 100.")
+        )
 
-    def objection_to_run(self, purpose: RunPurpose) -> str | None:
-        """Say why the party takes no part in a run that is for this, or None."""
-        if self.tasks is not None and purpose.task is not None and purpose.task not in self.tasks:
-            return f"its owner's policy allows the tasks {_words(self.tasks)}, not {purpose.task!r}"
-        return None
+    @classmethod
+    def of_level(cls, level: Level) -> "Policy":
+        """Give the policy of a level, without the amounts a day that only a party on its own machine counts.
+
+        Parameters
+        ----------
+        level : {"strict", "usual", "open"}
+            "open" answers whatever a job sheet says; "usual" shows drawn rows, but only aggregates of enough of them,
+            and applies only models it knows; "strict" tells nothing of single rows but which were drawn.
+
+        Returns
+        -------
+        Policy
+            Pass it to `Party`.
+        """
+        if level not in LEVELS:
+            raise InputError(f"A policy cannot be {level!r}. Choose among: {', '.join(LEVELS)}.")
+        return cls(**LEVELS[level])
+
+    def models_of(self, n_columns: int) -> int | None:
+        """Say how many models a party of so many columns applies for others, for all time; None is no limit."""
+        if self.models_in_all is None:
+            return None
+        return int(self.models_in_all) if self.models_in_all >= 1 else max(1, int(self.models_in_all * n_columns))
 
     def objection(self, request: Message, solver: str | None) -> str | None:
         """Say why `request`, which belongs to this solver or to none, is not answered, or None."""
@@ -95,8 +172,10 @@ class Policy:
         return None
 
     def __repr__(self) -> str:
-        given = ((name, value) for name, value in vars(self).items() if value is not None)
-        shown = (f"{name}={value if isinstance(value, int) else sorted(map(str, value))}" for name, value in given)
+        given = ((name, value) for name, value in vars(self).items() if value not in UNSET.get(name, (None,)))
+        shown = (
+            f"{name}={value if isinstance(value, int | float) else sorted(map(str, value))}" for name, value in given
+        )
         return f"Policy({', '.join(shown)})"
 
 
@@ -104,6 +183,18 @@ def rows_revealed(reply: Message) -> int:
     """Count the rows of which a reply reveals what depends on their values, each as often as it does."""
     passed_on = reply.coded_rows() if OF_ROWS.intersection(reply.passes_on()) else 0
     return max(reply.rows_of(OF_ROWS), passed_on)
+
+
+def amounts(reply: Message) -> dict[str, int]:
+    """Count what a reply tells of single rows, and of many: rows, ids of rows, numbers."""
+    tells = reply.tells()
+    of_rows = bool(OF_ROWS & tells)
+    return {
+        "rows": rows_revealed(reply),
+        "row_ids": reply.rows_of({Reveals.ROW_IDS}),
+        "numbers": reply.units() if of_rows else 0,
+        "moments": reply.units() if tells & OF_MANY_ROWS and not of_rows else 0,
+    }
 
 
 def _known(names: Iterable[str], choices: Iterable[str]) -> list[str]:

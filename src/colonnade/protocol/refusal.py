@@ -32,6 +32,7 @@ def refused(error: ColonnadeError) -> Refused:
         LocalProtocolError: "order",
         WireVersionError: "version",
         RemoteProtocolError: "request",
+        PolicyRefusedError: "policy",
     }
     return Refused(causes.get(type(error), "input"), str(error))
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
-from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.errors import ColonnadeError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.memory import KeptHere, Memory, Note
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused, refused
+from colonnade.routes import Route
 
 T = TypeVar("T")
 
@@ -48,6 +50,8 @@ class PartyState:
         How this run looks at the table; None is as it is.
     rows : ndarray of int64, shape (size,), or None
         The coreset's rows, once they are known; before that, the party's own draw.
+    even_key : bytes or None
+        Where a joint seed decides them: the key of the rows that all parties draw alike.
     exchanged : tuple of Message
         What was asked and answered since rows were scored: a secure sum is bound to it.
     secret : object or None
@@ -56,9 +60,19 @@ class PartyState:
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     answered_digests : tuple of bytes
         Of what a secure solver asked in this run: it may ask that again, and nothing else.
+    sheet : bytes
+        The digest of the job sheet that opened the run.
+    route : Route or None
+        What an honest server playing that sheet may still ask; None, where no run was opened, is anything.
+    notes : tuple of Note
+        What the party will remember of this run.
     """
 
     step: str = NEW
+    even_key: bytes | None = None
+    sheet: bytes = b""
+    route: Route | None = None
+    notes: tuple[Note, ...] = ()
     view: View | None = None
     rule: ScoreRule | None = None
     rows: Rows | None = None
@@ -88,6 +102,8 @@ class PartyData:
 
     table: Table
     identity: Identity | None = None
+    policy: Policy = field(default_factory=Policy)
+    memory: Memory = field(default_factory=KeptHere, repr=False)
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
     _unseen: "PartyData | None" = field(default=None, repr=False)
@@ -101,8 +117,23 @@ class PartyData:
             return self
         # A solver of many rounds comes with the same view each time: no array is compared then.
         if not self._views or not (self._views[0][0] is view or self._views[0][0].equals(view)):
-            self._views[:] = [(view, PartyData(view.of(self.table), self.identity, _unseen=self))]
+            seen = PartyData(view.of(self.table), self.identity, self.policy, self.memory, _unseen=self)
+            self._views[:] = [(view, seen)]
         return self._views[0][1]
+
+    @property
+    def name(self) -> str:
+        """The party's, as far as it is known."""
+        return "" if self.identity is None else self.identity.name
+
+    def known(self) -> Identity:
+        """Give the party's identity, without which it can sign nothing, and check nobody's signature."""
+        if self.identity is None:
+            raise InputError(
+                "it has no identity and no pins of the other parties and of the server, and cannot tell who says what. "
+                "Give it an identity (between machines, [identity] in its party.toml)."
+            )
+        return self.identity
 
     def once(self, compute: Callable[[Table], T]) -> T:
         """Compute something of the table that no request changes, once; `compute` is one of the module's functions."""
@@ -152,14 +183,22 @@ class Handler:
 class PartySession:
     """Answers requests about one table, by handlers, as far as its owner's policy lets it.
 
-    Without an identity, which says who it is to the other parties, it takes no part in secure sums.
+    Runs begin by the route `opening`. Without an identity, which says who it is to the other parties, it signs nothing.
+    What it is to remember from run to run goes to `memory`.
     """
 
     def __init__(
-        self, table: Table, handlers: Iterable[Handler], policy: Policy, identity: Identity | None = None
+        self,
+        table: Table,
+        handlers: Iterable[Handler],
+        policy: Policy,
+        identity: Identity | None = None,
+        memory: Memory | None = None,
+        opening: Route | None = None,
     ) -> None:
         self.state = PartyState()
-        self._data = PartyData(table, identity)
+        self._opening = opening
+        self._data = PartyData(table, identity, policy, memory or KeptHere())
         self._handlers = {handler.request: handler for handler in handlers}
         self._policy = policy
 
@@ -168,24 +207,30 @@ class PartySession:
         handler = self._handlers.get(type(request))
         if handler is None:
             return Refused("request", f"a {request.kind} is not a request.")
+        route = self.state.route
+        left = None if route is None else route.after(request)
+        if route is not None and left is None:
+            return Refused("order", f"{route.objection(request)}. A party answers only what the job sheet entails.")
         if not handler.is_legal(self.state.step):
             why = f"a {request.kind} is not legal at step {self.state.step!r}. Follow the order of the phases."
             return Refused("order", why)
         if objection := self._policy.objection(request, handler.solver):
             return Refused("policy", f"{objection}.")
         # A request that may come at any time begins a phase: what an earlier one kept secret goes.
-        state = replace(self.state, secret=None) if handler.after is None else self.state
+        state = replace(self.state, secret=None if handler.after is None else self.state.secret, route=left)
         try:
             state, reply = handler.answer(state, request, self._data.seen(state.view))
         except ColonnadeError as error:
             return refused(error)
         if reason := self._policy.refusal(reply):
             return Refused("policy", f"{reason}.")
+        if state.notes is not self.state.notes:
+            self._data.memory.keep(state.notes)
         self.state = replace(state, step=handler.then)
         return reply
 
     def greeted(self) -> "PartySession":
         """Open another session on the same data, as after a hello: each run has its own."""
         other = copy(self)
-        other.state = PartyState(step=GREETED)
+        other.state = PartyState(step=GREETED, route=self._opening)
         return other

@@ -12,23 +12,28 @@ from typing import Annotated, ClassVar, cast
 import numpy as np
 
 from colonnade.contracts import JobView, PartyCard, Roster, Scaling, Script, Table, View
-from colonnade.errors import InputError
+from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.ledger import SERVER
 from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_flags, sendable_floats
 from colonnade.protocol import checks
+from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
+from colonnade.protocol.sums import check_sums
 from colonnade.protocol.viewed_table import ViewedTable
+from colonnade.routes import END, Ask, Route, then
+from colonnade.signing import SignedMarks, SignedWeights, marks_statement, weights_statement
 
 
 class Split(Message, frozen=True):
-    """Which rows the party's column marks."""
+    """Which rows the party's column marks, signed."""
 
     phase: ClassVar[str] = "framing"
 
     held_out: Annotated[Flags, Reveals.ROW_IDS]
+    signature: Annotated[bytes, Reveals.NOTHING]
 
 
 class AskSplit(Message, frozen=True):
@@ -39,11 +44,12 @@ class AskSplit(Message, frozen=True):
 
 
 class RowWeights(Message, frozen=True):
-    """The weight of every row."""
+    """The weight of every row, signed."""
 
     phase: ClassVar[str] = "framing"
 
     weights: Annotated[Floats, Reveals.ROW_WEIGHTS]
+    signature: Annotated[bytes, Reveals.NOTHING]
 
 
 class AskRowWeights(Message, frozen=True):
@@ -65,7 +71,8 @@ class Moments(Message, frozen=True):
 class UseFrame(Message, frozen=True):
     """Look at your table so until the next job. What a party told itself is not sent back to it.
 
-    `split` holds out a fraction, or, by its own column, what the party told; `held_out` what another party did.
+    `split` holds out a fraction, or, by its own column, what the party told; `held_out` what another party did. That
+    and weights are signed by the party they come from.
     """
 
     phase: ClassVar[str] = "framing"
@@ -74,28 +81,20 @@ class UseFrame(Message, frozen=True):
     side: Annotated[Side, Reveals.NOTHING]
     scaling: Annotated[Scaling, Reveals.NOTHING]
     split: Annotated[AnySplit | None, Reveals.NOTHING]
-    held_out: Annotated[Flags | None, Reveals.ROW_IDS]
-    weights: Annotated[Floats | None, Reveals.ROW_WEIGHTS]
+    held_out: Annotated[SignedMarks | None, Reveals.ROW_IDS]
+    weights: Annotated[SignedWeights | None, Reveals.ROW_WEIGHTS]
 
     def of(self, table: Table) -> ViewedTable:
         """Show a table so."""
         own = table.split_column if isinstance(self.split, SplitBy) else None
-        marked = own if self.held_out is None else self.held_out
-        weights = table.weight_column if self.weights is None else self.weights
+        marked = own if self.held_out is None else self.held_out.marks
+        weights = table.weight_column if self.weights is None else self.weights.weights
         row_weights = counted(table.n_rows, self.side, self.split, marked, weights)
         return ViewedTable(table, row_weights, *_moments(table, self.scaling, row_weights))
 
     def equals(self, other: View) -> bool:
         """Compare, arrays by their values."""
-        return isinstance(other, UseFrame) and all(
-            _same(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__
-        )
-
-
-def _same(ours: object, theirs: object) -> bool:
-    if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
-        return np.array_equal(ours, theirs)
-    return type(ours) is type(theirs) and ours == theirs
+        return isinstance(other, UseFrame) and wire_bytes(self) == wire_bytes(other)
 
 
 def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[JobView]:
@@ -107,7 +106,13 @@ def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: S
         return JobView()
     marked = (yield from _ask_split(roster, split.party)) if isinstance(split, SplitBy) else None
     weights = (yield from _ask_weights(roster, roster.weight_party)) if roster.weight_party is not None else None
-    row_weights = counted(roster.n_rows, side, split, marked, weights)
+    row_weights = counted(
+        roster.n_rows,
+        side,
+        split,
+        None if marked is None else marked.marks,
+        None if weights is None else weights.weights,
+    )
     inbox = yield {
         card.name: UseFrame(
             side,
@@ -121,7 +126,16 @@ def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: S
     return _read_moments(checks.replies(inbox, Moments), roster, scaling, row_weights)
 
 
-def _ask_split(roster: Roster, party: str) -> Script[Flags]:
+def view_route(split: AnySplit | None, side: Side, scaling: Scaling, roster: Roster, party: str) -> Route:
+    """Say what a party is asked by `agree_on_view`."""
+    if split is None and roster.weight_party is None and scaling == "own":
+        return END
+    own = [Ask(AskSplit)] if isinstance(split, SplitBy) and split.party == party else []
+    weighs = [Ask(AskRowWeights)] if roster.weight_party == party else []
+    return then(*own, *weighs, Ask(UseFrame, side=side, scaling=scaling, split=split))
+
+
+def _ask_split(roster: Roster, party: str) -> Script[SignedMarks]:
     card = next((card for card in roster.cards if card.name == party), None)
     if card is None or not card.has_split:
         able = ", ".join(card.name for card in roster.cards if card.has_split) or "none"
@@ -132,15 +146,15 @@ def _ask_split(roster: Roster, party: str) -> Script[Flags]:
     inbox = yield {party: AskSplit()}
     reply = checks.replies(inbox, Split)[party]
     checks.shape(party, reply, reply.held_out, (roster.n_rows,))
-    return reply.held_out
+    return SignedMarks(party, reply.held_out, reply.signature)
 
 
-def _ask_weights(roster: Roster, party: str) -> Script[Floats]:
+def _ask_weights(roster: Roster, party: str) -> Script[SignedWeights]:
     inbox = yield {party: AskRowWeights()}
     reply = checks.replies(inbox, RowWeights)[party]
     checks.shape(party, reply, reply.weights, (roster.n_rows,))
     _check_weights(party, reply, reply.weights)
-    return reply.weights
+    return SignedWeights(party, reply.weights, reply.signature)
 
 
 def _check_weights(sender: str, message: Message, weights: Floats) -> None:
@@ -182,28 +196,58 @@ def _moments(table: Table, scaling: Scaling, row_weights: Floats | None) -> tupl
 def _answer_split(state: PartyState, _: AskSplit, data: PartyData) -> tuple[PartyState, Message]:
     if data.table.split_column is None:
         raise InputError("it has no column to split by. Make the party with split='column'.")
-    return state, Split(sendable_flags(data.table.split_column))
+    identity, marks = data.known(), sendable_flags(data.table.split_column)
+    return state, Split(marks, identity.sign(marks_statement(identity.name, state.sheet, marks)))
 
 
 def _answer_weights(state: PartyState, _: AskRowWeights, data: PartyData) -> tuple[PartyState, Message]:
     if data.table.weight_column is None:
         raise InputError("it has no column of row weights. Make the party with weight='column'.")
-    return state, RowWeights(sendable_floats(data.table.weight_column))
+    identity, weights = data.known(), sendable_floats(data.table.weight_column)
+    return state, RowWeights(weights, identity.sign(weights_statement(identity.name, state.sheet, weights)))
 
 
 def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple[PartyState, Message]:
-    n_rows = data.table.n_rows
-    if request.held_out is not None:
-        checks.shape(SERVER, request, request.held_out, (n_rows,))
-    if request.weights is not None:
-        checks.shape(SERVER, request, request.weights, (n_rows,))
-        _check_weights(SERVER, request, request.weights)
+    _check_relayed(request, state.sheet, data)
     if isinstance(request.split, SplitBy) and request.held_out is None and data.table.split_column is None:
         raise checks.wrong(SERVER, request, "a split by a column that neither it nor this party has")
     viewed = cast(ViewedTable, data.seen(request).table)
+    if request.split is not None and viewed.row_weights is not None:
+        _check_split(viewed.row_weights, data)
     if viewed.shift is None or viewed.scale is None:
         return replace(state, view=request), Moments(None, None)
+    if data.policy.least_rows > 1:
+        weights = np.ones(viewed.n_rows) if viewed.row_weights is None else viewed.row_weights
+        counted_rows, d = np.flatnonzero(weights), len(viewed.shift)
+        state = check_sums(state, data, "moments", [(counted_rows, weights[counted_rows])], d, 2 * d, least=1)
     return replace(state, view=request), Moments(sendable_floats(viewed.shift), sendable_floats(viewed.scale))
+
+
+def _check_relayed(request: UseFrame, sheet: bytes, data: PartyData) -> None:
+    """Require that columns of other parties were signed by them, for this job."""
+    n_rows, marked, weighed = data.table.n_rows, request.held_out, request.weights
+    if marked is not None:
+        checks.shape(SERVER, request, marked.marks, (n_rows,))
+        due = isinstance(request.split, SplitBy) and marked.party == request.split.party
+        statement = marks_statement(marked.party, sheet, marked.marks)
+        if not due or not data.known().is_signed(marked.party, statement, marked.signature):
+            raise checks.wrong(SERVER, request, f"rows to hold out that {marked.party!r} did not sign for this job")
+    if weighed is not None:
+        checks.shape(SERVER, request, weighed.weights, (n_rows,))
+        _check_weights(SERVER, request, weighed.weights)
+        statement = weights_statement(weighed.party, sheet, weighed.weights)
+        if not data.known().is_signed(weighed.party, statement, weighed.signature):
+            raise checks.wrong(SERVER, request, f"row weights that {weighed.party!r} did not sign for this job")
+
+
+def _check_split(row_weights: Floats, data: PartyData) -> None:
+    least, left = data.policy.least_rows, int(np.count_nonzero(row_weights))
+    if not least <= left <= len(row_weights) - least and least > 1:
+        raise PolicyRefusedError(
+            f"its owner's policy asks that a split holds out, and leaves, {least} rows at least; this one has {left} "
+            f"on one side and {len(row_weights) - left} on the other",
+            party=data.name,
+        )
 
 
 HANDLERS = (

@@ -6,10 +6,11 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Roster, ScoreRule, Script, Task
+from colonnade.contracts import Agreed, Roster, ScoreRule, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats
-from colonnade.sampling.selecting import use_all_rows, use_even_draw
+from colonnade.routes import Ask, Route
+from colonnade.sampling.selecting import UseAllRows, even_draw_route, use_all_rows, use_even_draw
 from colonnade.sampling.size import sample_size
 
 
@@ -56,6 +57,10 @@ class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="unifor
         """Share a seed, and draw from it here as the parties do there."""
         return use_even_draw(roster, self.size, rng, row_weights)
 
+    def route(self, rule: ScoreRule, agreed: Agreed) -> Route:  # noqa: ARG002  # rows are not scored
+        """Expect one request, with the seed on the sheet."""
+        return even_draw_route(self.size, agreed.seeds)
+
 
 class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_unknown_fields=True):
     """Take every row once with weight 1: what a coreset is compared with.
@@ -88,3 +93,7 @@ class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_u
     ) -> Script[Coreset]:
         """Tell the parties to take all rows."""
         return use_all_rows(roster, row_weights)
+
+    def route(self, rule: ScoreRule, agreed: Agreed) -> Route:  # noqa: ARG002  # there is nothing to choose
+        """Expect one request."""
+        return Ask(UseAllRows)

@@ -7,20 +7,23 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Roster, ScoreRule, Script, SumMechanism, Task
+from colonnade.contracts import Agreed, Roster, ScoreRule, Script, SumMechanism, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
-from colonnade.sampling.committed.server import sample_committed
-from colonnade.sampling.plain.server import Algorithm1, SumRounded, sum_in_the_clear
+from colonnade.routes import Ask, AtMost, Route, then
+from colonnade.sampling.committed.server import committed_route, sample_committed
+from colonnade.sampling.plain.messages import AskScoreCodes, AskScores
+from colonnade.sampling.plain.server import Algorithm1, SumRounded, draw_route, sum_in_the_clear
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
 from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, rounded_rule
-from colonnade.sampling.secure.server import SecureSum
+from colonnade.sampling.secure.server import SecureSum, secure_sum_route
+from colonnade.sampling.seeds import count_even
 from colonnade.sampling.size import sample_size
 from colonnade.sampling.weights import Design
 
@@ -158,6 +161,25 @@ class ImportanceSampling(
         sum_scores = self._sum_mechanism(rule, design.row_weights)
         algorithm = Algorithm1(design, rng, sum_scores, stratified=self.draws == "stratified")
         return algorithm.with_set_totals(rule) if isinstance(rule, FilledScores) else algorithm.with_told_totals(rule)
+
+    def route(self, rule: ScoreRule, agreed: Agreed) -> Route:
+        """Expect Algorithm 1 as these options play it, with the seeds on the sheet."""
+        scored, seeds = self.scored_by(rule, agreed.roster), agreed.seeds
+        if seeds is None:
+            raise InputError("The job sheet has no seeds for a draw by scores. Run the same version on all sides.")
+        if isinstance(scored, IntegerScores):
+            drawn, evenly = committed_route(scored, self.size), {"size": self.size, "n_even": AtMost(self.size)}
+        else:
+            n_even = count_even(seeds.shared, self.size, self.uniform_share)
+            own = seeds.own[agreed.place]
+            drawn = draw_route(scored, self.size - n_even, agreed.party, own, stratified=self.draws == "stratified")
+            evenly = {"size": self.size, "n_even": n_even, "even_seed": seeds.shared}
+        return then(drawn, self._sum_route(scored, evenly))
+
+    def _sum_route(self, rule: ScoreRule, evenly: dict[str, object]) -> Route:
+        if self.scores == "secure":
+            return secure_sum_route(evenly)
+        return Ask(AskScoreCodes if isinstance(rule, RoundedScores | CoarseScores) else AskScores, **evenly)
 
     def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
         """Say what parties score their rows by, where the task's rule is this."""

@@ -16,9 +16,13 @@ from colonnade.kernels.draws import draw_evenly
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.protocol import checks
+from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.routes import Ask, Hashing, Route
+from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.sampling.weights import weight_of_all
+from colonnade.signing import DrawSeeds, rows_digest
 
 
 class Ready(Message, frozen=True):
@@ -60,12 +64,17 @@ def use_even_draw(
 
     Rows are drawn by what they count (`row_weights`, shape (n_rows,)); W is the weight of all rows.
     """
-    seed = int(rng.integers(2**63))
+    seed = Seeds.of(rng, len(roster.names)).shared
     yield {party: UseSharedDraw(size, seed) for party in roster.names}
     n = roster.n_rows
     rows = draw_evenly(n, size, np.random.default_rng(seed), row_weights)
     total_weight = weight_of_all(roster, row_weights)
     return Coreset(rows, np.full(size, total_weight / size), n, total_weight, f"UniformSampling(size={size})")
+
+
+def even_draw_route(size: int, seeds: DrawSeeds | None) -> Route:
+    """Expect an even draw of so many rows, from the seed on the sheet."""
+    return Ask(UseSharedDraw, count=size, seed=0 if seeds is None else seeds.shared)
 
 
 def use_all_rows(roster: Roster, row_weights: Floats | None = None) -> Script[Coreset]:
@@ -85,16 +94,22 @@ def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
     return rows
 
 
+def rows_route(chosen: tuple[bytes, int]) -> Route:
+    """Expect rows that have this digest, and are so many."""
+    return Ask(UseRows, rows=Hashing(chosen[0], rows_digest))
+
+
 def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
     table = data.table
     rows = draw_evenly(table.n_rows, request.count, np.random.default_rng(request.seed), table.row_weights)
-    return replace(state, rows=rows), Ready()
+    return replace(state, rows=rows, notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
 
 
 def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
-    return replace(state, rows=_counted_rows(data.table.n_rows, data.table.row_weights)), Ready()
+    rows = _counted_rows(data.table.n_rows, data.table.row_weights)
+    return replace(state, rows=rows, notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
 
 
 def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:

@@ -6,13 +6,14 @@ from typing import Annotated, ClassVar, Self, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import PartyCard, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import precision_of
 
 M = TypeVar("M")
@@ -65,6 +66,10 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         return Solution(model, {"cost": cost}, precision_of(task, model, rows, roster, coreset))
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:  # noqa: ARG002  # nothing to choose
+        """Expect one request."""
+        return Ask(AskColumns, with_label=task.needs_label)
 
 
 def _join(replies: Mapping[str, Columns], needs_label: bool, roster: Roster, coreset: Coreset) -> WeightedRows:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import ClusteringTask, LinearTask, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, ClusteringTask, LinearTask, Roster, Script, Solution, Task
 from colonnade.coreset import GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats
@@ -22,6 +22,7 @@ from colonnade.kernels.rounding_noise import correct_rows, hidden_directions, no
 from colonnade.kernels.whitening import mix
 from colonnade.messages import Reveals
 from colonnade.protocol import checks
+from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
@@ -73,14 +74,24 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, restore, and let the task fit what came."""
-        # A stream apart: the task's own draws, folds and starts, are then those of Central.
-        (dither_rng,) = rng.spawn(1)
-        seeds = dither_rng.integers(2**63, size=len(roster.cards))
         fetch = _fetch_whitened if isinstance(task, LinearTask) else _fetch_scaled
-        rows, facts, noise = yield from fetch(roster, coreset, self.step, seeds.tolist())
+        rows, facts, noise = yield from fetch(roster, coreset, self.step, _dither_seeds(rng, roster))
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:
+        """Expect one request, with the dither's seed that follows from the sheet."""
+        kind = AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
+        seeds = _dither_seeds(np.random.default_rng(agreed.seed), agreed.roster)
+        return Ask(kind, step=self.step, seed=seeds[agreed.place])
+
+
+def _dither_seeds(rng: np.random.Generator, roster: Roster) -> list[int]:
+    # A stream apart: the task's own draws, folds and starts, are then those of Central.
+    (dither_rng,) = rng.spawn(1)
+    seeds: list[int] = dither_rng.integers(2**63, size=len(roster.cards)).tolist()
+    return seeds
 
 
 def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[int]) -> Script[Fetched]:

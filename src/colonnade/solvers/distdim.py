@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Self, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import ClusteringTask, PartyCard, Roster, Script, Solution, Table, Task
+from colonnade.contracts import Agreed, ClusteringTask, PartyCard, Roster, Script, Solution, Table, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -18,6 +18,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.routes import END, Ask, Route
 
 M = TypeVar("M")
 # Rows fetched at a time: all rows of a large table are never copied at once.
@@ -85,17 +86,27 @@ class DistDim(msgspec.Struct, frozen=True, tag_field="kind", tag="distdim", forb
         There are at least as many cells as distinct rows, or k: too few are the caller's error, as with `Central`.
         """
         clustering = _clustering(task)
-        asked = [card for card in roster.cards if card.n_features]
-        weights = _weights_to_send(coreset)
-        inbox = yield {
-            card.name: AskLocalClusters(clustering.n_clusters, int(rng.integers(2**63)), weights) for card in asked
-        }
+        asked, weights, seeds = _with_features(roster), _weights_to_send(coreset), _local_seeds(rng, roster)
+        inbox = yield {card.name: AskLocalClusters(clustering.n_clusters, seeds[card.name], weights) for card in asked}
         replies = checks.replies(inbox, LocalClusters)
         for card in asked:
             _check_clusters(card, replies[card.name], clustering.n_clusters, len(coreset))
         cells, cell_weights = _grid(replies, coreset)
         centers, _ = weighted_kmeans(cells, cell_weights, clustering.n_clusters, clustering.n_starts, rng)
         return Solution(clustering.clustering_model(centers, roster), {"cells": len(cells)})
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:
+        """Expect one request, with the seed that follows from the sheet; none, where there are no features."""
+        seed = _local_seeds(np.random.default_rng(agreed.seed), agreed.roster).get(agreed.party)
+        return END if seed is None else Ask(AskLocalClusters, n_clusters=_clustering(task).n_clusters, seed=seed)
+
+
+def _with_features(roster: Roster) -> list[PartyCard]:
+    return [card for card in roster.cards if card.n_features]
+
+
+def _local_seeds(rng: np.random.Generator, roster: Roster) -> dict[str, int]:
+    return {card.name: int(rng.integers(2**63)) for card in _with_features(roster)}
 
 
 def _clustering(task: Task[M]) -> ClusteringTask[M]:

@@ -10,6 +10,7 @@ from colonnade.contracts import JobView, Model, Report, Roster, Rounding, Sample
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.errors import InputError
 from colonnade.evaluation.delivery import deliver
+from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
@@ -18,6 +19,7 @@ from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.selecting import use_all_rows, use_even_draw, use_rows
 
 M = TypeVar("M")
+A = TypeVar("A", bound=Model[Any])
 R = TypeVar("R", bound=Report)
 
 
@@ -41,13 +43,13 @@ def draw(
 
 
 def learn(
-    task: Task[M],
+    task: Task[A],
     source: Sampler | Coreset,
     solver: Solver,
     split: AnySplit | None,
     roster: Roster,
     seed: int,
-) -> Script[JobResult[M]]:
+) -> Script[JobResult[A]]:
     """Agree on a coreset, or share one made before (Theorem 2.5), and learn on it."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
     if isinstance(source, Coreset):
@@ -57,7 +59,9 @@ def learn(
     else:
         coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), view.row_weights)
     solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
-    return JobResult(coreset, task.in_own_units(solution.model, view), solution.facts, solution.precision)
+    model = task.in_own_units(solution.model, view)
+    yield from tell_model(model.parts(roster))
+    return JobResult(coreset, model, solution.facts, solution.precision)
 
 
 def open_commitments(
@@ -78,7 +82,7 @@ def predict(
 ) -> Script[Floats | Rows]:
     """Predict the given rows (ascending), or all."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
-    predictions = yield from model.predictions(roster, size, Rounding.of(bits, roster, _rounding_rng(0)))
+    predictions = yield from model.predictions(roster, size, rounding_of(bits, roster, shared_seed(0)))
     if to is not None:
         yield from deliver(to, predictions)
     return predictions
@@ -95,7 +99,7 @@ def evaluate(
 ) -> Script[R]:
     """Count a model's cost on all rows (held-out ones, where there is a split), or on an even draw of `size` rows."""
     selected = yield from _rows_to_evaluate(size, split, roster, seed)
-    rounding = Rounding.of(bits, roster, _rounding_rng(seed))
+    rounding = rounding_of(bits, roster, shared_seed(seed))
     return (yield from model.evaluation(roster, selected, rounding, sampled=size is not None))
 
 
@@ -140,9 +144,15 @@ def _sampling_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 0])
 
 
+def shared_seed(seed: int) -> int:
+    """Give the seed of what server and parties draw alike while they learn or apply; it stands on the job sheet."""
+    return int(np.random.default_rng([seed, 1]).integers(2**63))
+
+
 def _solving_rng(seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, 1])
+    return np.random.default_rng(shared_seed(seed))
 
 
-def _rounding_rng(seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, 2])
+def rounding_of(bits: int | None, roster: Roster, shared: int) -> Rounding | None:
+    """Draw the dithers' seeds, if parts of predictions are rounded."""
+    return Rounding.of(bits, roster, np.random.default_rng([shared, 2]))

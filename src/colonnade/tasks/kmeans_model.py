@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from colonnade.contracts import Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
@@ -16,6 +16,7 @@ from colonnade.evaluation.reports import ClusteringReport, clustering_report, di
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.ledger import aligned
+from colonnade.messages import sendable_floats
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, given_names, matrix
@@ -100,6 +101,17 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         """
         scale = 1.0 if self.scale_ is None else self.scale_
         return nearest_centers(matrix(X, self.feature_names_in_) / scale, self.cluster_centers_ / scale)[0]
+
+    def parts(self, roster: Roster) -> dict[str, ModelPart]:
+        """Give each party its columns of the centres, and of the units that distances are measured in."""
+        return {
+            party: (
+                None,
+                sendable_floats(self.cluster_centers_[:, here]),
+                None if self.scale_ is None else sendable_floats(self.scale_[here]),
+            )
+            for party, here in roster.parts.items()
+        }
 
     def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Rows]:
         """Find the nearest centre of the selected rows through the parties."""

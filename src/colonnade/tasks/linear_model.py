@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from colonnade.contracts import Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
@@ -15,6 +15,7 @@ from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, mas
 from colonnade.evaluation.reports import RegressionReport, regression_report, residual_losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import aligned
+from colonnade.messages import sendable_floats
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, given_names, matrix
@@ -112,6 +113,10 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         """
         predictions: Floats = matrix(X, self.feature_names_in_) @ self.coef_ + self.intercept_
         return predictions
+
+    def parts(self, roster: Roster) -> dict[str, ModelPart]:
+        """Give each party its coefficients."""
+        return {party: (sendable_floats(self.coef_[here]), None, None) for party, here in roster.parts.items()}
 
     def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats]:
         """Predict the selected rows through the parties."""

@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.coreset import WeightedRows
-from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import solve_elastic_net
+from colonnade.kernels.folds import FOLDS, deal_folds, fold_seed
 from colonnade.kernels.gram import Summary, merge
 from colonnade.kernels.linear import LinearProblem, reduce_rows, solve_ridge, weighted_triangle
 from colonnade.ledger import aligned
 
-FOLDS = 5
 POINTS = 50
 
 
@@ -73,7 +72,7 @@ def choose_penalty(
     fit_intercept: bool,
 ) -> RegularisationPath:
     """Try a path of penalties on folds of the rows, which `rng` decides; the other penalty, a row, is `fixed`."""
-    folds = deal_folds(rows.rows, rows.weights, rng)
+    folds = deal_folds(rows.rows, rows.weights, fold_seed(rng))
     whole = reduce_rows(rows.features, labels, rows.weights, fit_intercept=fit_intercept)
     varied = _penalties(whole, vary) / rows.total_weight
     pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
@@ -110,20 +109,6 @@ def _least(pairs: list[tuple[float, float]], errors: Floats, shares: Floats) -> 
         for (l2, l1), error, spread in zip(pairs, mean.tolist(), std_error.tolist(), strict=True)
     )
     return RegularisationPath(points[int(np.argmin(mean))], points)
-
-
-def deal_folds(rows: Rows, weights: Floats, rng: np.random.Generator) -> Rows:
-    """Deal the distinct rows to folds of nearly equal count; give each row's fold, or -1 where it has no weight."""
-    weighted = weights > 0
-    distinct, which = np.unique(rows[weighted], return_inverse=True)
-    if len(distinct) < FOLDS:
-        raise InputError(
-            f"Cross-validation needs at least {FOLDS} distinct rows, one a fold, and there are {len(distinct)}. "
-            'Draw more rows, or pass a number instead of "cv".'
-        )
-    folds = np.full(len(rows), -1)
-    folds[weighted] = (rng.permutation(len(distinct)) % FOLDS)[which]
-    return folds
 
 
 def _penalties(problem: LinearProblem, vary: str) -> Floats:

@@ -10,14 +10,15 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import elastic_net, solve_elastic_net
+from colonnade.kernels.folds import fold_seed
 from colonnade.kernels.gram import Summary, merge
 from colonnade.options import flag, non_negative_number
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.tasks.linear_model import LinearModel
 from colonnade.tasks.model_columns import widths
-from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty, choose_penalty_of_parts, deal_folds
+from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty, choose_penalty_of_parts
 
 
 class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression", forbid_unknown_fields=True):
@@ -98,9 +99,9 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         coef, theta_0 = elastic_net(rows.features, rows.labels, rows.weights, n * l2, n * l1, fit_intercept=intercept)
         return msgspec.structs.replace(self.linear_model(coef, theta_0, roster), path=path)
 
-    def folds(self, rows: Rows, weights: Floats, rng: np.random.Generator) -> Rows | None:
-        """Deal rows to folds where a penalty is to be chosen; they are those of `fit_rows`."""
-        return deal_folds(rows, weights, rng) if "cv" in (self.l2, self.l1) else None
+    def fold_seed(self, rng: np.random.Generator) -> int | None:
+        """Draw the seed of folds where a penalty is to be chosen; they are those of `fit_rows`."""
+        return fold_seed(rng) if "cv" in (self.l2, self.l1) else None
 
     def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[LinearModel, float]:
         """Solve the same where rows are known only in sum: as one part, or one a fold.

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from colonnade.errors import RemoteProtocolError
-from colonnade.protocol.run_purpose import RunPurpose
 
 ENVELOPE_VERSION = 1
 # Run ids name files at the other end, so they are letters, digits and dashes.
@@ -46,11 +45,10 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unkn
 
 
 class Ask(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """One request, large ones like answers. The first of a run says what the run is for."""
+    """One request, large ones like answers."""
 
     run: RunId
     number: Number
-    purpose: RunPurpose | None
     payload: bytes
     follows: Size = 0
 

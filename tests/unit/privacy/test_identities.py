@@ -8,7 +8,7 @@ import pytest
 import colonnade as cn
 from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
 from colonnade.privacy.primitives import agreed_secret, mask_words, public_key
-from colonnade.privacy.statements import digest
+from colonnade.signing import digest
 
 
 def test_a_signature_holds_for_its_party_and_text_alone() -> None:

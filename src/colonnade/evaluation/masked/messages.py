@@ -6,13 +6,12 @@ from typing import Annotated, ClassVar
 import msgspec
 import numpy as np
 
+from colonnade.contracts import ModelPart
 from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedDigest, SignedKey, digest, transcript_of
-
-# Coefficients, or centres and the units of distances.
-ModelPart = tuple[Floats | None, Floats | None, Floats | None]
+from colonnade.privacy.statements import SignedDigest, SignedKey, transcript_of
+from colonnade.signing import digest
 
 
 class Magnitude(Message, frozen=True):
@@ -34,6 +33,11 @@ class AskMagnitude(Message, frozen=True):
     scale: Annotated[Floats | None, Reveals.MODEL]
     evaluating: Annotated[bool, Reveals.NOTHING]
 
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return self.coef, self.centers, self.scale
+
 
 class MaskedPredictions(Message, frozen=True):
     """The party's part of the predictions under masks; empty from the one that learns them, none where a key is lost.
@@ -47,7 +51,7 @@ class MaskedPredictions(Message, frozen=True):
     fresh: ClassVar[bool] = True
 
     masked: Annotated[bytes | None, Reveals.NOTHING]
-    label_spread: Annotated[float | None, Reveals.LABELS]
+    label_spread: Annotated[float | None, Reveals.MOMENTS]
     transcript: Annotated[bytes, Reveals.NOTHING]
     signature: Annotated[bytes, Reveals.NOTHING]
 
@@ -81,6 +85,11 @@ class AskMaskedPredictions(Message, frozen=True):
     magnitude: Annotated[int, Reveals.TOTALS]
     to: Annotated[str, Reveals.NOTHING]
     keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return self.coef, self.centers, self.scale
 
 
 class SignedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from colonnade.contracts import Table
-from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.errors import InputError, PolicyRefusedError, RemoteProtocolError
 from colonnade.evaluation.clustering import check_centers
 from colonnade.evaluation.linear import label_spread, weights_of
 from colonnade.evaluation.masked.messages import (
@@ -17,7 +17,6 @@ from colonnade.evaluation.masked.messages import (
     Magnitude,
     MaskedPredictions,
     MaskedReceived,
-    ModelPart,
     OthersParts,
     SignedPart,
     SummedLosses,
@@ -29,6 +28,7 @@ from colonnade.evaluation.masked.messages import (
 )
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, ring_of_parts, rounded_by, too_few_digits
 from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
+from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_numbers, unpack
@@ -37,10 +37,13 @@ from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_r
 from colonnade.privacy.one_solving import require_same_question, seen_rows
 from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, identity_of, phase_keys, view_digest, with_keys
 from colonnade.privacy.pairwise import check_signatures
-from colonnade.privacy.statements import digest, sent_statement
+from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.memory import AppliedNote
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+from colonnade.protocol.sums import check_sums
+from colonnade.signing import digest
 
 # An evaluation of fewer rows, or of rows of which fewer make up nearly all the weight, would tell single ones.
 FEWEST_ROWS = 10
@@ -78,12 +81,13 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
     question = question_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
-    other = other_digest(_part(request), spread)
+    other = other_digest(request.part, spread)
     state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
     transcript = transcript_of_parts(
         identity.parties, request.keys, view_digest(state, data), request.magnitude, question
     )
     after = PhaseKeys(None, kept.signed, transcript)
+    state = _count_model(state, request, data)
     if kept.secret is None:
         return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")
     # Numbers in a ring are positive.
@@ -118,6 +122,8 @@ def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tu
         return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
     weights = weights_of(state, data, by_weight=ours.request.by_weight)
     _check_enough_rows(state.selected(), weights)
+    if data.policy.least_rows > 1:
+        state = check_sums(state, data, "losses", [(state.selected(), weights)], 1, 3, least=FEWEST_ROWS)
     losses = _losses(_unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
     # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
     deviation = 0.0 if ours.request.by_weight else losses.deviation
@@ -169,6 +175,19 @@ def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
         raise too_few_digits(error)
 
 
+def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> PartyState:
+    """Count a model that is applied for another party: each is an equation about every row."""
+    note, most = AppliedNote(model_digest(request.part)), data.policy.models_of(len(data.table.feature_names))
+    applied = {each for each in data.memory.notes() if isinstance(each, AppliedNote)}
+    if most is not None and note not in applied and len(applied) >= most:
+        raise PolicyRefusedError(
+            f"its owner's policy applies {most:,} models in all for others to learn what comes of them, and this would "
+            "be one more.",
+            party=data.name,
+        )
+    return replace(state, notes=(*state.notes, note))
+
+
 def _check_enough_rows(rows: Rows, weights: Floats) -> None:
     total = np.bincount(np.unique(rows, return_inverse=True)[1], weights)  # a row may be drawn several times
     effective = float(total.sum()) ** 2 / max(float(total @ total), np.finfo(np.float64).tiny)
@@ -180,10 +199,6 @@ def _check_enough_rows(rows: Rows, weights: Floats) -> None:
 
 def _identity(data: PartyData) -> Identity:
     return identity_of(data, "let the server predict and evaluate")
-
-
-def _part(request: AskMagnitude | AskMaskedPredictions) -> ModelPart:
-    return request.coef, request.centers, request.scale
 
 
 def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script
+from colonnade.contracts import ModelPart, Roster, Script
 from colonnade.evaluation.linear import read_spread
 from colonnade.evaluation.masked.messages import (
     AskLosses,
@@ -18,7 +18,6 @@ from colonnade.evaluation.masked.messages import (
     Magnitude,
     MaskedPredictions,
     MaskedReceived,
-    ModelPart,
     SignedPart,
     SummedLosses,
     losses_digest,

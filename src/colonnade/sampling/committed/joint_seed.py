@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from colonnade.coreset import Evidence
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.integer_draws import count_even, shares
-from colonnade.privacy.statements import digest
+from colonnade.signing import digest
 
 # In every hashed text, so that none of another protocol, or of another version, can take its place. The words beside it
 # ("seal") belong to this version, and stay with it.

@@ -6,10 +6,10 @@ import msgspec
 
 from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import digest
 from colonnade.sampling.committed.joint_seed import PROTOCOL
 from colonnade.sampling.plain.messages import DrawnRows
 from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.signing import digest
 
 
 class Commitment(Message, frozen=True):

@@ -13,14 +13,13 @@ from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.pair_keys import view_digest
-from colonnade.privacy.statements import digest
+from colonnade.privacy.statements import digest_of_view
 from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
-from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, joint_key
+from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, even_key, joint_key
 from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
@@ -31,9 +30,9 @@ from colonnade.sampling.committed.messages import (
     Openings,
     commitment_of,
 )
-from colonnade.sampling.plain.messages import DrawnRows
-from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.plain.party import DRAWN, signed_draw
 from colonnade.sampling.size import MAX_SIZE
+from colonnade.signing import digest
 
 COMMITTED, CONTRIBUTED = "committed", "contributed"
 # Nodes of the tree that one reply shows at most: 40 bytes each on the way, and more in memory.
@@ -90,8 +89,9 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
     steps = to_steps(data.scores(opened.rule), opened.rule.exponent)
     key = joint_key(request.server, request.parties)
     points = stratified_points(int(steps.sum()), request.count, draw_key(key, name))
-    reply = DrawnRows(sendable_rows(rows_at(steps, points)))
-    return replace(state, rows=reply.rows, secret=None, exchanged=(*state.exchanged, request, reply)), reply
+    reply = signed_draw(state, rows_at(steps, points), data)
+    exchanged = (*state.exchanged, request, reply)
+    return replace(state, rows=reply.rows, even_key=even_key(key), secret=None, exchanged=exchanged), reply
 
 
 def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -> tuple[PartyState, Message]:
@@ -123,7 +123,8 @@ def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree
 
 def _context(state: PartyState, request: AskCommitment, data: PartyData) -> bytes:
     """Hash what makes this draw different from any other: rule, step, the server's digest, rows that count, units."""
-    return digest(b"committed draw", wire_bytes(request), view_digest(state, data))
+    scaling = "own" if state.view is None else state.view.scaling
+    return digest(b"committed draw", wire_bytes(request), digest_of_view(data.table.row_weights, scaling))
 
 
 def _proof(state: PartyState, contribution: bytes, data: PartyData) -> bytes:

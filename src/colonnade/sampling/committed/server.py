@@ -19,9 +19,10 @@ from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, stratified_po
 from colonnade.kernels.masks import Words
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.pair_keys import LostKey, until_kept
-from colonnade.privacy.statements import DIGEST_BYTES, digest
+from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, until_kept
+from colonnade.privacy.statements import DIGEST_BYTES
 from colonnade.protocol import checks
+from colonnade.routes import Ask, AtMost, Route, some, then
 from colonnade.sampling.committed.joint_seed import (
     PROTOCOL,
     contribution_digest,
@@ -55,6 +56,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.secure.server import SecureSum
 from colonnade.sampling.weights import Design
+from colonnade.signing import digest
 
 
 def sample_committed(
@@ -72,6 +74,12 @@ def sample_committed(
     else:
         scores, evidence = yield from _tell_scores(design.roster, draw, evidence)
     return replace(design.weigh(draw.rows, scores, total), evidence=evidence)
+
+
+def committed_route(rule: IntegerScores, size: int) -> Route:
+    """Say what a party is asked: to commit, to contribute, to draw; again where something was lost."""
+    attempt = then(Ask(AskCommitment, rule=rule), Ask(AskContribution))
+    return then(some(attempt, least=1, most=MAX_ATTEMPTS), Ask(DrawCommitted, count=AtMost(size)))
 
 
 def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw, float, Evidence] | LostKey]:
@@ -102,18 +110,18 @@ def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw
         for name, quota in zip(roster.names, quotas, strict=True)
     }
     answers = yield orders
-    by_party = read_rows(checks.replies(answers, DrawnRows), quotas.tolist(), roster.n_rows)
+    drawn = read_rows(checks.replies(answers, DrawnRows), quotas.tolist(), roster.n_rows)
     even = even_rows(roster.n_rows, n_even, even_key(key), row_weights)
-    rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), even])))
+    rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
     evidence = Evidence(
         rule.exponent,
         contribution_digest(SERVER, ours),
         ours,
-        {name: _evidence(commitments[name], contributions[name], by_party[name]) for name in roster.names},
+        {name: _evidence(commitments[name], contributions[name], drawn[name].rows) for name in roster.names},
         None if row_weights is None else tuple(row_weights[rows].tolist()),
     )
     # What parties committed and contributed comes back to them in these requests.
-    draw = Draw(rows, by_party, exchanged(roster, asked, reveal, orders, answers))
+    draw = Draw(rows, drawn, exchanged(roster, asked, reveal, orders, answers), n_even)
     return draw, total_of(totals, rule.exponent), evidence
 
 
@@ -133,7 +141,7 @@ def _tell_scores(roster: Roster, draw: Draw, evidence: Evidence) -> Script[tuple
 
 def _check_copies(party: str, reply: Message, draw: Draw, steps: Words, evidence: Evidence) -> None:
     """Require that no row was drawn more often than its score allows: all its draws fall within its length."""
-    rows = draw.by_party[party]
+    rows = draw.by(party)
     points = stratified_points(evidence.parties[party].total, len(rows), draw_key(key_of(evidence), party))
     ids, first, counts = np.unique(rows, return_index=True, return_counts=True)
     lengths = steps[np.searchsorted(draw.rows, ids)]

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
 from colonnade.sampling.rules import AnyRule
+from colonnade.signing import SignedRows
 
 
 class Total(Message, frozen=True):
@@ -25,11 +26,12 @@ class AskTotal(Message, frozen=True):
 
 
 class DrawnRows(Message, frozen=True):
-    """S^(j), the rows the party drew (line 5)."""
+    """S^(j), the rows the party drew (line 5), signed: the others are to believe that it did."""
 
     phase: ClassVar[str] = "sampling"
 
     rows: Annotated[Rows, Reveals.ROW_IDS]
+    signature: Annotated[bytes, Reveals.NOTHING]
 
 
 class DrawRows(Message, frozen=True):
@@ -68,17 +70,22 @@ class Scores(Message, frozen=True):
 
 
 class AskScores(Message, frozen=True):
-    """S, the rows that all parties drew together (line 6), without those that this party drew: it knows them."""
+    """S, the rows that all parties drew together (line 6), as the others signed them, without this party's own.
+
+    And how many were drawn evenly, from which seed: every side draws these itself.
+    """
 
     phase: ClassVar[str] = "summing"
     reply: ClassVar[type[Message]] = Scores
 
-    others: Annotated[Rows, Reveals.ROW_IDS]
-    n_own: Annotated[int, Reveals.NOTHING]
+    size: Annotated[int, Reveals.NOTHING]
+    others: Annotated[tuple[SignedRows, ...], Reveals.ROW_IDS]
+    n_even: Annotated[int, Reveals.NOTHING]
+    even_seed: Annotated[int, Reveals.NOTHING]
 
     def units(self) -> int:
         """Count all of S: what the paper's server sends."""
-        return len(self.others) + self.n_own
+        return self.size
 
 
 class ScoreCodes(Message, frozen=True):
@@ -94,15 +101,7 @@ class ScoreCodes(Message, frozen=True):
         return self.size
 
 
-class AskScoreCodes(Message, frozen=True):
-    """S (line 6) without the rows that this party drew, as in `AskScores`; the scores are to come rounded."""
+class AskScoreCodes(AskScores, frozen=True):
+    """S (line 6) as in `AskScores`; the scores are to come rounded."""
 
-    phase: ClassVar[str] = "summing"
     reply: ClassVar[type[Message]] = ScoreCodes
-
-    others: Annotated[Rows, Reveals.ROW_IDS]
-    n_own: Annotated[int, Reveals.NOTHING]
-
-    def units(self) -> int:
-        """Count all of S: what the paper's server sends."""
-        return len(self.others) + self.n_own

@@ -5,11 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.draws import draw_by_scores
+from colonnade.kernels.draws import draw_by_scores, draw_evenly
+from colonnade.kernels.integer_draws import even_rows
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.privacy.pair_keys import view_digest
 from colonnade.protocol import checks
+from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
@@ -23,7 +26,9 @@ from colonnade.sampling.plain.messages import (
     Total,
 )
 from colonnade.sampling.rules.rounded import log_step_of
+from colonnade.sampling.seeds import even_rng
 from colonnade.sampling.size import MAX_SIZE
+from colonnade.signing import draw_statement, rows_digest
 
 # The party has told its total; it has drawn its share of the rows.
 SCORED, DRAWN = "scored", "drawn"
@@ -43,30 +48,57 @@ def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyDat
     checks.seed(request, request.seed)
     rng = np.random.default_rng(request.seed)
     drawn = draw_by_scores(data.scores(state.rule), request.count, rng, stratified=request.stratified)
-    reply = DrawnRows(sendable_rows(drawn))
-    return replace(state, rows=reply.rows, exchanged=(*state.exchanged, request, reply)), reply
+    reply = signed_draw(state, drawn, data)
+    return replace(state, rows=reply.rows, even_key=None, exchanged=(*state.exchanged, request, reply)), reply
+
+
+def signed_draw(state: PartyState, rows: Rows, data: PartyData) -> DrawnRows:
+    """Sign the rows that the party drew in this run."""
+    identity, drawn = data.known(), sendable_rows(rows)
+    return DrawnRows(drawn, identity.sign(draw_statement(identity.name, state.sheet, view_digest(state, data), drawn)))
 
 
 def _answer_scores(state: PartyState, request: AskScores, data: PartyData) -> tuple[PartyState, Message]:
-    rows = _all_rows(state, request, data.table.n_rows)
-    return replace(state, rows=rows), Scores(sendable_floats(data.scores(state.rule)[rows]))
+    rows, state = all_rows(state, request, data)
+    return state, Scores(sendable_floats(data.scores(state.rule)[rows]))
 
 
 def _answer_score_codes(state: PartyState, request: AskScoreCodes, data: PartyData) -> tuple[PartyState, Message]:
-    rows = _all_rows(state, request, data.table.n_rows)
+    rows, state = all_rows(state, request, data)
     # Rounding what is rounded changes nothing: this holds whatever rule the server asked for.
     log_step = log_step_of(state.rule)
     scores = round_scores(data.scores(state.rule)[rows], log_step)
-    return replace(state, rows=rows), ScoreCodes(len(rows), encode_scores(np.asarray(scores), log_step))
+    return state, ScoreCodes(len(rows), encode_scores(np.asarray(scores), log_step))
 
 
-def _all_rows(state: PartyState, request: AskScores | AskScoreCodes, n_rows: int) -> Rows:
-    """Join the rows that the party is told, shape (m - a,), with those that it drew; give S, ascending, shape (m,)."""
-    checks.row_ids(SERVER, request, request.others, n_rows)
-    own = state.selected()
-    if request.n_own != len(own):
-        raise checks.wrong(SERVER, request, f"{request.n_own} rows of the party's own, which drew {len(own)}")
-    return sendable_rows(np.sort(np.concatenate([request.others, own]), kind="stable"))
+def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Rows, PartyState]:
+    """Join the rows that the party drew with those that the others signed, and those drawn evenly; ascending, (m,).
+
+    No row comes from the server: it could choose rows to learn about.
+    """
+    identity, own = data.known(), state.selected()
+    others = [name for name in identity.parties if name != identity.name]
+    if [each.party for each in request.others] != others:
+        raise checks.wrong(SERVER, request, f"draws of other parties than {', '.join(others)}")
+    view = view_digest(state, data)
+    for each in request.others:
+        checks.row_ids(SERVER, request, each.rows, data.table.n_rows)
+        if not identity.is_signed(each.party, draw_statement(each.party, state.sheet, view, each.rows), each.signature):
+            raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
+    even = _even_rows(state, request, data)
+    rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in request.others), own, even]), kind="stable"))
+    if len(rows) != request.size:
+        raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
+    return rows, replace(state, rows=rows, notes=(*state.notes, CoresetNote(rows_digest(rows))))
+
+
+def _even_rows(state: PartyState, request: AskScores, data: PartyData) -> Rows:
+    """Draw the even rows as every side does; a committed draw has them from its joint seed."""
+    checks.count(request, request.n_even, MAX_SIZE)
+    n_rows, weights = data.table.n_rows, data.table.row_weights
+    if state.even_key is not None:
+        return even_rows(n_rows, request.n_even, state.even_key, weights)
+    return draw_evenly(n_rows, request.n_even, even_rng(request.even_seed), weights)
 
 
 HANDLERS = (

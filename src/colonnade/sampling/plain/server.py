@@ -5,17 +5,19 @@ Rows that parties have drawn are then scored by all of them (round 3): in the cl
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.draws import draw_evenly, most_copies
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
+from colonnade.routes import Ask, AtMost, Hashing, Route, then
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
@@ -30,7 +32,9 @@ from colonnade.sampling.plain.messages import (
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, log_step_of
+from colonnade.sampling.seeds import Seeds, count_even, even_rng
 from colonnade.sampling.weights import Design
+from colonnade.signing import SignedRows, seed_digest
 
 # Totals are sums of n rounded numbers.
 ROUNDING = 1e-6
@@ -43,7 +47,7 @@ class Quotas:
 
     n_even: int
     counts: tuple[int, ...]
-    seeds: tuple[int, ...]
+    seeds: Seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +70,16 @@ class Algorithm1:
     def with_told_totals(self, rule: ScoreRule) -> Script[Coreset]:
         """Play the algorithm as it is: parties tell their totals."""
         parties = self.design.roster.names
+        seeds = Seeds.of(self.rng, len(parties))
         # Lines 1 and 2: every party scores its rows, and tells the sum of its scores.
         asked: Outbox = {party: AskTotal(travelling(rule)) for party in parties}
         told = yield asked
         totals = _read_totals(checks.replies(told, Total), bounds_of_totals(self.design, rule))
         # Lines 3 and 4: it learns how many rows to draw.
-        quotas = self._draw_quotas(totals)
+        quotas = self._draw_quotas(totals, seeds)
         orders: Outbox = {
             party: DrawRows(count, seed, self.stratified)
-            for party, count, seed in zip(parties, quotas.counts, quotas.seeds, strict=True)
+            for party, count, seed in zip(parties, quotas.counts, quotas.seeds.own, strict=True)
         }
         return (yield from self._draw_sum_and_weigh(totals, quotas, orders, (asked, told)))
 
@@ -82,19 +87,17 @@ class Algorithm1:
         """Play it with totals that are known beforehand: parties fill their scores up to them, and line 2 is saved."""
         totals = np.array(list(bounds_of_totals(self.design, rule).values()))
         # Lines 1, 3 and 4: every party learns how many rows to draw, and scores its rows.
-        quotas = self._draw_quotas(totals)
+        quotas = self._draw_quotas(totals, Seeds.of(self.rng, len(totals)))
         orders: Outbox = {
             party: OpenDraw(rule, count, seed, self.stratified)
-            for party, count, seed in zip(self.design.roster.names, quotas.counts, quotas.seeds, strict=True)
+            for party, count, seed in zip(self.design.roster.names, quotas.counts, quotas.seeds.own, strict=True)
         }
         return (yield from self._draw_sum_and_weigh(totals, quotas, orders, ()))
 
-    def _draw_quotas(self, totals: Floats) -> Quotas:
-        size = self.design.size
-        n_even = int(self.rng.binomial(size, self.design.even_share))
-        counts = self.rng.multinomial(size - n_even, shares_of(totals))
-        seeds = self.rng.integers(2**63, size=len(counts))
-        return Quotas(n_even, tuple(counts.tolist()), tuple(seeds.tolist()))
+    def _draw_quotas(self, totals: Floats, seeds: Seeds) -> Quotas:
+        n_even = count_even(seeds.shared, self.design.size, self.design.even_share)
+        counts = self.rng.multinomial(self.design.size - n_even, shares_of(totals))
+        return Quotas(n_even, tuple(counts.tolist()), seeds)
 
     def _draw_sum_and_weigh(
         self, totals: Floats, quotas: Quotas, orders: Outbox, before: Sequence[Outbox | Inbox]
@@ -102,16 +105,26 @@ class Algorithm1:
         roster, n = self.design.roster, self.design.roster.n_rows
         # Line 5: every party draws its rows.
         answers = yield orders
-        by_party = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n)
-        # Line 6: the server puts them together, with the even rows, for which it needs no party.
-        even = draw_evenly(n, quotas.n_even, self.rng, self.design.row_weights)
-        rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), even])))
-        draw = Draw(rows, by_party, exchanged(roster, *before, orders, answers))
+        drawn = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n)
+        # Line 6: the server puts them together, with the even rows, which every side draws by itself.
+        shared = quotas.seeds.shared
+        even = draw_evenly(n, quotas.n_even, even_rng(shared), self.design.row_weights)
+        rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
+        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), quotas.n_even, shared)
         # Line 7: every party scores all of them.
         scores = yield from self.sum_scores(roster, draw)
         _check_copies(roster, draw, totals, scores, stratified=self.stratified)
         # Line 8: the weights.
         return self.design.weigh(rows, scores, float(totals.sum()))
+
+
+def draw_route(rule: ScoreRule, most: int, party: str, own_seed: bytes, *, stratified: bool) -> Route:
+    """Say what a party is asked in lines 1 to 5: it draws at most so many rows, from a seed with this digest."""
+    seed = Hashing(own_seed, partial(seed_digest, party))
+    drawing = {"count": AtMost(most), "seed": seed, "stratified": stratified}
+    if isinstance(rule, FilledScores):
+        return Ask(OpenDraw, rule=rule, **drawing)
+    return then(Ask(AskTotal, rule=rule), Ask(DrawRows, **drawing))
 
 
 def shares_of(totals: Floats) -> Floats:
@@ -149,18 +162,18 @@ def check_total(party: str, reply: Message, total: float, most: float) -> None:
         raise checks.wrong(party, reply, f"the total {total:g}, where scores of its columns add up to {most:g} at most")
 
 
-def read_rows(replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int) -> dict[str, Rows]:
+def read_rows(replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int) -> dict[str, SignedRows]:
     """Require as many rows of each party as it was to draw, all of which exist."""
     for (party, reply), count in zip(replies.items(), counts, strict=True):
         checks.shape(party, reply, reply.rows, (count,))
         checks.row_ids(party, reply, reply.rows, n_rows)
-    return {party: reply.rows for party, reply in replies.items()}
+    return {party: SignedRows(party, reply.rows, reply.signature) for party, reply in replies.items()}
 
 
 def _check_copies(roster: Roster, draw: Draw, totals: Floats, scores: Floats, *, stratified: bool) -> None:
     """Require that no party drew a row more often than its scores allow; none is larger than the sum over parties."""
     for party, total in zip(roster.names, totals.tolist(), strict=True):
-        rows = draw.by_party[party]
+        rows = draw.by(party)
         ids, copies = np.unique(rows, return_counts=True)
         share = scores[np.searchsorted(draw.rows, ids)] / total * (1 + ROUNDING)
         most = most_copies(share, len(rows), stratified=stratified)
@@ -181,13 +194,19 @@ def sum_in_the_clear(roster: Roster, draw: Draw) -> Script[Floats]:
 
 def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
     """Ask each party for its scores of the drawn rows, and check them one by one."""
-    rows, own = draw.rows, draw.by_party
-    inbox = yield {party: AskScores(others(rows, own[party]), len(own[party])) for party in roster.names}
+    rows = draw.rows
+    inbox = yield relayed(AskScores, roster, draw)
     replies = checks.replies(inbox, Scores)
     for party, reply in replies.items():
         checks.shape(party, reply, reply.scores, (len(rows),))
         checks.non_negative(party, reply, reply.scores)
     return replies
+
+
+def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
+    """Ask every party about S: it is told what the others signed to have drawn."""
+    size, evenly = len(draw.rows), (draw.n_even, draw.even_seed)
+    return {party: kind(size, draw.of_others(party), *evenly) for party in roster.names}
 
 
 @dataclass(frozen=True)
@@ -198,8 +217,8 @@ class SumRounded:
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
-        rows, own, log_step = draw.rows, draw.by_party, log_step_of(self.rule)
-        inbox = yield {party: AskScoreCodes(others(rows, own[party]), len(own[party])) for party in roster.names}
+        rows, log_step = draw.rows, log_step_of(self.rule)
+        inbox = yield relayed(AskScoreCodes, roster, draw)
         replies = checks.replies(inbox, ScoreCodes)
         scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
         return add_scores(replies, scores)
@@ -214,14 +233,6 @@ def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Float
         raise checks.wrong(party, reply, str(error)) from error
     checks.non_negative(party, reply, scores)
     return scores
-
-
-def others(rows: Rows, own: Rows) -> Rows:
-    """List the rows of S, shape (m,), that a party did not draw; its own, shape (a,), are a part of S. All ascend."""
-    # Of equal rows the party's own come first: the c-th copy of a row that it drew is the c-th copy in S.
-    first_copy = np.searchsorted(own, own, side="left")
-    places = np.searchsorted(rows, own, side="left") + np.arange(len(own)) - first_copy
-    return sendable_rows(np.delete(rows, places))
 
 
 def add_scores(replies: Mapping[str, Message], scores: Mapping[str, Floats]) -> Floats:

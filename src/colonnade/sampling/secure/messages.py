@@ -8,8 +8,10 @@ import numpy as np
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.masks import Ring
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedDigest, SignedKey, digest, transcript_of
+from colonnade.privacy.statements import SignedDigest, SignedKey, transcript_of
 from colonnade.protocol.codec import wire_bytes
+from colonnade.sampling.plain.messages import AskScores
+from colonnade.signing import digest
 
 PURPOSE = "scores"
 
@@ -56,13 +58,11 @@ class MaskedScores(Message, frozen=True):
         return self.units()
 
 
-class AskMaskedScores(Message, frozen=True):
-    """S, the ring (the bytes of a number, and the exponent of its step), and all parties' keys by name."""
+class AskMaskedScores(AskScores, frozen=True):
+    """S as in `AskScores`, the ring (the bytes of a number, its step's exponent), and all parties' keys by name."""
 
-    phase: ClassVar[str] = "summing"
     reply: ClassVar[type[Message]] = MaskedScores
 
-    rows: Annotated[Rows, Reveals.ROW_IDS]
     width: Annotated[int, Reveals.NOTHING]
     exponent: Annotated[int, Reveals.NOTHING]
     keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
@@ -85,10 +85,12 @@ class AskAgreement(Message, frozen=True):
     signed: Annotated[tuple[SignedDigest, ...], Reveals.NOTHING]
 
 
-def transcript_of_scores(parties: Sequence[str], request: AskMaskedScores, view: bytes) -> bytes:
+def transcript_of_scores(
+    parties: Sequence[str], rows: Rows, ring: Ring, keys: Sequence[SignedKey], view: bytes
+) -> bytes:
     """Hash what parties and server must agree on in the round of masked scores."""
-    asked = np.ascontiguousarray(request.rows, "<i8").tobytes()
-    return transcript_of(PURPOSE, parties, request.keys, view, asked, Ring(request.width, request.exponent))
+    asked = np.ascontiguousarray(rows, "<i8").tobytes()
+    return transcript_of(PURPOSE, parties, keys, view, asked, ring)
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:

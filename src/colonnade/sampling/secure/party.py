@@ -4,17 +4,18 @@ from dataclasses import dataclass, replace
 
 from colonnade.contracts import PartyCard
 from colonnade.errors import LocalProtocolError
+from colonnade.kernels.arrays import Rows
 from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import identity_of, view_digest
 from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
 from colonnade.privacy.primitives import KEY_BYTES, check_available
-from colonnade.privacy.statements import agreement_of, digest, key_statement, sent_statement
+from colonnade.privacy.statements import agreement_of, key_statement, sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.plain.party import DRAWN, all_rows
 from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
@@ -25,14 +26,16 @@ from colonnade.sampling.secure.messages import (
     digest_of,
     transcript_of_scores,
 )
+from colonnade.signing import digest
 
 KEYED, MASKED = "keyed", "masked"
 
 
 @dataclass(frozen=True)
 class SumSecret:
-    """What a party keeps of a secure sum: its key until it is used, and then what it saw."""
+    """What a party keeps of a secure sum: the rows it drew, its key until it is used, and then what it saw."""
 
+    own: Rows
     secret: Secret | None = None
     transcript: bytes = b""
 
@@ -43,22 +46,24 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
     secret = Secret(identity.fresh(KEY_BYTES))
     exchanged, view = digest_of(state.exchanged), view_digest(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, exchanged, view))
-    return replace(state, secret=SumSecret(secret)), PublicKey(secret.key, exchanged, view, signature)
+    # Where keys were lost and made anew, all rows are known already.
+    own = state.secret.own if isinstance(state.secret, SumSecret) else state.selected()
+    return replace(state, secret=SumSecret(own, secret)), PublicKey(secret.key, exchanged, view, signature)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
     identity, view = _identity(data), view_digest(state, data)
-    checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
     check_keys(identity, request.keys, view)
-    ring = _ring(state, request, data)
-    transcript = transcript_of_scores(identity.parties, request, view)
-    secret = _sum_secret(state).secret
+    ring, kept = _ring(state, request, data), _sum_secret(state)
+    rows, state = all_rows(replace(state, rows=kept.own), request, data)
+    transcript = transcript_of_scores(identity.parties, rows, ring, request.keys, view)
+    secret = kept.secret
     ours = request.keys[identity.parties.index(identity.name)]
-    state = replace(state, rows=request.rows, secret=SumSecret(None, transcript))
+    state = replace(state, secret=SumSecret(kept.own, None, transcript))
     if secret is None or secret.key != ours.key:
         # It signed that key and has it no longer: a restart came between, and with the key went the masks.
         return state, MaskedScores(None, ring.width, transcript, b"")
-    scores = data.scores(state.rule)[request.rows]
+    scores = data.scores(state.rule)[rows]
     packed = pack(secret.masked(scores, ring, [entry.key for entry in request.keys], transcript), ring.width)
     signature = identity.sign(sent_statement(identity.name, transcript, digest(packed)))
     return state, MaskedScores(packed, ring.width, transcript, signature)

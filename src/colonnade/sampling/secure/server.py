@@ -13,10 +13,11 @@ from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
-from colonnade.privacy.pair_keys import LostKey, until_kept
+from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, until_kept
 from colonnade.privacy.primitives import KEY_BYTES
-from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of, digest
+from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of
 from colonnade.protocol import checks
+from colonnade.routes import Ask, Route, cut_short, some, then
 from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
@@ -27,6 +28,7 @@ from colonnade.sampling.secure.messages import (
     digest_of,
     transcript_of_scores,
 )
+from colonnade.signing import digest
 
 # Scores are rounded, by their computation and by the ring.
 SLACK = 1e-5
@@ -56,7 +58,7 @@ class SecureSum:
                 'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
         said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
-        total = yield from until_kept(lambda: _attempt(roster, draw.rows, ring, said))
+        total = yield from until_kept(lambda: _attempt(roster, draw, ring, said))
         return _checked(to_numbers(total, ring), smallest, largest, roster)
 
     def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
@@ -64,6 +66,12 @@ class SecureSum:
         weights = self._row_weights
         smallest = 1 / roster.n_rows if weights is None else float(weights[rows].min() / weights.sum())
         return smallest, max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
+
+
+def secure_sum_route(asked: dict[str, object]) -> Route:
+    """Say what a party is asked: keys and masked scores, again where a key is lost, and a comparison."""
+    attempt = cut_short(Ask(AskPublicKey), Ask(AskMaskedScores, **asked))
+    return then(some(attempt, least=1, most=MAX_ATTEMPTS), Ask(AskAgreement))
 
 
 def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> Floats:
@@ -77,19 +85,23 @@ def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> F
     return sums
 
 
-def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
+def _attempt(roster: Roster, draw: Draw, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
     """Play the three rounds once; return the sum, or the party that lost its key."""
     inbox = yield {party: AskPublicKey() for party in roster.names}
     keys, view = _read_keys(checks.replies(inbox, PublicKey), said)
-    request = AskMaskedScores(rows, ring.width, ring.exponent, tuple(keys.values()))
-    transcript = transcript_of_scores(tuple(keys), request, view)
+    relayed = tuple(keys.values())
+    transcript = transcript_of_scores(tuple(keys), draw.rows, ring, relayed, view)
 
-    inbox = yield dict.fromkeys(roster.names, request)
+    evenly = (draw.n_even, draw.even_seed)
+    inbox = yield {
+        party: AskMaskedScores(len(draw.rows), draw.of_others(party), *evenly, ring.width, ring.exponent, relayed)
+        for party in roster.names
+    }
     replies = checks.replies(inbox, MaskedScores)
     for party, reply in replies.items():
         if reply.masked is None:
             return LostKey(party)
-    signed = tuple(_read_signed(party, replies[party], request, transcript) for party in keys)
+    signed = tuple(_read_signed(party, replies[party], len(draw.rows), ring.width, transcript) for party in keys)
 
     inbox = yield {party: AskAgreement(signed) for party in roster.names}
     agreement = agreement_of(transcript, signed)
@@ -116,10 +128,10 @@ def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> t
     return signed, view
 
 
-def _read_signed(party: str, reply: MaskedScores, request: AskMaskedScores, transcript: bytes) -> SignedDigest:
+def _read_signed(party: str, reply: MaskedScores, size: int, width: int, transcript: bytes) -> SignedDigest:
     packed = reply.masked or b""
-    if reply.width != request.width or len(packed) != len(request.rows) * request.width:
-        raise checks.wrong(party, reply, f"{len(packed)} bytes where {len(request.rows)} x {request.width} are due")
+    if reply.width != width or len(packed) != size * width:
+        raise checks.wrong(party, reply, f"{len(packed)} bytes where {size} x {width} are due")
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
     return SignedDigest(digest(packed), reply.signature)

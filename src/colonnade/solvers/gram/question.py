@@ -8,10 +8,12 @@ import numpy as np
 from colonnade.contracts import Roster
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.folds import FOLDS, deal_folds
 from colonnade.kernels.masks import WORD_BYTES, Ring
 from colonnade.kernels.shares import HIGH_BITS, LOW_BITS
-from colonnade.messages import sendable_floats, sendable_rows
-from colonnade.privacy.statements import SignedKey, digest, transcript_of
+from colonnade.messages import sendable_floats
+from colonnade.privacy.statements import SignedKey, transcript_of
+from colonnade.signing import digest
 
 RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
 
@@ -26,15 +28,15 @@ class GramQuestion:
         The coreset's.
     weights : ndarray of float64, shape (m,), or None
         Relative to the largest; None where they are all equal.
-    folds : ndarray of int64, shape (m,), or None
-        Each row's fold, or -1; None where there is only one.
+    fold_seed : int or None
+        Deals rows to folds; None where there is only one.
     n_columns : tuple of int
         Each party's columns, the label among them, in the order of names.
     """
 
     rows: Rows
     weights: Floats | None
-    folds: Rows | None
+    fold_seed: int | None
     n_columns: tuple[int, ...]
 
     def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], view: bytes, purpose: str) -> bytes:
@@ -42,10 +44,9 @@ class GramQuestion:
         return transcript_of(purpose, parties, signed, view, self.fingerprint(), RING)
 
     def fingerprint(self) -> bytes:
-        """Hash weights, folds and numbers of columns."""
+        """Hash weights, the folds' seed and numbers of columns."""
         weights = b"" if self.weights is None else np.ascontiguousarray(self.weights, "<f8").tobytes()
-        folds = b"" if self.folds is None else np.ascontiguousarray(self.folds, "<i8").tobytes()
-        return digest(weights, folds, repr(self.n_columns).encode())
+        return digest(weights, repr((self.fold_seed, self.n_columns)).encode())
 
     def row_weights(self) -> Floats:
         """Give each row's weight."""
@@ -53,18 +54,19 @@ class GramQuestion:
 
     def groups(self) -> list[Rows]:
         """Give the positions of each fold's rows."""
-        if self.folds is None:
+        if self.fold_seed is None:
             return [np.arange(len(self.rows))]
-        return [np.flatnonzero(self.folds == fold) for fold in range(int(self.folds.max()) + 1)]
+        folds = deal_folds(self.rows, self.row_weights(), self.fold_seed)
+        return [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
 
 
-def question_of(roster: Roster, coreset: Coreset, folds: Rows | None) -> GramQuestion:
+def question_of(roster: Roster, coreset: Coreset, fold_seed: int | None) -> GramQuestion:
     """Say what all parties are asked alike."""
     columns = {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
     weights = None if (coreset.weights == coreset.weights[0]).all() else coreset.weights / coreset.weights.max()
     return GramQuestion(
         coreset.rows,
         None if weights is None else sendable_floats(weights),
-        None if folds is None else sendable_rows(folds),
+        fold_seed,
         tuple(columns[party] for party in sorted(columns)),
     )

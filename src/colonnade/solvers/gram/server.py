@@ -12,14 +12,17 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import LinearTask, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, LinearTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.messages import Reveals
 from colonnade.options import flag
 from colonnade.privacy.ckks import check_ckks_available
-from colonnade.privacy.pair_keys import check_enough_parties
+from colonnade.privacy.pair_keys import check_enough_parties, secure_route
+from colonnade.routes import Ask, Route
+from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryptedProducts, AskEncryptedRows
 from colonnade.solvers.gram.ckks.server import gram_by_ckks
+from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds
 from colonnade.solvers.gram.shares.server import gram_by_shares
 
 M = TypeVar("M")
@@ -91,9 +94,18 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
         if self.products == "ckks":
             parts = yield from gram_by_ckks(roster, coreset)
         else:
-            parts = yield from gram_by_shares(roster, coreset, linear.folds(coreset.rows, coreset.weights, rng))
+            parts = yield from gram_by_shares(roster, coreset, linear.fold_seed(rng))
         model, cost = linear.fit_summaries(parts, coreset.total_weight, roster)
         return Solution(model, {"cost": cost})
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:
+        """Expect one question, of folds as the sheet's seed deals them; again only where a key is lost."""
+        columns = {card.name: card.n_features + (card.label_name is not None) for card in agreed.roster.cards}
+        asked = {"n_columns": tuple(columns[name] for name in sorted(columns))}
+        if self.products == "ckks":
+            return secure_route(Ask(AskEncryptedRows, **asked), Ask(AskEncryptedProducts), Ask(AskDecryptedProducts))
+        seed = _linear(task).fold_seed(np.random.default_rng(agreed.seed))
+        return secure_route(Ask(AskSealedSeeds), Ask(AskGramShares, fold_seed=seed, **asked))
 
 
 def _check_ckks(task: LinearTask[object]) -> None:

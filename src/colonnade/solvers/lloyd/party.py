@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from colonnade.errors import InputError, LocalProtocolError
+from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import largest_distance, means_by_label, single_clusters, squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack, ring_of_magnitude
@@ -22,10 +22,12 @@ from colonnade.privacy.pair_keys import (
     view_digest,
     with_keys,
 )
-from colonnade.privacy.statements import digest, sent_statement
+from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.protocol.sums import Group, check_hidden, check_sums
+from colonnade.signing import digest
 from colonnade.solvers.lloyd.messages import (
     MAX_ROUNDS,
     WIDTH,
@@ -138,6 +140,10 @@ def _answer_move(state: PartyState, request: MoveCenters, data: PartyData) -> tu
     # A server that went on with labels of its choice would learn distances to ever new means of rows.
     if learning.n_moves == MAX_ROUNDS:
         raise checks.wrong(SERVER, request, f"a move of centres after {MAX_ROUNDS}, the most there can be")
+    groups = _clusters(state, request.labels, learning)
+    if data.policy.least_rows > 1:
+        d = len(data.table.feature_names)
+        check_hidden(data, "cluster", groups, d, d * len(groups), least=1)
     features = _features(state, data)
     if (old := learning.centers) is None:
         old = features[_starts(request, learning)]
@@ -147,6 +153,16 @@ def _answer_move(state: PartyState, request: MoveCenters, data: PartyData) -> tu
     state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
     learning = replace(learning, centers=centers, labels=request.labels, n_moves=learning.n_moves + 1)
     return _masked(state, request, learning, squared_distances(features, centers), data)
+
+
+def _clusters(state: PartyState, labels: Rows, learning: LloydLearning) -> list[Group]:
+    """Give the rows and weights of each cluster that has any; copies of a row are in one, or means would tell it."""
+    rows, weights = state.selected(), learning.weights
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    if (labels != labels[first][which]).any():
+        raise RemoteProtocolError("the server put copies of one row into two clusters.", party=SERVER)
+    places = (np.flatnonzero(labels == number) for number in range(learning.n_clusters))
+    return [(rows[place], weights[place]) for place in places if len(place)]
 
 
 def _starts(request: MoveCenters, learning: LloydLearning) -> Rows:
@@ -181,6 +197,9 @@ def _answer_centers(state: PartyState, request: AskLloydCenters, data: PartyData
     if learning.centers is None or learning.labels is None:
         raise checks.wrong(SERVER, request, "a question for centres that have not moved yet: they are rows")
     state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
+    if data.policy.least_rows > 1:
+        groups, d = _clusters(state, learning.labels, learning), len(data.table.feature_names)
+        state = check_sums(state, data, "cluster", groups, d, d * len(groups), least=1)
     transcript = digest(learning.transcript, wire_bytes(request))
     kept = phase_keys(state)
     state = replace(state, learning=None, secret=PhaseKeys(None, kept.signed, transcript))

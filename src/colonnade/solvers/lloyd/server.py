@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import ClusteringTask, PartyCard, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, ClusteringTask, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -19,10 +19,20 @@ from colonnade.kernels.lloyd import draw_centers, single_clusters
 from colonnade.kernels.masks import MAX_EXPONENT, Ring, ring_of_magnitude, to_numbers, unpack
 from colonnade.messages import MAX_NUMBERS, Reveals, sendable_floats, sendable_rows
 from colonnade.options import flag
-from colonnade.privacy.pair_keys import LostKey, RelayedKeys, check_enough_parties, compare, exchange_keys, until_kept
-from colonnade.privacy.statements import SignedDigest, digest
+from colonnade.privacy.pair_keys import (
+    LostKey,
+    RelayedKeys,
+    check_enough_parties,
+    compare,
+    exchange_keys,
+    secure_route,
+    until_kept,
+)
+from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
+from colonnade.routes import Ask, Route, some
+from colonnade.signing import digest
 from colonnade.solvers.lloyd.messages import (
     MAX_ROUNDS,
     WIDTH,
@@ -105,6 +115,17 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
             lambda: Rounds(roster, coreset, clustering.n_clusters, clustering.n_starts).play(seed)
         )
         return Solution(clustering.clustering_model(centers, roster), facts)
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:  # noqa: ARG002  # no seed
+        """Expect as many tries as centres, moves within their number, and the end; again where a key is lost."""
+        clustering = _clustering(task)
+        k, tries = clustering.n_clusters, clustering.n_starts
+        return secure_route(
+            Ask(OpenLloyd, n_tries=tries, n_clusters=k),
+            some(Ask(TryCenters), most=k),
+            some(Ask(MoveCenters), most=MAX_ROUNDS),
+            Ask(AskLloydCenters),
+        )
 
 
 def _clustering(task: Task[M]) -> ClusteringTask[M]:

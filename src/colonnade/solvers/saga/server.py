@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import LinearTask, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, LinearTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import ConvergenceWarning, UnsupportedError
 from colonnade.kernels.arrays import Floats
@@ -20,7 +20,8 @@ from colonnade.kernels.saga import shuffled
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.options import flag, non_negative_number, whole_number
 from colonnade.protocol import checks
-from colonnade.solvers.saga.coded import coded_epochs
+from colonnade.routes import Ask, AtMost, Route, some, then
+from colonnade.solvers.saga.coded import AskCodedProgress, CodedStep, coded_epochs
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
@@ -126,6 +127,28 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         coef, intercept = _join(checks.replies(inbox, Coefficients), roster)
         model = linear.linear_model(coef, intercept, roster)
         return Solution(model, {"epochs": epoch + 1, "cost": table.cost(coreset.total_weight, linear.penalty(coef))})
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:
+        """Expect the opening with the shuffle that follows from the sheet, epochs within their number, and the end."""
+        linear, most = linear_task(task), -(-agreed.size // self.batch)
+        l2, l1 = linear.penalties()
+        seed = int(np.random.default_rng(agreed.seed).integers(2**63))
+        opening = Ask(
+            OpenSaga,
+            n_blocks=AtMost(most, 1),
+            seed=seed,
+            l2=l2,
+            l1=l1,
+            fit_intercept=linear.fit_intercept,
+            scale=self.scale,
+        )
+        block = AtMost(most - 1)
+        if self.bits is None:
+            step, closing = Ask(SagaStep, block=block), Ask(AskProgress)
+        else:
+            step, closing = Ask(CodedStep, block=block, bits=self.bits), Ask(AskCodedProgress, bits=self.bits)
+        epoch = then(some(step, least=1, most=most), closing)
+        return then(opening, some(epoch, least=1, most=self.max_epochs), Ask(AskCoefficients))
 
     def warn(self, change: float) -> None:
         """Say that the epochs were too few, and what to change."""

@@ -6,7 +6,8 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedKey, digest
+from colonnade.privacy.statements import SignedKey
+from colonnade.signing import digest
 
 PURPOSE = "gram by ckks"
 Ciphertexts = tuple[bytes, ...]

@@ -35,10 +35,11 @@ from colonnade.privacy.pair_keys import (
     with_keys,
 )
 from colonnade.privacy.primitives import KEY_BYTES, mask_words
-from colonnade.privacy.statements import digest, sent_statement
+from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.signing import digest
 from colonnade.solvers.gram.ckks.messages import (
     PURPOSE,
     AskDecryptedProducts,
@@ -71,7 +72,7 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
     identity, kept = identity_of(data), with_keys(state, request.keys, data)
     check_ckks_available()
     question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
-    check_question(question, request, data)
+    state = check_question(state, question, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
     transcript = question.transcript(identity.parties, kept.signed, view_digest(state, data), PURPOSE)
     _check_sizes(question)

@@ -5,11 +5,12 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import WORD_BYTES
 from colonnade.kernels.shares import LIMBS
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedKey, digest, transcript_of
+from colonnade.privacy.statements import SignedKey, transcript_of
+from colonnade.signing import digest
 from colonnade.solvers.gram.question import RING
 
 PURPOSE = "gram by shares"
@@ -58,7 +59,9 @@ class GramShares(Message, frozen=True):
 
 
 class AskGramShares(Message, frozen=True):
-    """The rows' weights and folds (none: all alike), every party's number of columns, and what others encrypted.
+    """The rows' weights (none: all alike), the seed that deals them to folds, if any, every party's number of columns.
+
+    And what others encrypted.
 
     A coreset's weights are 1 over the parties' summed scores, up to one factor: that is what they reveal.
     """
@@ -67,7 +70,7 @@ class AskGramShares(Message, frozen=True):
     reply: ClassVar[type[Message]] = GramShares
 
     weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
-    folds: Annotated[Rows | None, Reveals.NOTHING]
+    fold_seed: Annotated[int | None, Reveals.NOTHING]
     n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
     boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
 

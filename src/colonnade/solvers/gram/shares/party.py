@@ -22,9 +22,10 @@ from colonnade.privacy.pair_keys import (
     with_keys,
 )
 from colonnade.privacy.pairwise import Secret, share_words
-from colonnade.privacy.statements import digest, sent_statement
+from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.signing import digest
 from colonnade.solvers.gram.party import check_question
 from colonnade.solvers.gram.question import GramQuestion
 from colonnade.solvers.gram.shares.messages import (
@@ -55,7 +56,7 @@ def _of_seeds(state: PartyState, kept: PhaseKeys, data: PartyData) -> bytes:
 
 def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), phase_keys(state)
-    question = _question(state, request, data)
+    question, state = _question(state, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
     transcript = question.transcript(identity.parties, kept.signed, view_digest(state, data), PURPOSE)
     after = replace(state, secret=PhaseKeys(None, kept.signed, transcript))
@@ -72,18 +73,18 @@ def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -
     return after, GramShares(means, factors, share, blocks, transcript, signature)
 
 
-def _question(state: PartyState, request: AskGramShares, data: PartyData) -> GramQuestion:
-    question = GramQuestion(state.selected(), request.weights, request.folds, request.n_columns)
+def _question(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[GramQuestion, PartyState]:
+    question = GramQuestion(state.selected(), request.weights, request.fold_seed, request.n_columns)
     n_others = len(identity_of(data).parties) - 1
     if len(request.boxes) != n_others:
         raise checks.wrong(SERVER, request, f"seeds of other than {n_others} parties")
-    check_question(question, request, data)
+    state = check_question(state, question, request, data)
     # Others' numbers of columns are the server's word, and masks and blocks of all of them are made at once.
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
     largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
     if len(question.rows) > MAX_ROWS or largest > MAX_NUMBERS:
         raise InputError(f"{len(question.rows):,} rows do not fit one message. Use a coreset or a smaller size.")
-    return question
+    return question, state
 
 
 def _bases(question: GramQuestion, data: PartyData) -> list[LocalBasis]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from colonnade.contracts import Roster, Script
 from colonnade.coreset import Coreset
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.masks import Words
 from colonnade.kernels.shares import (
@@ -38,12 +38,12 @@ DEPENDENT = 64 * float(np.finfo(np.float64).eps)
 SLACK = 1e-6
 
 
-def gram_by_shares(roster: Roster, coreset: Coreset, folds: Rows | None) -> Script[list[Summary]]:
+def gram_by_shares(roster: Roster, coreset: Coreset, fold_seed: int | None) -> Script[list[Summary]]:
     """Learn the moments of the coreset's columns, in each fold if there are any, and nothing of single rows.
 
-    `folds`, shape (m,), is each row's fold, or -1. Gives one summary a fold: features as in the roster, the label last.
+    Folds are dealt by the seed. Gives one summary a fold: features as in the roster, the label last.
     """
-    question = question_of(roster, coreset, folds)
+    question = question_of(roster, coreset, fold_seed)
     replies = yield from until_kept(lambda: _attempt(roster, question))
     products = _products(replies, question)
     return [
@@ -69,7 +69,9 @@ def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, Gram
         if [len(box) for box in reply.boxes] != [BOX_BYTES] * (len(keys.parties) - 1):
             raise checks.wrong(party, reply, f"other than one encrypted seed of {BOX_BYTES} bytes for each other party")
     inbox = yield {
-        party: AskGramShares(question.weights, question.folds, question.n_columns, _boxes_for(party, encrypted, keys))
+        party: AskGramShares(
+            question.weights, question.fold_seed, question.n_columns, _boxes_for(party, encrypted, keys)
+        )
         for party in roster.names
     }
     replies = checks.replies(inbox, GramShares)

@@ -1,0 +1,39 @@
+"""What a party is asked where a model is applied to selected rows: routes of prediction, delivery and evaluation."""
+
+from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
+from colonnade.evaluation.delivery import Deliver
+from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
+from colonnade.evaluation.masked.messages import AskLosses, AskMagnitude, AskMaskedPredictions, DeliverMasked
+from colonnade.evaluation.telling import model_digest
+from colonnade.privacy.pair_keys import secure_route
+from colonnade.routes import END, Ask, Hashing, Route, either, then
+
+
+def predicted_route(part: bytes, bits: int | None, seed: int, *, delivered: bool) -> Route:
+    """Expect a question for predictions by a model whose part has this digest, and perhaps all parties' sum."""
+    asked = _plain_route(part, bits, seed, less_label=False, by_weight=False)
+    return then(asked, Ask(Deliver)) if delivered else asked
+
+
+def evaluated_route(part: bytes, bits: int | None, seed: int, *, by_weight: bool) -> Route:
+    """Expect a question for residuals, or distances, of a model whose part has this digest."""
+    return _plain_route(part, bits, seed, less_label=True, by_weight=by_weight)
+
+
+def _plain_route(part: bytes, bits: int | None, seed: int, *, less_label: bool, by_weight: bool) -> Route:
+    model = Hashing(part, model_digest)
+    flags = {"less_label": less_label, "by_weight": by_weight}
+    if bits is None:
+        return either(Ask(AskPartialPredictions, part=model, **flags), Ask(AskPartialDistances, part=model))
+    dither = {"bits": bits, "seed": seed}
+    return either(
+        Ask(AskRoundedPredictions, part=model, **flags, **dither), Ask(AskRoundedDistances, part=model, **dither)
+    )
+
+
+def masked_route(part: bytes, to: str, party: str, *, evaluating: bool, by_weight: bool) -> Route:
+    """Expect a question for masked parts by a model whose part has this digest; who learns the sum is told them all."""
+    model = {"part": Hashing(part, model_digest), "evaluating": evaluating}
+    asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
+    learned = Ask(AskLosses if evaluating else DeliverMasked) if party == to else END
+    return then(Ask(AskMagnitude, **model), secure_route(asked) if learned is END else secure_route(asked, learned))

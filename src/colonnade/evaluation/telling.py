@@ -1,0 +1,77 @@
+"""A party's part of a model: told to it when the run that learned it ends, so that it knows the model again.
+
+A server that may apply models of its choice reads columns: a model of one column is that column. So a party is told
+each model that it helped to learn, and its owner can have it apply only these.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import ModelPart, Script
+from colonnade.kernels.arrays import Floats
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals
+from colonnade.protocol import checks
+from colonnade.protocol.memory import ModelNote
+from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.routes import Ask, Route
+from colonnade.signing import digest
+
+
+class ModelKept(Message, frozen=True):
+    """The party will know it again."""
+
+    phase: ClassVar[str] = "telling"
+
+
+class TellModel(Message, frozen=True):
+    """The party's part of the model that was learned: coefficients, or centres and the units of distances."""
+
+    phase: ClassVar[str] = "telling"
+    reply: ClassVar[type[Message]] = ModelKept
+
+    coef: Annotated[Floats | None, Reveals.MODEL]
+    centers: Annotated[Floats | None, Reveals.MODEL]
+    scale: Annotated[Floats | None, Reveals.MODEL]
+
+    def units(self) -> int:
+        """Count nothing: the paper's server keeps its model."""
+        return 0
+
+    @property
+    def part(self) -> ModelPart:
+        """All of it."""
+        return self.coef, self.centers, self.scale
+
+
+TOLD: Route = Ask(TellModel)
+
+
+def tell_model(parts: Mapping[str, ModelPart]) -> Script[None]:
+    """Tell every party its part."""
+    yield {party: TellModel(*part) for party, part in parts.items()}
+
+
+def model_digest(part: ModelPart) -> bytes:
+    """Hash a party's part of a model, with the shapes of its arrays."""
+    return digest(b"model part", *(_bytes(each) for each in part))
+
+
+def _bytes(numbers: Floats | None) -> bytes:
+    if numbers is None:
+        return b""
+    return repr(numbers.shape).encode() + np.ascontiguousarray(numbers, "<f8").tobytes()
+
+
+def _answer(state: PartyState, request: TellModel, data: PartyData) -> tuple[PartyState, Message]:
+    n_features = len(data.table.feature_names)
+    for numbers in request.part:
+        if numbers is not None and numbers.shape[-1:] != (n_features,):
+            raise checks.wrong(SERVER, request, f"an array of shape {numbers.shape} for {n_features} features")
+    return replace(state, notes=(*state.notes, ModelNote(model_digest(request.part)))), ModelKept()
+
+
+HANDLERS = (Handler(TellModel, _answer, after=None, then="told"),)

@@ -1,0 +1,271 @@
+"""From a job to its sheet, at the server, and from a sheet to its route, at a party: the two ends of one agreement.
+
+For every verb of a federation, `sheet_of` says what the server will do, and `route_of` what it may therefore ask. A
+party builds samplers and solvers of the sheet's options itself, so they are checked as the caller's own are.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import Agreed, Model, Roster
+from colonnade.coreset import Coreset
+from colonnade.diagnostics.audited_distances import AskAuditedDistances
+from colonnade.diagnostics.audited_predictions import AskAuditedPredictions
+from colonnade.diagnostics.certifying import audit_sampler
+from colonnade.diagnostics.over_parties import diagnosis_route
+from colonnade.errors import InputError
+from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
+from colonnade.evaluation.telling import TOLD, model_digest
+from colonnade.protocol.sheet import JobSheet, sheet_party
+from colonnade.protocol.splits import AnySplit, Side
+from colonnade.protocol.viewing import view_route
+from colonnade.routes import Ask, Route, either, then
+from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling.committed.messages import AskOpenings
+from colonnade.sampling.rules.integers import integer_rule
+from colonnade.sampling.seeds import Seeds
+from colonnade.sampling.selecting import UseAllRows, even_draw_route, rows_route
+from colonnade.signing import DrawSeeds, rows_digest
+from colonnade.solvers import AnySolver
+from colonnade.solvers.scaled_columns import AskScaledColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns
+from colonnade.tasks import AnyTask
+from colonnade.tasks.jobs import rounding_of, shared_seed
+
+T = TypeVar("T")
+What = Mapping[str, Any]
+# Which streams of a job's seed its draws take, in their order.
+STREAMS = {"plan": (5,), "certify": (3,), "diagnose": (2, 0)}
+USUAL_STREAMS = (0,)
+# Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
+PILOT_STEP = 0.25
+
+
+def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSheet:
+    """Put a job on a sheet."""
+    seed, source = what.get("seed") or 0, what.get("source")
+    coreset = source if isinstance(source, Coreset) else what.get("coreset")
+    sampler = what.get("sampler") if source is None or isinstance(source, Coreset) else source
+    model: Model[Any] | None = what.get("model")
+    chosen, size = _chosen_and_size(what.get("rows", what.get("pilot")))
+    draws = (Seeds.of(np.random.default_rng([seed, k]), len(roster.cards)) for k in STREAMS.get(verb, USUAL_STREAMS))
+    return JobSheet(
+        verb=verb,
+        parties=tuple(map(sheet_party, roster.cards)),
+        rows=roster.n_rows,
+        run_by=run_by,
+        task=_plain(what.get("task")),
+        sampler=_plain(sampler),
+        solver=_plain(what.get("solver")),
+        split=_plain(what.get("split")),
+        seed=shared_seed(seed),
+        draws=tuple(DrawSeeds(each.shared, each.digests(roster.names)) for each in draws),
+        coreset=None if coreset is None else (rows_digest(coreset.rows), len(coreset)),
+        model=None if model is None else tuple(map(model_digest, model.parts(roster).values())),
+        chosen=chosen,
+        size=size,
+        to=what.get("to", what.get("by")),
+        bits=what.get("bits"),
+        options=what.get("options", {}),
+    )
+
+
+def _plain(options: object) -> dict[str, Any] | None:
+    plain: dict[str, Any] | None = None if options is None else msgspec.to_builtins(options)
+    return plain
+
+
+def _chosen_and_size(rows: object) -> tuple[tuple[bytes, int] | None, int | None]:
+    """Tell rows that the caller chose from a number of rows."""
+    if isinstance(rows, np.ndarray):
+        return (rows_digest(rows), len(rows)), None
+    return None, rows if isinstance(rows, int) else None
+
+
+def route_of(sheet: JobSheet, party: str) -> Route:
+    """Say what an honest server playing this sheet asks a party, or why none plays it."""
+    if sheet.verb not in ROUTES:
+        raise InputError(f"a job sheet says {sheet.verb!r}, which is none of {', '.join(ROUTES)}. Run one version.")
+    return ROUTES[sheet.verb](_Reader(sheet, party))
+
+
+class _Reader:
+    """A sheet, as one party reads it."""
+
+    def __init__(self, sheet: JobSheet, party: str) -> None:
+        self.sheet = sheet
+        self.party = party
+        self.roster = sheet.roster()
+        self.place = sheet.place(party)
+
+    @property
+    def task(self) -> AnyTask:
+        """The task."""
+        task: AnyTask = _due("task", self.sheet.task, AnyTask)
+        task.check(self.roster)
+        return task
+
+    @property
+    def split(self) -> AnySplit | None:
+        """The split, if rows are held out."""
+        return None if self.sheet.split is None else _due("split", self.sheet.split, AnySplit)
+
+    @property
+    def sampler(self) -> AnySampler:
+        """The sampler."""
+        sampler: AnySampler = _due("sampler", self.sheet.sampler, AnySampler)
+        sampler.check(self.task, self.roster, self.sheet.run_by)
+        return sampler
+
+    @property
+    def solver(self) -> AnySolver:
+        """The solver."""
+        solver: AnySolver = _due("solver", self.sheet.solver, AnySolver)
+        solver.check(self.task, self.roster, self.sheet.run_by)
+        return solver
+
+    def agreed(self, size: int, draw: int = 0) -> Agreed:
+        """Give what is agreed on for the draw of this number."""
+        sheet = self.sheet
+        seeds = sheet.draws[draw] if draw < len(sheet.draws) else None
+        if seeds is not None and len(seeds.own) != len(sheet.parties):
+            raise InputError("a job sheet has seeds for other parties than it names. Run the same version.")
+        return Agreed(self.roster, self.party, sheet.seed, seeds, size)
+
+    def view(self, side: Side = "train") -> Route:
+        """Expect the view of the task, of rows on one side of the split."""
+        return view_route(self.split, side, self.task.scaling, self.roster, self.party)
+
+    def drawn(self, sampler: AnySampler, draw: int = 0) -> Route:
+        """Expect rows drawn by this sampler."""
+        size = getattr(sampler, "size", self.sheet.rows)
+        return sampler.route(self.task.score_rule(), self.agreed(size, draw))
+
+    def source(self, draw: int = 0) -> Route:
+        """Expect the coreset: one made before, or drawn."""
+        return self.drawn(self.sampler, draw) if self.sheet.coreset is None else rows_route(self.sheet.coreset)
+
+    def chosen(self) -> Route:
+        """Expect the rows that the caller chose, or all."""
+        return Ask(UseAllRows) if self.sheet.chosen is None else rows_route(self.sheet.chosen)
+
+    def evaluated(self) -> Route:
+        """Expect the rows that a model is evaluated on."""
+        view = view_route(self.split, "test", "own", self.roster, self.party)
+        if self.sheet.size is None:
+            return then(view, Ask(UseAllRows))
+        return then(view, even_draw_route(self.sheet.size, self.agreed(self.sheet.size).seeds))
+
+    @property
+    def size(self) -> int:
+        """How many rows are drawn to be looked at."""
+        return _given("size", self.sheet.size)
+
+    @property
+    def to(self) -> str:
+        """Who learns what comes of a model."""
+        return _given("to", self.sheet.to)
+
+    @property
+    def part(self) -> bytes:
+        """The digest of the party's part of the model."""
+        parts = _given("model", self.sheet.model)
+        if len(parts) != len(self.sheet.parties):
+            raise InputError("a job sheet has parts of a model for other parties than it names. Run the same version.")
+        return parts[self.place]
+
+    @property
+    def dither(self) -> int:
+        """The seed of the party's dither, where parts travel rounded."""
+        rounding = rounding_of(self.sheet.bits, self.roster, self.sheet.seed)
+        return 0 if rounding is None else rounding.seeds[self.party]
+
+
+def _given(name: str, value: T | None) -> T:
+    if value is None:
+        raise InputError(f"a job sheet lacks `{name}`, which its verb needs. Run the same version on all sides.")
+    return value
+
+
+def _due(name: str, options: dict[str, Any] | None, kind: Any) -> Any:
+    """Build an option of what the sheet says of it."""
+    try:
+        return msgspec.convert(_given(name, options), kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"a job sheet's {name} cannot be read: {error}. Run the same version on all sides.") from error
+
+
+def _coreset(job: _Reader) -> Route:
+    return then(job.view(), job.source())
+
+
+def _fit(job: _Reader) -> Route:
+    agreed = job.agreed(job.sheet.size_of_coreset())
+    return then(job.view(), job.source(), job.solver.route(job.task, agreed), TOLD)
+
+
+def _predict(job: _Reader) -> Route:
+    delivered = job.sheet.to == job.party
+    return then(job.chosen(), predicted_route(job.part, job.sheet.bits, job.dither, delivered=delivered))
+
+
+def _deliver(job: _Reader) -> Route:
+    return then(job.chosen(), masked_route(job.part, job.to, job.party, evaluating=False, by_weight=False))
+
+
+def _evaluate(job: _Reader) -> Route:
+    by_weight = job.sheet.size is None
+    if job.sheet.to is None:
+        asked = evaluated_route(job.part, job.sheet.bits, job.dither, by_weight=by_weight)
+    else:
+        asked = masked_route(job.part, job.to, job.party, evaluating=True, by_weight=by_weight)
+    return then(job.evaluated(), asked)
+
+
+def _plan(job: _Reader) -> Route:
+    pilot = ImportanceSampling(job.size, round_scores=True)
+    fetched = either(Ask(AskScaledColumns, step=PILOT_STEP), Ask(AskWhitenedColumns, step=PILOT_STEP))
+    return then(job.view(), job.drawn(pilot), fetched)
+
+
+def _certify(job: _Reader) -> Route:
+    sampler = audit_sampler(job.size, secure=bool(job.sheet.options.get("secure")))
+    directions = partial(_is_at_most, int(job.sheet.options.get("directions", 1)))
+    asked = either(Ask(AskAuditedPredictions, directions=directions), Ask(AskAuditedDistances))
+    return then(job.view(), job.drawn(sampler), asked)
+
+
+def _is_at_most(most: int, array: Any) -> bool:
+    return len(array) <= most
+
+
+def _diagnose(job: _Reader) -> Route:
+    has_source = job.sheet.sampler is not None or job.sheet.coreset is not None
+    source = then(job.view(), job.source(draw=1)) if has_source else None
+    return then(job.view(), diagnosis_route(job.task, job.agreed(job.size), source, job.sheet.options))
+
+
+def _audit(job: _Reader) -> Route:
+    sampler = job.sampler
+    rule = sampler.scored_by(job.task.score_rule(), job.roster)
+    if not isinstance(rule, type(integer_rule(job.task.score_rule(), job.roster))):
+        raise InputError("a job sheet asks for openings of draws that nobody committed to.")
+    rows = rows_route(_given("rows", job.sheet.chosen))
+    return then(job.view(), Ask(AskOpenings, rule=rule, **next(rows.asks()).fields))
+
+
+ROUTES: dict[str, Callable[[_Reader], Route]] = {
+    "coreset": _coreset,
+    "fit": _fit,
+    "predict": _predict,
+    "deliver": _deliver,
+    "evaluate": _evaluate,
+    "plan": _plan,
+    "certify": _certify,
+    "diagnose": _diagnose,
+    "audit": _audit,
+}

@@ -1,0 +1,86 @@
+"""What a party remembers from run to run: coresets it agreed on, models it was told, which sums it has answered.
+
+Two sums over nearly the same rows tell by their difference what neither of them tells.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.signing import digest
+
+
+class CoresetNote(msgspec.Struct, frozen=True, array_like=True, tag="coreset"):
+    """Rows that all parties drew together, by their digest."""
+
+    digest: bytes
+
+
+class ModelNote(msgspec.Struct, frozen=True, array_like=True, tag="model"):
+    """The party's part of a model that it helped to learn, by its digest."""
+
+    digest: bytes
+
+
+class AppliedNote(msgspec.Struct, frozen=True, array_like=True, tag="applied"):
+    """The party's part of a model that it applied so that somebody learned what came of it, by its digest."""
+
+    digest: bytes
+
+
+class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
+    """Which rows a sum was over, a bit a row, and a digest of how much each counted."""
+
+    rows: bytes
+    weights: bytes
+
+
+Note = CoresetNote | ModelNote | AppliedNote | SumNote
+
+
+class Memory(Protocol):
+    """What a party remembers."""
+
+    def notes(self) -> frozenset[Note]:
+        """Give all of it."""
+
+    def keep(self, notes: Iterable[Note]) -> None:
+        """Remember more, before anything follows from it."""
+
+
+class KeptHere:
+    """A memory that ends with the process."""
+
+    def __init__(self) -> None:
+        self._notes: set[Note] = set()
+
+    def notes(self) -> frozenset[Note]:
+        """Give all of it."""
+        return frozenset(self._notes)
+
+    def keep(self, notes: Iterable[Note]) -> None:
+        """Remember more."""
+        self._notes.update(notes)
+
+
+def sum_note(rows: Rows, weights: Floats, n_rows: int) -> SumNote:
+    """Note a sum over rows, shape (m,), that may repeat, by their weights: only their ratios matter."""
+    counted = np.bincount(rows, weights=weights, minlength=n_rows)
+    relative = counted / max(float(counted.max(initial=0.0)), np.finfo(np.float64).tiny)
+    # Weights that come by two ways differ in their last bits.
+    steps = np.rint(relative * 2.0**40).astype("<i8")
+    return SumNote(np.packbits(counted > 0).tobytes(), digest(steps[counted > 0].tobytes()))
+
+
+def rows_apart(first: SumNote, second: SumNote) -> int:
+    """Count the rows that only one of two sums is over."""
+    different = np.bitwise_xor(_bits(first), _bits(second))
+    return int(np.unpackbits(different).sum())
+
+
+def _bits(note: SumNote) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(note.rows, np.uint8)

@@ -1,0 +1,201 @@
+"""The job sheet: what opens every run. It says what the server will do, in plain values, and is signed by it.
+
+A party judges the sheet by its owner's policy before anything else. From then on it answers only what an honest server
+playing that sheet would ask: the route that the catalogue makes of the sheet.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+
+from colonnade.contracts import PartyCard, Roster, Script
+from colonnade.errors import PolicyRefusedError
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals
+from colonnade.protocol import checks
+from colonnade.protocol.identity import Identity
+from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
+from colonnade.routes import Route
+from colonnade.signing import DrawSeeds, digest, sheet_statement
+
+# A sheet of a hundred parties takes less.
+MAX_SHEET_BYTES = 1 << 16
+Words = dict[str, Any]
+T = TypeVar("T")
+
+
+class SheetParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A party and how many columns it has; each party checks its own entry, and all read the same sheet."""
+
+    name: str
+    features: int
+    label: bool = False
+    weights: bool = False
+    split: bool = False
+
+
+class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What a run does. All that an honest server would choose is here, or follows from it and the parties' replies.
+
+    Parameters
+    ----------
+    verb : str
+        What the caller asked for: "fit", "evaluate", ...
+    parties : tuple of SheetParty
+        In the order of the model's columns.
+    rows : int
+        How many rows the parties hold.
+    run_by : str or None
+        The party that is also the server.
+    task, sampler, solver, split : dict or None
+        The options, as the public structs have them.
+    seed : int
+        Of what server and parties draw alike while they learn or apply: folds, shuffles, dithers.
+    draws : tuple of DrawSeeds
+        One for each time that rows are drawn.
+    coreset : tuple of (bytes, int), or None
+        The digest of the rows of a coreset made before, and their number.
+    model : tuple of bytes, or None
+        The model that is applied: digests of the parties' parts.
+    chosen : tuple of (bytes, int), or None
+        The digest of rows that the caller chose, and their number.
+    size : int or None
+        How many rows are drawn to be looked at, evaluated or certified.
+    to : str or None
+        The party that learns predictions, or evaluates.
+    bits : int or None
+        How finely parts of predictions travel.
+    options : dict
+        What else a verb needs.
+    """
+
+    verb: str
+    parties: tuple[SheetParty, ...]
+    rows: int
+    run_by: str | None = None
+    task: Words | None = None
+    sampler: Words | None = None
+    solver: Words | None = None
+    split: Words | None = None
+    seed: int = 0
+    draws: tuple[DrawSeeds, ...] = ()
+    coreset: tuple[bytes, int] | None = None
+    model: tuple[bytes, ...] | None = None
+    chosen: tuple[bytes, int] | None = None
+    size: int | None = None
+    to: str | None = None
+    bits: int | None = None
+    options: dict[str, int | float | bool | str] = {}
+
+    def roster(self) -> Roster:
+        """Make a roster of it: names of columns are not on a sheet, only how many there are."""
+        return Roster(
+            tuple(
+                PartyCard(
+                    each.name,
+                    self.rows,
+                    tuple(str(column) for column in range(each.features)),
+                    "" if each.label else None,
+                    each.weights,
+                    each.split,
+                )
+                for each in self.parties
+            )
+        )
+
+    def size_of_coreset(self) -> int:
+        """Tell on how many rows is learned, at most."""
+        if self.coreset is not None:
+            return self.coreset[1]
+        return int((self.sampler or {}).get("size", self.rows))
+
+    def place(self, party: str) -> int:
+        """Find a party's place among all."""
+        return [each.name for each in self.parties].index(party)
+
+
+class JobAccepted(Message, frozen=True):
+    """The party takes part: a digest of the sheet it read."""
+
+    phase: ClassVar[str] = "opening"
+
+    digest: Annotated[bytes, Reveals.NOTHING]
+
+
+class OpenJob(Message, frozen=True):
+    """Opens a run: the sheet, the same for all parties, and the server's signature on it."""
+
+    phase: ClassVar[str] = "opening"
+    reply: ClassVar[type[Message]] = JobAccepted
+
+    sheet: Annotated[bytes, Reveals.SCHEMA]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+RouteOf = Callable[[JobSheet, str], Route]
+Objection = Callable[[JobSheet, Route, PartyData], str | None]
+
+
+def open_job(sheet: JobSheet, server: Identity) -> Script[None]:
+    """Open a run at every party."""
+    encoded = msgspec.json.encode(sheet)
+    request = OpenJob(encoded, server.sign(sheet_statement(encoded)))
+    inbox = yield {each.name: request for each in sheet.parties}
+    for party, reply in checks.replies(inbox, JobAccepted).items():
+        if reply.digest != digest(encoded):
+            raise checks.wrong(party, reply, "the digest of another job sheet than it was sent")
+
+
+def opened(sheet: JobSheet, server: Identity, script: Script[T]) -> Script[T]:
+    """Open a run, and play it."""
+    yield from open_job(sheet, server)
+    return (yield from script)
+
+
+def sheet_party(card: PartyCard) -> SheetParty:
+    """Put a party's card on a sheet."""
+    return SheetParty(card.name, card.n_features, card.label_name is not None, card.has_weights, card.has_split)
+
+
+def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
+    """Answer an opening: by which route a job goes, and what an owner has against it, is told by the layers above."""
+
+    def answer(state: PartyState, request: OpenJob, data: PartyData) -> tuple[PartyState, Message]:
+        sheet = _read(request, data)
+        route = route_of(sheet, data.name)
+        if objection := objection_to(sheet, route, data):
+            raise PolicyRefusedError(objection, party=data.name)
+        name = digest(request.sheet)
+        return replace(state, sheet=name, route=route), JobAccepted(name)
+
+    return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
+
+
+def _read(request: OpenJob, data: PartyData) -> JobSheet:
+    """Read a sheet that the server signed, and that has this party as it is."""
+    identity, table = data.known(), data.table
+    if not identity.is_signed(SERVER, sheet_statement(request.sheet), request.signature):
+        raise checks.wrong(SERVER, request, "a job sheet that the server its owner pinned did not sign")
+    if len(request.sheet) > MAX_SHEET_BYTES:
+        raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
+    try:
+        sheet = msgspec.json.decode(request.sheet, type=JobSheet)
+    except msgspec.MsgspecError as error:
+        raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
+    ours = SheetParty(
+        identity.name,
+        len(table.feature_names),
+        table.label_name is not None,
+        table.weight_column is not None,
+        table.split_column is not None,
+    )
+    if ours not in sheet.parties or sheet.rows != table.n_rows:
+        raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
+    if tuple(sorted(each.name for each in sheet.parties)) != identity.parties:
+        names = ", ".join(each.name for each in sheet.parties)
+        raise checks.wrong(
+            SERVER, request, f"a job sheet of {names}, where its owner pinned {', '.join(identity.parties)}"
+        )
+    return sheet

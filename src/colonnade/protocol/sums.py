@@ -1,0 +1,88 @@
+"""Sums over rows that a party is to tell: of enough rows, and not nearly those of an earlier sum."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from colonnade.errors import InputError, PolicyRefusedError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.protocol.memory import SumNote, rows_apart, sum_note
+from colonnade.protocol.session import PartyData, PartyState
+
+# Rows and weights of one sum.
+Group = tuple[Rows, Floats]
+
+
+def check_sums(
+    state: PartyState, data: PartyData, what: str, groups: Sequence[Group], n_columns: int, n_numbers: int, least: int
+) -> PartyState:
+    """Require sums that hide the rows they are over, also beside sums that were told before, and remember them."""
+    check_hidden(data, what, groups, n_columns, n_numbers, least)
+    if data.policy.least_rows == 1:
+        return state
+    notes = tuple(sum_note(rows, weights, data.table.n_rows) for rows, weights in groups)
+    _compare(notes, data, what)
+    return replace(state, notes=(*state.notes, *notes))
+
+
+def check_hidden(
+    data: PartyData, what: str, groups: Sequence[Group], n_columns: int, n_numbers: int, least: int
+) -> None:
+    """Require sums that hide the rows they are over.
+
+    Parameters
+    ----------
+    what : str
+        What the sums are, for the error.
+    groups : sequence of (rows, weights)
+        What each sum is over.
+    n_columns : int
+        How many of the party's columns are summed.
+    n_numbers : int
+        How many numbers are told in all.
+    least : int
+        The fewest rows, effectively, that a sum may be over.
+    """
+    for number, (rows, weights) in enumerate(groups):
+        effective, distinct = effective_rows(rows, weights), len(np.unique(rows[weights > 0]))
+        if effective <= n_columns or effective < least:
+            raise InputError(
+                f"its {n_columns} columns of {effective:.3g} rows (effectively, in {what} {number}) would nearly show "
+                f"the rows: a sum hides them only if there are more rows than columns, and at least {least}. Use a "
+                "larger size."
+            )
+        if distinct < data.policy.least_rows:
+            raise PolicyRefusedError(
+                f"its owner's policy asks for sums over {data.policy.least_rows} rows at least; {what} {number} is "
+                f"over {distinct}. Use a larger size, or fewer parts.",
+                party=data.name,
+            )
+    n_values = n_columns * len(np.unique(np.concatenate([rows for rows, _ in groups])))
+    if 2 * n_numbers > n_values:
+        raise InputError(
+            f"{what} would tell {n_numbers:,} numbers made of {n_values:,} values, and half as many is the most: more "
+            "would nearly show the rows. Use a larger size, or fewer parts."
+        )
+
+
+def effective_rows(rows: Rows, weights: Floats) -> float:
+    """Count distinct rows, those of little weight less: (sum of weights)^2 / sum of their squares."""
+    total = np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights) if len(rows) else np.zeros(1)
+    return float(total.sum() ** 2 / max(float(total @ total), 1e-300))
+
+
+def _compare(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
+    least = data.policy.least_rows
+    earlier = [note for note in data.memory.notes() if isinstance(note, SumNote)]
+    for note in notes:
+        for other in earlier:
+            apart = rows_apart(note, other)
+            if (apart and apart < least) or (not apart and note.weights != other.weights):
+                how = f"{apart} rows apart from" if apart else "over the same rows, with other weights, as"
+                raise PolicyRefusedError(
+                    f"its owner's policy asks for sums that are {least} rows apart; {what} would be {how} a sum that "
+                    "it has told before, and the two together tell of single rows. Draw other rows, or use the same "
+                    "with the same weights",
+                    party=data.name,
+                )

@@ -1,0 +1,87 @@
+"""What is signed outside secure phases: a job's sheet by the server, columns and drawn rows by the party they are of.
+
+A party that is told what another party said believes it only with that party's signature, and only in the run it was
+said in: every text has the digest of the run's sheet in it.
+"""
+
+import hashlib
+
+import msgspec
+import numpy as np
+
+from colonnade.kernels.arrays import Flags, Floats, Rows
+
+# In every signed text, so that none of another protocol, or of another version, can take its place.
+PROTOCOL = b"colonnade job 1"
+
+
+def digest(*parts: bytes) -> bytes:
+    """Hash parts to 32 bytes so that no two lists of parts have one text: each is preceded by its length."""
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.digest()
+
+
+class SignedRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
+    """The rows that a party drew, ascending, and its signature on them."""
+
+    party: str
+    rows: Rows
+    signature: bytes
+
+
+class SignedMarks(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
+    """The rows that a party's column marks, a bit a row, and its signature on them."""
+
+    party: str
+    marks: Flags
+    signature: bytes
+
+
+class SignedWeights(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
+    """A party's column of row weights, and its signature on it."""
+
+    party: str
+    weights: Floats
+    signature: bytes
+
+
+class DrawSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The seed of what all sides draw alike, and digests of the seeds of the parties' own draws, as they are listed."""
+
+    shared: int
+    own: tuple[bytes, ...]
+
+
+def sheet_statement(sheet: bytes) -> bytes:
+    """Give the text that the server signs to say: this is the job."""
+    return digest(PROTOCOL, b"sheet", sheet)
+
+
+def marks_statement(party: str, sheet: bytes, marks: Flags) -> bytes:
+    """Give the text that a party signs to say: these rows my column marks."""
+    return digest(
+        PROTOCOL, b"split", sheet, party.encode(), len(marks).to_bytes(8, "little"), np.packbits(marks).tobytes()
+    )
+
+
+def weights_statement(party: str, sheet: bytes, weights: Floats) -> bytes:
+    """Give the text that a party signs to say: these are my rows' weights."""
+    return digest(PROTOCOL, b"weights", sheet, party.encode(), np.ascontiguousarray(weights, "<f8").tobytes())
+
+
+def draw_statement(party: str, sheet: bytes, view: bytes, rows: Rows) -> bytes:
+    """Give the text that a party signs to say: these rows I drew, of those that count in this view."""
+    return digest(PROTOCOL, b"draw", sheet, party.encode(), view, np.ascontiguousarray(rows, "<i8").tobytes())
+
+
+def seed_digest(party: str, seed: int) -> bytes:
+    """Hash the seed of a party's own draw: the sheet, which all parties read, has its digest only."""
+    return digest(PROTOCOL, b"seed", party.encode(), seed.to_bytes(8, "little"))
+
+
+def rows_digest(rows: Rows) -> bytes:
+    """Hash the rows agreed on."""
+    return digest(b"rows", np.ascontiguousarray(rows, "<i8").tobytes())
