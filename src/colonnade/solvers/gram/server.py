@@ -17,7 +17,6 @@ from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.messages import Reveals
 from colonnade.options import flag
-from colonnade.privacy.ckks import check_ckks_available
 from colonnade.privacy.pair_keys import check_enough_parties
 from colonnade.solvers.gram.ckks.server import gram_by_ckks
 from colonnade.solvers.gram.shares.server import gram_by_shares
@@ -97,7 +96,6 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
 
 
 def _check_ckks(task: LinearTask[object]) -> None:
-    check_ckks_available()
     try:
         task.penalties()
     except UnsupportedError as error:
