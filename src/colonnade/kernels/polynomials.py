@@ -2,9 +2,11 @@
 
 A polynomial is kept as residues modulo one prime and the other, shape (2, ..., 4096): whole numbers within 2^58, which
 `reduced` brings to 0..p-1. Its *values* at the 4096 roots of z^4096 + 1, of the same shape, multiply one by one. They
-come about by halving: modulo z^2h - r^2, f is f0 + z^h f1, and so f0 + r f1 modulo z^h - r and f0 - r f1 modulo z^h + r.
+come about by halving: modulo z^2h - r^2, f is f0 + z^h f1, and that is f0 + r f1 modulo z^h - r, and f0 - r f1 modulo
+z^h + r.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -47,7 +49,9 @@ def times(residues: Residues, factors: Residues) -> Residues:
     primes = _by_prime(PRIMES, residues.ndim)
     quotients = np.rint(residues * (factors / primes)).astype(np.int64)
     quotients *= primes
-    return np.subtract(residues * factors, quotients, out=quotients)
+    left: Residues = residues * factors
+    left -= quotients
+    return left
 
 
 def to_values(residues: Residues) -> Residues:
@@ -97,7 +101,7 @@ def _root_powers(p: int) -> list[int]:
     return powers
 
 
-def _by_prime(numbers: "list[int] | tuple[int, ...]", ndim: int) -> Residues:
+def _by_prime(numbers: Sequence[int], ndim: int) -> Residues:
     return np.array(numbers, np.int64).reshape(-1, *[1] * (ndim - 1))
 
 

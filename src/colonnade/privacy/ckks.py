@@ -1,37 +1,36 @@
 """Inner products of columns under CKKS, with numbers in the coefficients of polynomials instead of slots.
 
-**Keys.** All is modulo z^4096 + 1 and modulo q, just below 2^100 (128-bit security allows 106 bits at this degree). The
-key s has coefficients -1, 0 and 1, errors e a deviation of 3.2. Polynomials a_0, a_1, ... are derived from what the
-parties agreed on before (`public`): nobody chooses them. The key's holder sends b_0 = e - a_0 s, with which others hide
-what they send back, and its rows, r = 4096 // c a block: b_k = e - a_k s + x_k, where coefficient i + r j of x_k is
-row i of its column j, times 2^72. Whoever has other columns takes one of them as y_k, with row i times 2^26 at z^-i, and
-a polynomial u as the key is, and computes
+**The scheme.** All is modulo z^4096 + 1 and modulo q, just below 2^100: for 128-bit security the usual tables allow 106
+to 109 bits at this degree. The key s has coefficients -1, 0 and 1, errors e a deviation of 3.2. Polynomials a_0, a_1,
+... are derived from what all parties saw before (`public`): nobody chooses them. The key's holder sends b_0 = e - a_0
+s, by which others hide what they send back, and of its c columns r = 4096 // c rows a block, b_k = e - a_k s + x_k:
+coefficient r j + i of x_k is row i of column j, times 2^72. Another party puts row i of a column of its own, times
+2^26, at z^-i of y_k, draws u as a key is drawn, and computes
 
     first = Σ_k b_k y_k + b_0 u + e,    second = Σ_k a_k y_k + a_0 u + e .
 
 Coefficient r j of first + second s is the inner product with column j, times 2^98, up to an error. It sends `second`
-back, and of `first` only these c coefficients, scaled to 32 bits and masked by 32 uniform bits. The key's holder adds
-those of `second` s, scaled likewise. It tells the server the sums, the other the masks, both modulo 2^32.
+back, and of `first` these c coefficients only, scaled to 32 bits and under masks of 32 uniform bits. The key's holder
+adds those of `second` s, scaled likewise. It tells the server the sums, the other party the masks, modulo 2^32 both.
 
-**A hostile holder of the key** may send any b. Whatever they are, the masked numbers are uniform, and `second` is: a_0 is
-out of its hands, so that a_0 u + e is a sample of ring learning with errors that hides what it is added to. There is no
-largest product that a mask has to exceed, and nothing to be proven of what it sent.
+**A hostile holder of the key** may send any b_k. Whatever they are, the masked numbers are uniform, and `second` cannot
+be told from uniform: a_0 is not of its choice, and a_0 u + e is ring learning with errors, whatever it is added to. So
+there is no largest product that a mask must exceed, and nothing to prove of what was sent.
 
-**Curious parties that share all they know with the server** see an inner product and its error to 32 bits. The
-error has a deviation of 2^28 at most, columns having norm 1, and one step of the 32 bits is 2^68: but for one number in
-2^40, what they see is the same without the error, which would tell of the key or of the others' rows. An inner product
-is told in steps of 2^-30. Numbers y are rounded up or down by chance, so that errors are independent whatever the
-columns are, and add up to a deviation of 2^-27.
+**A curious party that shares all it knows with the server** sees the scaled sum of an inner product and its error,
+which tells of the other's rows or key. Columns have norm 1, so the error has a deviation of 2^28 at most; one step of
+the 32 bits is 2^68. But for one number in 2^40 they see the same as without the error.
 
-**A hostile party that shares all it knows with the server** is not held: with b of its choice it reads 32 c bits of
-each column, as many rows as it has columns; with a `second` of its choice the key, and so the rows.
+**A hostile party that does so** is not held. With b_k of its choice it reads 32 bits a number instead of inner
+products: as many of the other's rows as it has columns. With a `second` of its choice it reads the key, and the rows.
+
+An inner product comes out in steps of 2^-30. Whether a number of y_k is rounded up or down is drawn, so that errors are
+independent of each other whatever the columns are: they add up to a deviation of 2^-27 at most.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Words, pack, unpack
@@ -49,16 +48,16 @@ from colonnade.kernels.polynomials import (
 )
 from colonnade.privacy.primitives import mask_words
 
-# Of rows: whole numbers of 46 bits, times 2^26.
-ROW_BITS, SHIFT_BITS, COLUMN_BITS = 46, 26, 26
-WORD_BITS = 32
-# What a step of a told number is of an inner product, and how exact that is: the deviation of its error at most.
+# Rows are whole numbers of 46 bits, shifted by 26.
+ROW_BITS, SHIFT_BITS, COLUMN_BITS, WORD_BITS = 46, 26, 26, 32
 STEP = MODULUS / 2.0 ** (ROW_BITS + SHIFT_BITS + COLUMN_BITS + WORD_BITS)
+# The deviation of an inner product's error at most.
 ERROR = 2.0**-27
+# An error of encryption is the number of ones among so many bits, less that among as many others.
+_ERROR_BITS = 21
 _RESIDUE_BYTES, _WORD_BYTES = 7, WORD_BITS // 8
 _POLYNOMIAL_BYTES = len(PRIMES) * DEGREE * _RESIDUE_BYTES
-# An error is the number of ones among so many bits, less that among as many others.
-_ERROR_BITS = 21
+_PRIMES = np.array(PRIMES)[:, None]
 
 
 def rows_a_block(n_columns: int) -> int:
@@ -68,7 +67,7 @@ def rows_a_block(n_columns: int) -> int:
 
 def n_ciphertexts(n_rows: int, n_columns: int) -> int:
     """Say how many polynomials a party sends of its columns: one to hide by, and its rows."""
-    return 0 if n_columns == 0 else 1 - (-n_rows // rows_a_block(n_columns))
+    return 0 if n_columns == 0 else 1 + -(-n_rows // rows_a_block(n_columns))
 
 
 def ciphertext_bytes(n_words: int = 0) -> int:
@@ -78,26 +77,26 @@ def ciphertext_bytes(n_words: int = 0) -> int:
 
 def is_ciphertext(data: bytes, n_words: int = 0) -> bool:
     """Tell whether bytes are of the one length, and residues, that a ciphertext has."""
-    return len(data) == ciphertext_bytes(n_words) and bool((_unpacked(data) < _primes(2)).all())
+    return len(data) == ciphertext_bytes(n_words) and bool((_unpacked(data) < _PRIMES).all())
 
 
 def new_key(seed: bytes) -> Residues:
     """Make a secret key of a secret seed: its values."""
-    return _small(_ternary(seed, b"key", DEGREE))
+    return _values(_ternary(seed, b"key", (DEGREE,)))
 
 
 def encrypt_matrix(key: Residues, public: bytes, numbers: Floats, seed: bytes) -> tuple[bytes, ...]:
-    """Encrypt numbers from -1 to 1, shape (m, c), by a fresh secret seed; `public` is never the same for two keys."""
+    """Encrypt numbers from -1 to 1, shape (m, c), by a secret seed; neither it nor `public` is used again."""
     n_columns = numbers.shape[1]
-    blocks = _blocks(numbers, n_columns)
+    if n_columns == 0:
+        return ()
+    blocks = _blocks(np.rint(np.ldexp(numbers, ROW_BITS)).astype(np.int64), n_columns)
     texts = np.zeros((1 + len(blocks), DEGREE), np.int64)
     for text, block in zip(texts[1:], blocks, strict=True):
-        text[: block.size] = np.rint(np.ldexp(block.T, ROW_BITS)).reshape(-1)
+        text[: block.size] = block.T.reshape(-1)
     shifted = times(from_integers(texts), np.full((len(PRIMES), 1, 1), 1 << SHIFT_BITS))
     values = to_values(reduced(shifted + from_integers(_errors(seed, b"rows", texts.shape))))
-    return tuple(
-        _packed(values[:, place] - times(key, _public(public, place))) for place in range(len(texts) if n_columns else 0)
-    )
+    return tuple(_packed(values[:, k] - times(key, _public(public, k))) for k in range(len(texts)))
 
 
 def masked_products(
@@ -108,19 +107,18 @@ def masked_products(
     Gives p ciphertexts, and the masks, shape (c, p).
     """
     n_own = numbers.shape[1]
+    if n_columns == 0:
+        return (), np.empty((0, n_own), np.uint64)
     rounded = np.floor(np.ldexp(numbers, COLUMN_BITS) + _fractions(seed, numbers.shape)).astype(np.int64)
-    factors = [_ternary(seed, b"hiding", n_own, DEGREE)]
-    factors += [_reversed(block) for block in _blocks(rounded, n_columns)]
-    first = to_values(from_integers(_errors(seed, b"first", (n_own, DEGREE))))
-    second = to_values(from_integers(_errors(seed, b"second", (n_own, DEGREE))))
-    for place, (data, factor) in enumerate(zip(encrypted, factors, strict=True)):
-        values = _small(factor)
+    factors = [_ternary(seed, b"u", (n_own, DEGREE)), *(_reversed(block) for block in _blocks(rounded, n_columns))]
+    first, second = (_values(_errors(seed, what, (n_own, DEGREE))) for what in (b"first", b"second"))
+    for k, (data, factor) in enumerate(zip(encrypted, factors, strict=True)):
+        values = _values(factor)
         first = reduced(first + times(values, _unpacked(data)[:, None]))
-        second = reduced(second + times(values, _public(public, place)[:, None]))
-    masks = mask_words(seed, b"masks", n_own * n_columns).reshape(n_own, n_columns) % (1 << WORD_BITS)
+        second = reduced(second + times(values, _public(public, k)[:, None]))
+    masks = mask_words(seed, b"ckks masks", n_own * n_columns).reshape(n_own, n_columns) % (1 << WORD_BITS)
     words = (_words(first, n_columns) + masks) % (1 << WORD_BITS)
-    packed = (_packed(second[:, own]) + pack(words[own], _WORD_BYTES) for own in range(n_own))
-    return tuple(packed), masks.T
+    return tuple(_packed(second[:, j]) + pack(words[j], _WORD_BYTES) for j in range(n_own)), masks.T
 
 
 def decrypt_products(key: Residues, encrypted: Sequence[bytes], n_columns: int) -> Words:
@@ -135,15 +133,13 @@ def decrypt_products(key: Residues, encrypted: Sequence[bytes], n_columns: int) 
 def unmasked(sums: Floats, masks: Floats) -> Floats:
     """Take masks from sums, both whole numbers of 32 bits: the inner products."""
     steps = (sums - masks).astype(np.int64).astype(np.int32)  # modulo 2^32
-    return STEP * steps
+    return STEP * steps.astype(np.float64)
 
 
-def _blocks(numbers: npt.NDArray[Any], n_columns: int) -> list[npt.NDArray[Any]]:
+def _blocks(integers: Residues, n_columns: int) -> list[Residues]:
     """Cut rows into those of one polynomial each, the last filled up by zeros."""
-    n_rows = rows_a_block(n_columns) if n_columns else 1
-    n_blocks = -(-len(numbers) // n_rows) if n_columns else 0
-    padded = np.zeros((n_blocks * n_rows, numbers.shape[1]), numbers.dtype)
-    padded[: len(numbers)] = numbers
+    n_rows = rows_a_block(n_columns)
+    padded = np.pad(integers, [(0, -len(integers) % n_rows), (0, 0)])
     return [padded[start : start + n_rows] for start in range(0, len(padded), n_rows)]
 
 
@@ -162,18 +158,18 @@ def _words(values: Residues, n_columns: int) -> Words:
     return (((wholes << WORD_BITS) + MODULUS // 2) // MODULUS % (1 << WORD_BITS)).astype(np.uint64)
 
 
-def _small(integers: Residues) -> Residues:
+def _values(integers: Residues) -> Residues:
     return reduced(to_values(from_integers(integers)))
 
 
-def _public(seed: bytes, place: int) -> Residues:
+def _public(seed: bytes, k: int) -> Residues:
     """Derive the values of a_k, uniform below each prime to within 2^-78: from 128 bits each."""
-    words = mask_words(seed, b"ckks polynomial %d" % place, 2 * len(PRIMES) * DEGREE).reshape(2, len(PRIMES), DEGREE)
-    high, low = (words % _primes(2).astype(np.uint64)).astype(np.int64)
+    words = mask_words(seed, b"ckks polynomial %d" % k, 2 * len(PRIMES) * DEGREE).reshape(2, len(PRIMES), DEGREE)
+    high, low = (words % _PRIMES.astype(np.uint64)).astype(np.int64)
     return reduced(times(high, np.array([[(1 << 64) % p] for p in PRIMES])) + low)
 
 
-def _ternary(seed: bytes, what: bytes, *shape: int) -> Residues:
+def _ternary(seed: bytes, what: bytes, shape: tuple[int, ...]) -> Residues:
     words = mask_words(seed, b"ckks ternary " + what, int(np.prod(shape)))
     return (words % 3).astype(np.int64).reshape(shape) - 1
 
@@ -181,7 +177,8 @@ def _ternary(seed: bytes, what: bytes, *shape: int) -> Residues:
 def _errors(seed: bytes, what: bytes, shape: tuple[int, ...]) -> Residues:
     words = mask_words(seed, b"ckks errors " + what, int(np.prod(shape)))
     ones = [np.bitwise_count(words >> shift & (1 << _ERROR_BITS) - 1) for shift in (0, _ERROR_BITS)]
-    return (ones[0].astype(np.int64) - ones[1]).reshape(shape)
+    errors: Residues = np.subtract(*ones, dtype=np.int64)
+    return errors.reshape(shape)
 
 
 def _fractions(seed: bytes, shape: tuple[int, ...]) -> Floats:
@@ -197,7 +194,3 @@ def _packed(values: Residues) -> bytes:
 def _unpacked(data: bytes) -> Residues:
     """Read the values of a polynomial, which come first."""
     return unpack(data[:_POLYNOMIAL_BYTES], _RESIDUE_BYTES).astype(np.int64).reshape(len(PRIMES), DEGREE)
-
-
-def _primes(ndim: int) -> Residues:
-    return np.array(PRIMES).reshape(-1, *[1] * (ndim - 1))

@@ -133,7 +133,7 @@ def _answer_products(state: PartyState, request: AskEncryptedProducts, data: Par
         public = _public(other, kept.transcript)
         product, masks = masked_products(ciphertexts, public, n_columns, directions, identity.fresh(KEY_BYTES))
         products.append(product)
-        told.append(masks.reshape(-1))
+        told.append(sendable_floats(masks).reshape(-1))
         signatures.append(identity.sign(_statement(identity.name, kept.transcript, other.encode(), product)))
     all_masks = sendable_floats(np.concatenate(told))
     state = replace(state, secret=replace(kept, kept=replace(ckks, masks=all_masks)))
@@ -164,7 +164,7 @@ def _answer_decrypted(state: PartyState, request: AskDecryptedProducts, data: Pa
         _check_signed(identity, other, kept.transcript, identity.name.encode(), ciphertexts, signature)
         ours, theirs = ckks.n_columns[place], ckks.n_columns[identity.parties.index(other)]
         _check_ciphertexts(other, ciphertexts, theirs if ours else 0, ours)
-        sums.append(decrypt_products(ckks.key, ciphertexts, ours).reshape(-1))
+        sums.append(sendable_floats(decrypt_products(ckks.key, ciphertexts, ours)).reshape(-1))
     told = sendable_floats(np.concatenate(sums))
     sent = sent_digest(ckks.basis.mean, ckks.basis.factor, ckks.masks, told)
     signature = identity.sign(sent_statement(identity.name, kept.transcript, sent))
