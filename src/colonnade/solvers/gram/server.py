@@ -35,9 +35,9 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
     ----------
     products : "shares" or "ckks"
         How products of columns of different parties are computed: by additive secret shares, or by homomorphic
-        encryption (extra ``colonnade[he]``). The latter needs no assumption that the server and a curious party do not
-        join forces, but takes eight times the bytes, seconds instead of a tenth, keeps six digits of a product instead
-        of fifteen, and cannot choose a penalty by "cv".
+        encryption. The latter needs no assumption that the server and a curious party do not join forces, but takes
+        five times the bytes, a second instead of a tenth, keeps eight digits of a product instead of fifteen, and
+        cannot choose a penalty by "cv".
     allow_two_parties : bool
         Whether it is good enough with two parties: they are told the rows' weights, from which each can work out the
         other's scores.
