@@ -31,7 +31,6 @@ def shares(coreset: cn.Coreset, folds: Any = None) -> Any:
 
 def ckks(coreset: cn.Coreset) -> Any:
     def script(roster: Any) -> Any:
-        pytest.importorskip("tenseal", reason="the extra he is not installed")
         yield from use_rows(roster, coreset.rows)
         return (yield from gram_by_ckks(roster, coreset))
 

@@ -17,7 +17,6 @@ from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.messages import Reveals
 from colonnade.options import flag
-from colonnade.privacy.ckks import check_ckks_available
 from colonnade.privacy.pair_keys import check_enough_parties, secure_route
 from colonnade.routes import Ask, Route
 from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryptedProducts, AskEncryptedRows
@@ -39,9 +38,9 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
     ----------
     products : "shares" or "ckks"
         How products of columns of different parties are computed: by additive secret shares, or by homomorphic
-        encryption (extra ``colonnade[he]``). The latter needs no assumption that the server and a curious party do not
-        join forces, but takes eight times the bytes, seconds instead of a tenth, keeps six digits of a product instead
-        of fifteen, and cannot choose a penalty by "cv".
+        encryption. The latter needs no assumption that the server and a curious party do not join forces, but takes
+        five times the bytes, a second instead of a tenth, keeps eight digits of a product instead of fifteen, and
+        cannot choose a penalty by "cv".
     allow_two_parties : bool
         Whether it is good enough with two parties: they are told the rows' weights, from which each can work out the
         other's scores.
@@ -109,7 +108,6 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
 
 
 def _check_ckks(task: LinearTask[object]) -> None:
-    check_ckks_available()
     try:
         task.penalties()
     except UnsupportedError as error:

@@ -16,8 +16,8 @@ Ciphertexts = tuple[bytes, ...]
 class EncryptedRows(Message, frozen=True):
     """Moments of the party's columns, and its rows in an orthonormal basis, encrypted and signed.
 
-    Of c columns the factor is c x c. The party whose name comes last encrypts nothing. There is no signature where the
-    key is lost.
+    Of c columns the factor is c x c. The first ciphertext is one of nothing, by which others hide what they send back.
+    The party whose name comes last encrypts nothing. There is no signature where the key is lost.
     """
 
     phase: ClassVar[str] = "solving"
@@ -41,9 +41,10 @@ class AskEncryptedRows(Message, frozen=True):
 
 
 class EncryptedProducts(Message, frozen=True):
-    """The masked products with each earlier party's rows, encrypted and signed, and the sums of the masks.
+    """The masked products with each earlier party's rows, encrypted and signed, and the masks.
 
-    There is a mask for each of the party's columns and each of theirs. There is no signature where the key is lost.
+    There is a mask, a whole number of 32 bits, for each of their columns and each of the party's. There is no
+    signature where the key is lost.
     """
 
     phase: ClassVar[str] = "solving"
@@ -66,7 +67,7 @@ class AskEncryptedProducts(Message, frozen=True):
 
 
 class DecryptedProducts(Message, frozen=True):
-    """The sums of masked products with each later party, rounded; a signature on all that the party sent.
+    """The masked products with each later party, modulo 2^32; a signature on all that the party sent.
 
     There is no signature where the key is lost.
     """

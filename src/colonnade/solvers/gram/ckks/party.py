@@ -1,26 +1,23 @@
 """A party's side of Gram mode by homomorphic encryption: encrypts its rows, multiplies others', decrypts the sums."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import LocalBasis, local_basis
+from colonnade.kernels.polynomials import DEGREE, Residues
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MESSAGE_BYTES, Message, sendable_floats
 from colonnade.privacy.ckks import (
-    MASK,
-    MAX_CIPHERTEXT_BYTES,
-    SLOTS,
-    check_ckks_available,
+    ciphertext_bytes,
     decrypt_products,
     encrypt_matrix,
+    is_ciphertext,
     masked_products,
     n_ciphertexts,
-    new_context,
-    rows_a_ciphertext,
+    new_key,
 )
 from colonnade.privacy.one_solving import require_same_question, seen_rows
 from colonnade.privacy.pair_keys import (
@@ -34,7 +31,7 @@ from colonnade.privacy.pair_keys import (
     view_digest,
     with_keys,
 )
-from colonnade.privacy.primitives import KEY_BYTES, mask_words
+from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
@@ -59,7 +56,7 @@ from colonnade.solvers.gram.question import GramQuestion
 class CkksState:
     """What a party keeps between rounds: its secret key, its rows in their basis, and what it told."""
 
-    context: Any
+    key: Residues
     basis: LocalBasis
     n_columns: tuple[int, ...]
     masks: Floats
@@ -70,7 +67,6 @@ class CkksState:
 
 def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), with_keys(state, request.keys, data)
-    check_ckks_available()
     question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
     state = check_question(state, question, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
@@ -80,10 +76,12 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
         nothing = sendable_floats([])
         lost = EncryptedRows(nothing, sendable_floats(np.empty((0, 0))), (), b"")
         return replace(state, secret=PhaseKeys(None, kept.signed, transcript)), lost
-    basis, context = local_basis(data.table.take(question.rows), question.row_weights()), new_context()
-    is_last = identity.name == identity.parties[-1]
-    ciphertexts = () if is_last else encrypt_matrix(context, basis.directions)
-    ckks = CkksState(context, basis, request.n_columns, sendable_floats([]))
+    basis, key = local_basis(data.table.take(question.rows), question.row_weights()), new_key(identity.fresh(KEY_BYTES))
+    ciphertexts: Ciphertexts = ()
+    if identity.name != identity.parties[-1]:
+        public = _public(identity.name, transcript)
+        ciphertexts = encrypt_matrix(key, public, basis.directions, identity.fresh(KEY_BYTES))
+    ckks = CkksState(key, basis, request.n_columns, sendable_floats([]))
     signature = identity.sign(_statement(identity.name, transcript, b"rows", ciphertexts))
     state = replace(state, secret=PhaseKeys(kept.secret, kept.signed, transcript, ckks))
     return state, EncryptedRows(sendable_floats(basis.mean), sendable_floats(basis.factor), ciphertexts, signature)
@@ -91,12 +89,17 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
 
 def _check_sizes(question: GramQuestion) -> None:
     widest = max(question.n_columns)
-    n_bytes = max(n_ciphertexts(len(question.rows), widest), widest) * MAX_CIPHERTEXT_BYTES * len(question.n_columns)
-    if widest > SLOTS or n_bytes > MAX_MESSAGE_BYTES:
+    most = max(n_ciphertexts(len(question.rows), min(widest, DEGREE)), widest)
+    if widest > DEGREE or most * ciphertext_bytes(widest) * len(question.n_columns) > MAX_MESSAGE_BYTES:
         raise InputError(
             f"{len(question.rows):,} rows of {widest} columns do not fit one encrypted message. Use a smaller size, or "
             'products="shares".'
         )
+
+
+def _public(party: str, transcript: bytes) -> bytes:
+    """Derive what a party's key is made with from what all saw before: it cannot choose it."""
+    return digest(b"ckks", party.encode(), transcript)
 
 
 def _statement(party: str, transcript: bytes, what: bytes, ciphertexts: Ciphertexts) -> bytes:
@@ -122,30 +125,30 @@ def _answer_products(state: PartyState, request: AskEncryptedProducts, data: Par
     place = identity.parties.index(identity.name)
     if len(request.rows) != place or len(request.signatures) != place:
         raise checks.wrong(SERVER, request, f"rows of {len(request.rows)} parties where {place} are due")
-    products, sums, signatures = [], [np.empty(0)], []
+    products, told, signatures = [], [np.empty(0)], []
     for other, ciphertexts, signature in zip(identity.parties[:place], request.rows, request.signatures, strict=True):
         _check_signed(identity, other, kept.transcript, b"rows", ciphertexts, signature)
         n_columns = ckks.n_columns[identity.parties.index(other)]
-        product, told = _multiplied(ciphertexts, n_columns, ckks.basis.directions, identity.fresh(KEY_BYTES))
+        directions = ckks.basis.directions
+        _check_ciphertexts(other, ciphertexts, n_ciphertexts(len(directions), n_columns))
+        public = _public(other, kept.transcript)
+        product, masks = masked_products(ciphertexts, public, n_columns, directions, identity.fresh(KEY_BYTES))
         products.append(product)
-        sums.append(told.reshape(-1))
+        told.append(sendable_floats(masks).reshape(-1))
         signatures.append(identity.sign(_statement(identity.name, kept.transcript, other.encode(), product)))
-    masks = sendable_floats(np.concatenate(sums))
-    state = replace(state, secret=replace(kept, kept=replace(ckks, masks=masks)))
-    return state, EncryptedProducts(tuple(products), masks, tuple(signatures), has_key=True)
+    all_masks = sendable_floats(np.concatenate(told))
+    state = replace(state, secret=replace(kept, kept=replace(ckks, masks=all_masks)))
+    return state, EncryptedProducts(tuple(products), all_masks, tuple(signatures), has_key=True)
 
 
-def _multiplied(ciphertexts: Ciphertexts, n_columns: int, ours: Floats, seed: bytes) -> tuple[Ciphertexts, Floats]:
-    """Multiply another's encrypted columns by ours; give the masked products, and the masks' sums, shape (c, q)."""
-    if n_columns == 0:
-        return (), np.empty((0, ours.shape[1]))
-    if len(ciphertexts) != n_ciphertexts(len(ours), n_columns):
-        raise RemoteProtocolError(f"{len(ciphertexts)} ciphertexts of {len(ours)} rows were relayed.", party=SERVER)
-    shape = (ours.shape[1], rows_a_ciphertext(n_columns), n_columns)
-    words = mask_words(seed, b"ckks masks", int(np.prod(shape)))
-    masks = MASK * (np.ldexp(words.astype(np.float64), -63) - 1.0).reshape(shape)
-    found = masked_products(ciphertexts, n_columns, ours, masks.reshape(shape[0], -1))
-    return found, masks.sum(axis=1).T
+def _check_ciphertexts(party: str, ciphertexts: Ciphertexts, due: int, n_words: int = 0) -> None:
+    """Require as many ciphertexts as are due, each of the one form there is, before anything is computed with them."""
+    if len(ciphertexts) != due or not all(is_ciphertext(each, n_words) for each in ciphertexts):
+        raise RemoteProtocolError(
+            f"{party!r} signed something else than the {due} ciphertexts that are due. Nothing was computed with it. "
+            "Check that all run the same version.",
+            party=party,
+        )
 
 
 def _answer_decrypted(state: PartyState, request: AskDecryptedProducts, data: PartyData) -> tuple[PartyState, Message]:
@@ -160,7 +163,9 @@ def _answer_decrypted(state: PartyState, request: AskDecryptedProducts, data: Pa
     sums = [np.empty(0)]
     for other, ciphertexts, signature in zip(later, request.products, request.signatures, strict=True):
         _check_signed(identity, other, kept.transcript, identity.name.encode(), ciphertexts, signature)
-        sums.append(decrypt_products(ckks.context, ciphertexts, ckks.n_columns[place]).reshape(-1))
+        ours, theirs = ckks.n_columns[place], ckks.n_columns[identity.parties.index(other)]
+        _check_ciphertexts(other, ciphertexts, theirs if ours else 0, ours)
+        sums.append(sendable_floats(decrypt_products(ckks.key, ciphertexts, ours)).reshape(-1))
     told = sendable_floats(np.concatenate(sums))
     sent = sent_digest(ckks.basis.mean, ckks.basis.factor, ckks.masks, told)
     signature = identity.sign(sent_statement(identity.name, kept.transcript, sent))

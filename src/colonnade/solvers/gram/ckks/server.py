@@ -1,8 +1,8 @@
 """The server's side of Gram mode by homomorphic encryption: it relays ciphertexts, and learns the sums of products.
 
 Of each pair the party with the earlier name encrypts its rows, in an orthonormal basis; the other multiplies them by
-its own and masks the parts; the first decrypts, adds up and rounds. Both tell the server: one the masked sums, the
-other the sums of the masks. No two of the three have more together than the rows of one of them and the Gram matrix.
+its own and masks the products; the first decrypts. Both tell the server: one the masked products, the other the masks.
+No two of the three, if they are curious only, have more together than the rows of one of them and the Gram matrix.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,8 @@ from colonnade.contracts import Roster, Script
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import Summary
-from colonnade.privacy.ckks import STEP, n_ciphertexts
+from colonnade.messages import Message
+from colonnade.privacy.ckks import ERROR, WORD_BITS, is_ciphertext, n_ciphertexts, unmasked
 from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
 from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
@@ -31,8 +32,8 @@ from colonnade.solvers.gram.ckks.messages import (
 from colonnade.solvers.gram.moments import GramMoments, senseless, summary
 from colonnade.solvers.gram.question import GramQuestion, question_of
 
-# Noise of a decrypted product and its rounding, as its effect on the spectrum of the products: see `kernels.gram`.
-DEPENDENT = 8 * STEP
+# The error of a product, as its effect on the spectrum of the products: see `kernels.gram`.
+DEPENDENT = 16 * ERROR
 SLACK = 1e-3
 
 
@@ -81,8 +82,8 @@ def _check_rows(party: str, reply: EncryptedRows, question: GramQuestion, keys: 
     checks.in_range(party, reply, reply.mean)
     checks.in_range(party, reply, reply.factor)
     due = 0 if party == keys.parties[-1] else n_ciphertexts(len(question.rows), n_columns)
-    if len(reply.ciphertexts) != due:
-        raise checks.wrong(party, reply, f"{len(reply.ciphertexts)} ciphertexts where {due} are due")
+    if len(reply.ciphertexts) != due or not all(map(is_ciphertext, reply.ciphertexts)):
+        raise checks.wrong(party, reply, f"something else than the {due} ciphertexts that are due")
 
 
 def _check_products(party: str, reply: EncryptedProducts, parties: Sequence[str], n_columns: Mapping[str, int]) -> None:
@@ -90,8 +91,16 @@ def _check_products(party: str, reply: EncryptedProducts, parties: Sequence[str]
     due = [n_columns[party] if n_columns[other] else 0 for other in earlier]
     if [len(each) for each in reply.products] != due or len(reply.signatures) != len(earlier):
         raise checks.wrong(party, reply, f"products of other columns than {due}")
-    checks.shape(party, reply, reply.masks, (n_columns[party] * sum(n_columns[other] for other in earlier),))
-    checks.in_range(party, reply, reply.masks)
+    for other, ciphertexts in zip(earlier, reply.products, strict=True):
+        if not all(is_ciphertext(each, n_columns[other]) for each in ciphertexts):
+            raise checks.wrong(party, reply, f"something else than ciphertexts of products with {other!r}")
+    _check_words(party, reply, reply.masks, n_columns[party] * sum(n_columns[other] for other in earlier))
+
+
+def _check_words(party: str, reply: Message, words: Floats, count: int) -> None:
+    checks.shape(party, reply, words, (count,))
+    if not ((words >= 0) & (words < 1 << WORD_BITS) & (words == np.floor(words))).all():
+        raise checks.wrong(party, reply, f"numbers that are not whole ones of {WORD_BITS} bits")
 
 
 def _relayed_rows(party: str, rows: Mapping[str, EncryptedRows], parties: Sequence[str]) -> AskEncryptedProducts:
@@ -119,8 +128,7 @@ def _read_signed(
     n_columns: Mapping[str, int],
 ) -> SignedDigest:
     later = sum(n_columns[other] for other in n_columns if other > party)
-    checks.shape(party, decrypted, decrypted.sums, (n_columns[party] * later,))
-    checks.in_range(party, decrypted, decrypted.sums)
+    _check_words(party, decrypted, decrypted.sums, n_columns[party] * later)
     if decrypted.transcript != transcript:
         raise checks.wrong(party, decrypted, "a digest of another request than it was sent")
     return SignedDigest(sent_digest(rows.mean, rows.factor, multiplied.masks, decrypted.sums), decrypted.signature)
@@ -132,14 +140,14 @@ def _unmasked(
     parties: Sequence[str],
     n_columns: Mapping[str, int],
 ) -> dict[tuple[str, str], Floats]:
-    """Take the sums of masks from the masked sums; shape (c_j, c_l) for each pair."""
+    """Take the masks from the masked products; shape (c_j, c_l) for each pair."""
     masks = {
         p: iter(_cut(multiplied[p].masks, [(n_columns[o], n_columns[p]) for o in parties if o < p])) for p in parties
     }
     sums = {p: iter(_cut(decrypted[p].sums, [(n_columns[p], n_columns[o]) for o in parties if o > p])) for p in parties}
     found = {}
     for first, second in combinations(parties, 2):
-        found[first, second] = next(sums[first]) - next(masks[second])
+        found[first, second] = unmasked(next(sums[first]), next(masks[second]))
         if not (np.abs(found[first, second]) <= 1 + SLACK).all():
             raise senseless(first, second)
     return found

@@ -10,18 +10,14 @@ import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.kernels.gram import local_basis
 from colonnade.ledger import SERVER
+from colonnade.privacy import ckks
 from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryptedProducts, EncryptedRows
+from colonnade.solvers.gram.ckks.party import _check_ciphertexts
 from colonnade.transports.loopback import Loopback
 from secure_trial import Recording, Restarting, Wire, flip_message, float_forms, made_parties, numbers_in
 
 CKKS = cn.SecureGram(products="ckks")
 RIDGE = cn.Regression(l2=0.1)
-
-
-@pytest.fixture(autouse=True)
-def _tenseal(request: pytest.FixtureRequest) -> None:
-    if "without" not in request.node.name:
-        pytest.importorskip("tenseal", reason="the extra he is not installed")
 
 
 def federation(transport: Any = Loopback) -> cn.Federation:
@@ -43,7 +39,7 @@ def objective(run: cn.Run[Any], task: Any = RIDGE) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", [cn.Regression(), cn.Regression(l2=0.1, l1=1.0)], ids=str)
-def test_the_objective_is_centrals_within_1e_8_and_25_mb(task: cn.Regression) -> None:
+def test_the_objective_is_centrals_within_1e_12_and_16_mb(task: cn.Regression) -> None:
     """2,000 rows of 3 x 30 columns, heavy-tailed and correlated across parties."""
     rng = np.random.default_rng(0)
     X = rng.standard_t(4, size=(8_000, 90)) @ (np.eye(90) + 0.05 * rng.normal(size=(90, 90))) + 5
@@ -54,8 +50,8 @@ def test_the_objective_is_centrals_within_1e_8_and_25_mb(task: cn.Regression) ->
     costs = [
         task.cost(run.model, X[coreset.rows], y[coreset.rows], coreset.weights, coreset.total_weight) for run in runs
     ]
-    assert costs[0] == pytest.approx(costs[1], rel=1e-8)
-    assert runs[0].ledger.bytes <= 25_000_000
+    assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+    assert runs[0].ledger.bytes <= 16_000_000
 
 
 @pytest.mark.parametrize("task", [RIDGE, cn.Regression(fit_intercept=False), cn.Regression(l1=0.2, standardize=True)])
@@ -82,7 +78,7 @@ def test_no_row_or_label_reaches_the_server() -> None:
             assert not np.isin(values[values != 0], told).any()
             assert not [form for form in float_forms(values) if any(form in data for data in wire.received)]
     ciphertexts = [c for reply in wire.replies() if isinstance(reply, EncryptedRows) for c in reply.ciphertexts]
-    assert len(set(ciphertexts)) == len(ciphertexts) == 2
+    assert len(set(ciphertexts)) == len(ciphertexts) == 4
 
 
 def test_a_flipped_bit_is_an_error_and_never_another_model() -> None:
@@ -110,17 +106,14 @@ def test_bytes_that_no_party_signed_are_not_read(kind: Any) -> None:
         fit(Wire(swap))
 
 
-@pytest.mark.parametrize("data", [b"", b"garbage", b"\x0a\x04abcd" * 50, bytes(200_000)])
+@pytest.mark.parametrize(
+    "data", [b"", b"garbage", bytes(200_000), bytes(ckks.ciphertext_bytes(2)), b"\xff" * ckks.ciphertext_bytes()]
+)
 def test_garbage_of_a_signed_peer_is_an_error(data: bytes) -> None:
-    from colonnade.privacy.ckks import SLOTS, decrypt_products, encrypt_matrix, masked_products, new_context
-
-    with pytest.raises(cn.RemoteProtocolError, match="not a ciphertext of this exchange"):
-        masked_products([data], 2, np.zeros((5, 1)), np.zeros((1, SLOTS)))
-    with pytest.raises(cn.RemoteProtocolError, match="not a ciphertext of this exchange"):
-        decrypt_products(new_context(), [data], 2)
-    own = encrypt_matrix(new_context(), np.zeros((5, 3)))
-    with pytest.raises(cn.RemoteProtocolError, match="a ciphertext of 2046 slots"):
-        masked_products(own, 2, np.zeros((5, 1)), np.zeros((1, SLOTS)))
+    """Where a server lets it through: by length, or by a residue that is none."""
+    assert ckks.is_ciphertext(bytes(ckks.ciphertext_bytes()))
+    with pytest.raises(cn.RemoteProtocolError, match="'party1' signed something else than the 1 ciphertexts"):
+        _check_ciphertexts("party1", (data,), 1)
 
 
 @pytest.mark.parametrize(
@@ -132,14 +125,8 @@ def test_a_party_that_restarts_inside_the_phase_changes_nothing(kind: str) -> No
     assert restarting.restarts == 1
 
 
-def test_penalties_cannot_be_chosen_by_it_without_the_package_too() -> None:
+def test_penalties_cannot_be_chosen_by_it() -> None:
     with pytest.raises(cn.UnsupportedError, match=r'choose a penalty by "cv"'):
         federation().fit(cn.Regression(l2="cv"), coreset=CORESET, solver=CKKS)
     with pytest.raises(cn.InputError, match='products must be "shares" or "ckks"'):
         cn.SecureGram(products="magic")  # type: ignore[arg-type]
-
-
-def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("colonnade.privacy.ckks.find_spec", lambda _: None)
-    with pytest.raises(cn.UnsupportedError, match=r"pip install 'colonnade\[he\]'"):
-        fit()
