@@ -1,7 +1,7 @@
 """A server, and parties, that send what they like: everything else (TLS, identities, order, policy) is the real thing.
 
-The parties are those of `serve_party`, each with a party.toml, a policy, and the identity and pins that `colonnade certs
-new` makes. An attack is a function that is given the server, and gives what it read.
+The parties are those of `serve_party`, each with a party.toml, a policy, and the identity and pins that `colonnade
+certs new` makes. An attack is a function that is given the server, and gives what it read.
 """
 
 import secrets
@@ -46,7 +46,7 @@ SECONDS = 20.0
 N_ROWS = 100
 
 
-class TurnedAway(Exception):
+class TurnedAwayError(Exception):
     """A party refused a request of an attack."""
 
     def __init__(self, party: str, request: Message, refusal: Refused) -> None:
@@ -65,7 +65,7 @@ class HostileServer:
         self._numbers: dict[str, int] = {}
         self._purpose: RunPurpose | None = None
         self.received: list[tuple[str, Message]] = []
-        self.new_run(verb="hello")
+        self.new_run("hello", None, None, None)
         self.roster = self.play(hello(names))
         self.new_run()
 
@@ -109,7 +109,7 @@ class HostileServer:
         replies = {}
         for party, reply in self.ask_each(outbox).items():
             if isinstance(reply, Refused):
-                raise TurnedAway(party, outbox[party], reply)
+                raise TurnedAwayError(party, outbox[party], reply)
             assert isinstance(reply, kind), reply.kind
             replies[party] = reply
         return replies
@@ -119,7 +119,7 @@ class HostileServer:
         return self.told_by_each(dict.fromkeys(self.roster.names, request), kind)
 
     def play(self, script: Script[T], outbox: Outbox | None = None) -> T:
-        """Play an honest script in this run to its end: from its start, or on from a round that may have been altered."""
+        """Play an honest script in this run to its end: from its start, or on from a round that was altered."""
         while True:
             try:
                 outbox = next(script) if outbox is None else script.send(self._replies(outbox))
@@ -238,12 +238,12 @@ def columns_of(party: cn.Party) -> Floats:
 
 def features_of(party: cn.Party) -> Floats:
     """Give a party's features."""
-    return columns_of(party)[:, : len(party.table.feature_names)]
+    return np.ascontiguousarray(columns_of(party)[:, : len(party.table.feature_names)])
 
 
 def one_hot(place: int, size: int) -> Floats:
     """Give a vector of zeros but for a 1."""
-    return np.eye(size)[place]
+    return np.asarray(np.eye(size)[place])
 
 
 def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, object] | None) -> Path:

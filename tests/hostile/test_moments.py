@@ -1,5 +1,6 @@
 """Attack 1: means and spreads of rows of the server's choice, under a policy that forbids all but moments."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from hostile_trial import (
 )
 
 TARGET = "party1"
+Attack = Callable[[HostileServer], Floats]
 ONLY_MOMENTS = {
     "never": [
         *("totals", "row ids", "scores", "sums of scores", "features", "labels"),
@@ -150,20 +152,20 @@ def rows_by_collusion(server: HostileServer, weigher: WeighingParty) -> Floats:
 
 
 @pytest.mark.parametrize("attack", [rows_by_weights, rows_held_out, rows_by_honest_splits])
-def test_moments_of_chosen_rows_are_the_rows(tmp_path: Path, attack: object) -> None:
+def test_moments_of_chosen_rows_are_the_rows(tmp_path: Path, attack: Attack) -> None:
     parties = made_parties()
     with hostile_server(tmp_path, parties, ONLY_MOMENTS) as server:
-        found = attack(server)  # type: ignore[operator]
+        found = attack(server)
         assert server.disclosed() == {Reveals.MOMENTS}
         assert {line.get("rows", 0) for line in server.log_of(TARGET)} == {0}
     np.testing.assert_allclose(found, columns_of(parties[0]), rtol=1e-8)
 
 
 @pytest.mark.parametrize("attack", [rows_by_two_runs, rows_by_other_weights])
-def test_moments_of_two_runs_differ_by_a_row(tmp_path: Path, attack: object) -> None:
+def test_moments_of_two_runs_differ_by_a_row(tmp_path: Path, attack: Attack) -> None:
     parties = made_parties()
     with hostile_server(tmp_path, parties, ONLY_MOMENTS) as server:
-        found = attack(server)  # type: ignore[operator]
+        found = attack(server)
     np.testing.assert_allclose(found, columns_of(parties[0])[:10], rtol=1e-8)
 
 
