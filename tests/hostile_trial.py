@@ -190,8 +190,12 @@ def hostile_server(
     parties: Sequence[cn.Party],
     policy: Mapping[str, object] | None = None,
     lies: Mapping[str, Lie] | None = None,
+    policies: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Iterator[HostileServer]:
-    """Wait for parties that all have this [policy], as in party.toml; those that `lies` names say something else."""
+    """Wait for parties, each with the [policy] that `policies` has for it, as in party.toml, or else with `policy`.
+
+    Those that `lies` names say something else than an honest party would.
+    """
     names = [party.name for party in parties]
     if not (folder / "certs").exists():
         new_certificates(folder / "certs", names)
@@ -205,7 +209,14 @@ def hostile_server(
         on_change=lambda: None,
         on_waiting=lambda _: None,
     )
-    threads = [_started(_party_file(folder, party, port, policy), (lies or {}).get(party.name)) for party in parties]
+    files = {
+        party.name: _party_file(folder, party, port, (policies or {}).get(party.name, policy)) for party in parties
+    }
+    # msgspec looks at a type when it is first needed, and crashes where two threads do so at a time.
+    codec()
+    for path in files.values():
+        read_party_file(path)
+    threads = [_started(path, (lies or {}).get(name)) for name, path in files.items()]
     try:
         hub.wait_for_all()
         yield HostileServer(hub, folder, names)

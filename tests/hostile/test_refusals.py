@@ -6,11 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from colonnade.evaluation.clustering import AskRoundedDistances
+from colonnade.evaluation.masked.messages import DeliverMasked
+from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by
+from colonnade.evaluation.masked.server import AppliedModel, MaskedParts, masked_parts
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import UNCOUNTED, Message, Reveals, sendable_floats, sendable_rows
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.viewing import Moments, UseFrame
-from colonnade.sampling.selecting import Ready, UseRows
+from colonnade.sampling.selecting import Ready, UseRows, use_rows
 from colonnade.solvers.whitened_columns import AskWhitenedColumns
 from hostile_trial import N_ROWS, HostileServer, features_of, hostile_server, made_parties, one_hot
 
@@ -63,6 +66,27 @@ def column_by_fine_steps(server: HostileServer) -> Floats:
     )
 
 
+def value_by_bisection(server: HostileServer, row: int) -> float:
+    """Deliver to the target, under masks, what a coefficient makes of its own row, so coarsely that it may refuse that.
+
+    It refuses if the number is small beside the ring's step: a bit a run. By bisection |x| of one row and column to
+    0.2 %, 30 runs, 1 s. The party that learns the sum sends no part, so that its policy sees nothing to refuse; the
+    others' parts are zeros.
+    """
+    magnitude, low, high = 80, 1e5, 1e17
+    rows, n_columns = np.array([row]), len(server.roster.feature_names)
+    while high > 1.0005 * low:
+        coefficient = float(np.sqrt(low * high))
+        server.new_run("predict", None, None, None)
+        server.play(use_rows(server.roster, rows))
+        model = AppliedModel(coefficient * one_hot(0, n_columns), None, None, 0.0, TARGET)
+        parts = server.play(masked_parts(server.roster, rows, model, magnitude))
+        assert isinstance(parts, MaskedParts)
+        reply = server.ask(TARGET, DeliverMasked(parts.of_others(TARGET), 0.0))
+        low, high = (coefficient, high) if isinstance(reply, Refused) else (low, coefficient)
+    return rounded_by(magnitude, len(server.roster.cards)) / LARGEST_ERROR / low
+
+
 def _on_a_line(from_first: list[float], from_second: list[float]) -> Floats:
     """Place numbers by how far each is from the first, 0, and from the second."""
     unit = from_first[0]
@@ -90,3 +114,11 @@ def test_a_refusal_tells_how_far_out_a_row_is(tmp_path: Path) -> None:
         assert server.disclosed() == set()
     truth = features_of(parties[0])[:, 0]
     np.testing.assert_allclose(truth[0] + (truth[1] - truth[0]) * found, truth, atol=1e-3)
+
+
+def test_whether_a_delivery_is_refused_tells_a_value(tmp_path: Path) -> None:
+    parties = made_parties()
+    with hostile_server(tmp_path, parties, policies={TARGET: NOTHING_AT_ALL}) as server:
+        found = value_by_bisection(server, 17)
+        assert server.disclosed(TARGET) == set()
+    assert np.isclose(found, abs(features_of(parties[0])[17, 0]), rtol=5e-3)
