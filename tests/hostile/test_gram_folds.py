@@ -76,20 +76,20 @@ def rows_by_other_rows(server: HostileServer) -> Floats:
 
 
 def rows_by_honest_draws(server: HostileServer) -> Floats:
-    """Nothing but honest jobs: 120 fits on even draws of 50 rows, each by another seed, by SecureGram.
+    """Nothing but honest jobs: 70 fits on even draws of 50 of 60 rows, each by another seed, by SecureGram.
 
-    Each mean is of some 40 distinct rows, known from the seed; 120 of them are more equations than rows: 100 of 100
-    rows with labels to 1e-8. Any two differ by dozens of rows.
+    Each mean is of some 34 distinct rows, known from the seed; 70 of them are more equations than rows: 60 of 60 rows
+    with labels to 1e-8. Any two differ by dozens of rows.
     """
-    means, shares = [], []
-    for seed in range(N_ROWS + 20):
+    n_rows, means, shares = server.roster.n_rows, [], []
+    for seed in range(n_rows + 10):
         server.new_run(sampler="uniform", solver="gram")
         script = learn(cn.Regression(), cn.UniformSampling(50), cn.SecureGram(), None, server.roster, seed)
         asked = server.play_until(script, AskGramShares)
         means.append(server.told_by_each(asked, GramShares)[TARGET].means[0])
         shared = int(np.random.default_rng([seed, 0]).integers(2**63))  # what the honest server tells all
-        drawn = np.random.default_rng(shared).integers(N_ROWS, size=50)
-        shares.append(np.bincount(drawn, minlength=N_ROWS) / 50)
+        drawn = np.random.default_rng(shared).integers(n_rows, size=50)
+        shares.append(np.bincount(drawn, minlength=n_rows) / 50)
     return np.asarray(np.linalg.lstsq(np.stack(shares), np.stack(means), rcond=None)[0])
 
 
@@ -117,7 +117,7 @@ def test_two_runs_whose_rows_differ_by_one_tell_it(tmp_path: Path) -> None:
 
 
 def test_many_honest_fits_on_even_draws_tell_all_rows(tmp_path: Path) -> None:
-    parties = made_parties()
+    parties = made_parties(60)
     with hostile_server(tmp_path, parties, FOR_GRAM) as server:
         found = rows_by_honest_draws(server)
     np.testing.assert_allclose(found, columns_of(parties[2]), atol=1e-6)

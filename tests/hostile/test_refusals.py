@@ -51,18 +51,20 @@ def column_by_small_units(server: HostileServer, column: int, width: int) -> Flo
 def column_by_fine_steps(server: HostileServer) -> Floats:
     """Rows that weigh nothing, beside two of which one weighs next to nothing, lie far out: no step is coarse enough.
 
-    The refusal says how far, in six digits and units of how far rows 0 and 1 are apart. A single column up to shift and
-    unit.
+    The refusal says how far, in six digits and units of how far rows 0 and 1 are apart. A single column of 40 rows up
+    to shift and unit.
     """
 
+    n_rows = server.roster.n_rows
+
     def away(centre: int, other: int, row: int) -> float:
-        weights = one_hot(centre, N_ROWS) + 1e-18 * one_hot(other, N_ROWS)
+        weights = one_hot(centre, n_rows) + 1e-18 * one_hot(other, n_rows)
         server.told(TARGET, UseFrame("train", "own", None, None, sendable_floats(weights)), Moments)
         server.told(TARGET, UseRows(sendable_rows([row])), Ready)
         return number_in_refusal(server, AskWhitenedColumns(1e-6, 0), "for values") * 1e-15
 
     return _on_a_line(
-        [1.0, *(away(0, 1, row) for row in range(2, N_ROWS))], [away(1, 0, row) for row in range(2, N_ROWS)]
+        [1.0, *(away(0, 1, row) for row in range(2, n_rows))], [away(1, 0, row) for row in range(2, n_rows)]
     )
 
 
@@ -108,7 +110,7 @@ def test_a_refusal_tells_how_far_apart_rows_are(tmp_path: Path) -> None:
 
 
 def test_a_refusal_tells_how_far_out_a_row_is(tmp_path: Path) -> None:
-    parties = made_parties(widths=(1, 4, 3))
+    parties = made_parties(40, widths=(1, 4, 3))
     with hostile_server(tmp_path, parties, NOTHING_AT_ALL) as server:
         found = column_by_fine_steps(server)
         assert server.disclosed() == set()
