@@ -220,7 +220,7 @@ class PartyDesk:
         where = f"{Path(place.filename).name}:{place.lineno}"
         self._log.write("failed", run=run, error=type(error).__name__, where=where)
         self._show("".join(traceback.format_exception(error)))
-        return failed(error)
+        return failed()
 
     def _rebuild(self, name: str) -> None:
         try:

@@ -88,7 +88,7 @@ def _by_scores(
     codes = ScoreCodes(size, bytes(round(size * score_bytes)))
     others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]
     relayed = tuple(SignedRows(name, no_rows, A_SIGNATURE) for name in shares if name != card.name)
-    yield from _sent(card.name, AskScoreCodes(size, relayed, 0, A_SEED), codes)
+    yield from _sent(card.name, AskScoreCodes(size, relayed, 1 / 3, A_SEED), codes)
     yield MessageSize(AskScoreCodes.phase, card.name, sum(_ids(n, drawn) for drawn in others))
 
 

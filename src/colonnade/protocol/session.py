@@ -50,8 +50,12 @@ class PartyState:
         How this run looks at the table; None is as it is.
     rows : ndarray of int64, shape (size,), or None
         The coreset's rows, once they are known; before that, the party's own draw.
-    even_key : bytes or None
-        Where a joint seed decides them: the key of the rows that all parties draw alike.
+    joint_key : bytes or None
+        The joint seed of a committed draw.
+    weighing : str
+        How the rows came about, which decides what they weigh (`colonnade.protocol.weighing`).
+    even_share : float
+        The share of rows drawn evenly, where the others were drawn by scores.
     exchanged : tuple of Message
         What was asked and answered since rows were scored: a secure sum is bound to it.
     secret : object or None
@@ -69,7 +73,9 @@ class PartyState:
     """
 
     step: str = NEW
-    even_key: bytes | None = None
+    joint_key: bytes | None = None
+    weighing: str = "given"
+    even_share: float = 0.0
     sheet: bytes = b""
     route: Route | None = None
     notes: tuple[Note, ...] = ()

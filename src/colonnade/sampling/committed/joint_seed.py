@@ -32,8 +32,13 @@ def key_of(evidence: Evidence) -> bytes:
 
 def quotas_of(key: bytes, totals: Sequence[int], size: int, even_share: float) -> tuple[int, Rows]:
     """Draw how many rows are drawn evenly, and how many by each party."""
-    n_even = count_even(even_share, size, digest(key, b"how many evenly"))
+    n_even = even_count_of(key, size, even_share)
     return n_even, shares(totals, size - n_even, digest(key, b"quotas"))
+
+
+def even_count_of(key: bytes, size: int, even_share: float) -> int:
+    """Draw how many rows are drawn evenly."""
+    return count_even(even_share, size, digest(key, b"how many evenly"))
 
 
 def draw_key(key: bytes, name: str) -> bytes:

@@ -19,7 +19,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
-from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, even_key, joint_key
+from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, joint_key
 from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
@@ -91,7 +91,7 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
     points = stratified_points(int(steps.sum()), request.count, draw_key(key, name))
     reply = signed_draw(state, rows_at(steps, points), data)
     exchanged = (*state.exchanged, request, reply)
-    return replace(state, rows=reply.rows, even_key=even_key(key), secret=None, exchanged=exchanged), reply
+    return replace(state, rows=reply.rows, joint_key=key, secret=None, exchanged=exchanged), reply
 
 
 def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -> tuple[PartyState, Message]:

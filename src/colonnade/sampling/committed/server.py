@@ -121,7 +121,7 @@ def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw
         None if row_weights is None else tuple(row_weights[rows].tolist()),
     )
     # What parties committed and contributed comes back to them in these requests.
-    draw = Draw(rows, drawn, exchanged(roster, asked, reveal, orders, answers), n_even)
+    draw = Draw(rows, drawn, exchanged(roster, asked, reveal, orders, answers), design.even_share)
     return draw, total_of(totals, rule.exponent), evidence
 
 

@@ -110,7 +110,7 @@ class Algorithm1:
         shared = quotas.seeds.shared
         even = draw_evenly(n, quotas.n_even, even_rng(shared), self.design.row_weights)
         rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
-        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), quotas.n_even, shared)
+        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), self.design.even_share, shared)
         # Line 7: every party scores all of them.
         scores = yield from self.sum_scores(roster, draw)
         _check_copies(roster, draw, totals, scores, stratified=self.stratified)
@@ -205,7 +205,7 @@ def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
 
 def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
     """Ask every party about S: it is told what the others signed to have drawn."""
-    size, evenly = len(draw.rows), (draw.n_even, draw.even_seed)
+    size, evenly = len(draw.rows), (draw.even_share, draw.even_seed)
     return {party: kind(size, draw.of_others(party), *evenly) for party in roster.names}
 
 
