@@ -22,7 +22,7 @@ from colonnade.evaluation.applying import evaluated_route, masked_route, predict
 from colonnade.evaluation.telling import TOLD, model_digest
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side
-from colonnade.protocol.viewing import view_route
+from colonnade.protocol.viewing import check_split, view_route
 from colonnade.routes import Ask, Route, either, then
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.committed.messages import AskOpenings
@@ -46,7 +46,8 @@ PILOT_STEP = 0.25
 
 
 def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSheet:
-    """Put a job on a sheet."""
+    """Put a job on a sheet, if these parties can do it."""
+    check_split(what.get("split"), roster)
     seed, source = what.get("seed") or 0, what.get("source")
     coreset = source if isinstance(source, Coreset) else what.get("coreset")
     sampler = what.get("sampler") if source is None or isinstance(source, Coreset) else source
