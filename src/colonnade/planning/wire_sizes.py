@@ -12,7 +12,7 @@ from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.protocol.codec import wire_bytes
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
-from colonnade.sampling.rules.rounded import RoundedScores
+from colonnade.sampling.rules.rounded import rounded_rule
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
@@ -52,7 +52,7 @@ def _by_scores(
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * share * size)
-    yield from _sent(card.name, AskTotal(RoundedScores(task.score_rule())), Total(1 / 3))
+    yield from _sent(card.name, AskTotal(rounded_rule(task.score_rule(), sampler.round_scores)), Total(1 / 3))
     yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     codes = ScoreCodes(size, bytes(round(size * score_bytes)))

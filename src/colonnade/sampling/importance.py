@@ -19,7 +19,7 @@ from colonnade.sampling.plain.server import Algorithm1, SumRounded, sum_in_the_c
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, rounded_rule
+from colonnade.sampling.rules.rounded import RoundedScores, rounded_rule
 from colonnade.sampling.secure.server import SecureSum
 from colonnade.sampling.size import sample_size
 from colonnade.sampling.weights import Design
@@ -170,7 +170,7 @@ class ImportanceSampling(
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
         if self.scores == "secure":
             return SecureSum(rule, row_weights)
-        return SumRounded(rule) if isinstance(rule, RoundedScores | CoarseScores) else sum_in_the_clear
+        return SumRounded(rule) if isinstance(rule, RoundedScores) else sum_in_the_clear
 
 
 def _checked_rounding(round_scores: bool | float) -> bool | float:

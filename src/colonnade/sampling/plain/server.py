@@ -29,7 +29,7 @@ from colonnade.sampling.plain.messages import (
 )
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, log_step_of
+from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.weights import Design
 
 # Totals are sums of n rounded numbers.
@@ -194,11 +194,11 @@ def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
 class SumRounded:
     """Sum scores that parties rounded by this rule."""
 
-    rule: RoundedScores | CoarseScores
+    rule: RoundedScores
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
-        rows, own, log_step = draw.rows, draw.by_party, log_step_of(self.rule)
+        rows, own, log_step = draw.rows, draw.by_party, self.rule.log_step
         inbox = yield {party: AskScoreCodes(others(rows, own[party]), len(own[party])) for party in roster.names}
         replies = checks.replies(inbox, ScoreCodes)
         scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
