@@ -195,7 +195,7 @@ class PartyDesk:
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
-            write_record(run.journal, OpeningRecord(ask.purpose))
+            write_record(run.journal, OpeningRecord(ask.purpose, session.state.run_nonce))
             self._runs[ask.run] = run
             self._log.write("run opened", run=ask.run, server=self._server, **_words(ask.purpose))
         is_large = len(reply) >= LARGE
@@ -240,10 +240,12 @@ class PartyDesk:
             self._log.write("run rebuilt", run=name, number=run.number)
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
-        run = None
+        run, run_nonce = None, None
         for record in read_records(journal):
+            if isinstance(record, OpeningRecord):
+                run_nonce = record.run_nonce
             if isinstance(record, AnswerRecord):
-                run = run or _OpenRun(journal, self._session.greeted())
+                run = run or _OpenRun(journal, self._session.greeted(run_nonce))
                 request = self._codec.decode(record.request, party=SERVER)
                 reply = run.session.answer(request)
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.

@@ -11,9 +11,10 @@ from colonnade.protocol.run_purpose import RunPurpose
 
 # A record keeps the tag that it had in the first journals: a party reads its unfinished runs again after an update.
 class OpeningRecord(msgspec.Struct, array_like=True, tag="Opened"):
-    """The first record."""
+    """The first record: what the run is for, and what no other run of this party has."""
 
     purpose: RunPurpose | None
+    run_nonce: bytes | None = None  # in journals of earlier versions
 
 
 class AnswerRecord(msgspec.Struct, array_like=True, tag="Answered"):

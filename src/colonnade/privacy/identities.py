@@ -21,6 +21,18 @@ def signing_key(seed: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 
 
+def is_signed(pins: Mapping[str, bytes], party: str, statement: bytes, signature: bytes) -> bool:
+    """Tell whether a pinned party signed this statement: whoever has the pins can."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(pins[party]).verify(signature, statement)
+    except (InvalidSignature, KeyError, ValueError):
+        return False
+    return True
+
+
 class PinnedIdentity:
     """A signing key and a list of pins.
 
@@ -64,11 +76,11 @@ class PinnedIdentity:
         """Derive secret bytes from the signing key's seed (HMAC-SHA-256)."""
         return hmac.digest(self._seed, digest(b"colonnade derived", context), "sha256")
 
-    def nonce(self, context: bytes) -> bytes:
-        """Draw bytes to add to a joint seed; in a rehearsal, derive them from the party's name."""
+    def contribution(self, request: bytes, run_nonce: bytes) -> bytes:
+        """Derive bytes to add to a joint seed; in a rehearsal, from the party's name."""
         if self._rehearses:
-            return digest(b"colonnade rehearsal", self.name.encode(), context)
-        return self.fresh(KEY_BYTES)
+            return digest(b"colonnade rehearsal", self.name.encode(), request)
+        return self.derived(digest(b"contribution", run_nonce, request))
 
     def sign(self, statement: bytes) -> bytes:
         """Sign a statement as this party."""
@@ -78,14 +90,7 @@ class PinnedIdentity:
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a pinned party signed this statement."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        try:
-            Ed25519PublicKey.from_public_bytes(self._pins[party]).verify(signature, statement)
-        except (InvalidSignature, KeyError, ValueError):
-            return False
-        return True
+        return is_signed(self._pins, party, statement, signature)
 
     def __repr__(self) -> str:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"

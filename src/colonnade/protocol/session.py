@@ -4,9 +4,11 @@ A session does no I/O: it is given a request and gives back a reply. What it hol
 struct; what can be computed again from the data (scores) is only cached.
 """
 
+import os
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
@@ -23,6 +25,7 @@ T = TypeVar("T")
 NEW, GREETED, SELECTED = "new", "greeted", "selected"
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
+NONCE_BYTES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,10 @@ class PartyState:
         What a solver of many rounds keeps at the party: a frozen struct of its own, that it alone reads.
     answered_digests : tuple of bytes
         Of what a secure solver asked in this run: it may ask that again, and nothing else.
+    run_nonce : bytes
+        What no other run of this party has, and this one still has after a restart: contributions are made of it.
+    has_committed : bool
+        Whether it has committed to a draw in this run: it does so once.
     """
 
     step: str = NEW
@@ -67,6 +74,8 @@ class PartyState:
     learning: object | None = None
     answered_digests: tuple[bytes, ...] = ()
     received: Delivery | None = None
+    run_nonce: bytes = field(default_factory=partial(os.urandom, NONCE_BYTES))
+    has_committed: bool = False
 
     def __repr__(self) -> str:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
@@ -184,8 +193,8 @@ class PartySession:
         self.state = replace(state, step=handler.then)
         return reply
 
-    def greeted(self) -> "PartySession":
-        """Open another session on the same data, as after a hello: each run has its own."""
+    def greeted(self, run_nonce: bytes | None = None) -> "PartySession":
+        """Open another session on the same data, as after a hello: each run has its own, or its own again."""
         other = copy(self)
-        other.state = PartyState(step=GREETED)
+        other.state = PartyState(GREETED) if run_nonce is None else PartyState(GREETED, run_nonce=run_nonce)
         return other
