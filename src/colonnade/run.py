@@ -13,7 +13,6 @@ from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.disclosure import Disclosure
 from colonnade.errors import UnsupportedError
-from colonnade.kernels.arrays import Floats
 from colonnade.ledger import Ledger
 from colonnade.node.identity_files import read_pins
 from colonnade.privacy.identities import is_signed
@@ -158,15 +157,12 @@ class Run(Generic[M]):
                 "This run's draws were not committed: there is nothing to compare them with. "
                 'Draw with ImportanceSampling(size, draws="committed").'
             )
-        design = Design(self.roster, self._derived_weights(), sampler.size, sampler.uniform_share)
+        # What rows count follows from the split, unless a column of a party says it, which the run does not keep.
+        known = self.roster.weight_party is None and not isinstance(self.split, SplitBy)
+        row_weights = counted(self.roster.n_rows, "train", self.split, None, None) if known else None
+        design = Design(self.roster, row_weights, sampler.size, sampler.uniform_share)
         signed = None if pins is None else partial(is_signed, read_pins(pins))
-        return spot_check(self.coreset, evidence, rule, design, signed)
-
-    def _derived_weights(self) -> Floats | None:
-        """Derive what rows count; None where all count 1, or a party's column says it, which the run does not keep."""
-        if self.roster.weight_party is not None or isinstance(self.split, SplitBy):
-            return None
-        return counted(self.roster.n_rows, "train", self.split, None, None)
+        return spot_check(self.coreset, evidence, rule, design, weights_known=known, is_signed=signed)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.

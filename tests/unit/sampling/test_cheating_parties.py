@@ -1,5 +1,6 @@
 """Parties that cheat, in real sessions with altered handlers: each is caught, by name."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import colonnade as cn
 from colonnade.coreset import Evidence
 from colonnade.kernels.integer_draws import even_rows
 from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.privacy.identities import PinnedIdentity, signing_key
 from colonnade.sampling.committed.joint_seed import even_key, joint_key
 from colonnade.sampling.committed.messages import (
     Commitment,
@@ -277,6 +279,9 @@ def tampered(**changes: Any) -> cn.Run[None]:
     ("changes", "match"),
     [
         ({"evidence": {"contribution": bytes(32)}}, "'server' contributed something else"),
+        ({"evidence": {"exponent": 50}}, r"'server' has evidence of party1, party2, party3 in steps of 2\^-50, not of"),
+        ({"evidence": {"counts": (2.0,) * SIZE}}, "'server' lets rows count otherwise than the split says"),
+        ({"total_weight": 2.0 * N}, "'server' lets rows count otherwise than the split says"),
         ({"party1": {"contribution": bytes(32)}}, "'party1' contributed something else"),
         ({"party1": {"total": 2**63}}, "'party1' committed to a total"),
         ({"party1": {"total": -5}}, "'party1' committed to a total"),
@@ -305,7 +310,67 @@ def test_an_audit_says_what_it_is_worth() -> None:
     assert sum(every.opened.values()) == SIZE
     assert str(every).startswith("Nothing was found wrong.\n- The server and all parties contributed")
     even = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 1.0, "committed"))
-    assert sum(federation.spot_check(even, rows=2).spot_check().opened.values()) == 0, "the server drew all of them"
+    found = federation.spot_check(even, rows=2).spot_check()
+    assert sum(found.opened.values()) == 0, "the joint seed drew all of them"
+    assert found.opened_evenly >= 2
+
+
+def test_even_rows_are_opened_like_the_rest() -> None:
+    federation = make_federation()
+    run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 0.3, "committed"), seed=3)
+    unopened = run.spot_check()
+    assert (unopened.opened_evenly, "none of the even ones" in unopened.findings[-1]) == (0, True)
+    some, every = (federation.spot_check(run, rows=rows).spot_check() for rows in (3, None))
+    assert 3 <= some.opened_evenly < every.opened_evenly
+    assert sum(every.opened.values()) + every.opened_evenly == SIZE
+    assert f"{every.opened_evenly} of {every.opened_evenly} drawn evenly." in every.findings[-2]
+    assert "Rows drawn evenly are those that the joint seed says." in every.findings
+
+
+# Rows whose weights are a party's column, which the run does not keep.
+
+
+def signed_federation(folder: Path, weight: Any = None) -> tuple[cn.Federation, Path]:
+    """Let parties meet that have identities of their own, and write the pins of all."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(N, 3))
+    parties = cn.split_columns(X, X.sum(axis=1) + rng.normal(size=N), [1, 1, 1], weight=weight)
+    seeds = {party.name: rng.bytes(32) for party in parties}
+    pins = {name: signing_key(seed) for name, seed in seeds.items()}
+    for party in parties:
+        party.identity = PinnedIdentity(party.name, seeds[party.name], pins, rng.bytes)
+    (folder / "pins.toml").write_text("".join(f'{name} = "{pin.hex()}"\n' for name, pin in pins.items()))
+    return cn.Federation(parties), folder / "pins.toml"
+
+
+def test_even_rows_by_a_column_of_weights_are_checked_by_signatures(tmp_path: Path) -> None:
+    federation, pins = signed_federation(tmp_path, np.random.default_rng(1).uniform(size=N))
+    run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 0.3, "committed"), seed=3)
+    assert any(finding.startswith("Whether rows drawn evenly are") for finding in run.spot_check().findings)
+    assert any(finding.endswith("as all parties signed.") for finding in run.spot_check(pins).findings)
+    rows, evidence = run.coreset.rows.copy(), run.coreset.evidence
+    assert evidence is not None
+    drawn = {row for each in evidence.parties.values() for row in each.rows}
+    at = next(at for at in range(SIZE - 1) if rows[at] not in drawn and rows[at] + 1 < rows[at + 1])
+    rows[at] += 1
+    bent = replace(run, coreset=replace(run.coreset, rows=rows))
+    bent.spot_check()
+    with pytest.raises(cn.RemoteProtocolError, match="even rows, that 'party1' did not sign") as error:
+        bent.spot_check(pins)
+    assert error.value.party == "server"
+
+
+def test_a_run_of_an_earlier_version_has_no_signatures(tmp_path: Path) -> None:
+    federation, pins = signed_federation(tmp_path)
+    saved = federation.coreset(cn.Regression(), COMMITTED, seed=3).save(tmp_path / "run")
+    evidence = json.loads((saved / "evidence.json").read_text())
+    for each in evidence["parties"].values():
+        del each["signature"], each["draw_signature"]
+    (saved / "evidence.json").write_text(json.dumps(evidence))
+    run = cn.Run.load(saved)
+    assert any(finding.startswith("Signatures were not compared") for finding in run.spot_check().findings)
+    with pytest.raises(cn.RemoteProtocolError, match="a commitment of 'party1' that 'party1' did not sign"):
+        run.spot_check(pins)
 
 
 def test_a_run_that_was_not_committed_cannot_be_audited() -> None:

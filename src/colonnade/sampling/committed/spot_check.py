@@ -34,6 +34,7 @@ IsSigned = Callable[[str, bytes, bytes], bool]
 SUM_TOLERANCE = 1e-5
 WEIGHT_TOLERANCE = 1e-9
 _ROOT_BYTES = 32
+SIGNED = "Every party signed what it committed to, and what it drew."
 NOT_SIGNED = "Signatures were not compared: that takes the parties' pins, `colonnade spot-check RUN --pins pins.toml`."
 
 
@@ -67,7 +68,13 @@ class SpotCheck:
 
 
 def spot_check(
-    coreset: Coreset, evidence: Evidence, rule: IntegerScores, design: Design, is_signed: IsSigned | None = None
+    coreset: Coreset,
+    evidence: Evidence,
+    rule: IntegerScores,
+    design: Design,
+    *,
+    weights_known: bool,
+    is_signed: IsSigned | None = None,
 ) -> SpotCheck:
     """Compare what was drawn and told with what was committed to; what does not fit is an error that names the party.
 
@@ -76,10 +83,13 @@ def spot_check(
     rule : IntegerScores
         What parties were asked to score by.
     design : Design
-        What was asked for; without rows' weights where a party's column decides them.
+        What was asked for.
+    weights_known : bool
+        Whether rows' weights in it are the run's; else the server alone says what rows of the coreset count.
     is_signed : callable, optional
         Lets signatures be compared first: a party is then blamed for nothing that it did not sign.
     """
+    _check_parties(evidence, rule, design)
     even = _even_part(coreset, evidence)
     if is_signed is not None:
         _check_signatures(evidence, rule, even, is_signed)
@@ -89,21 +99,33 @@ def spot_check(
         if len(each.rows) != quota:
             raise _caught(party, f"drew {len(each.rows)} rows where the joint seed says {quota}")
     _check_rows(coreset, evidence, even, n_even)
-    weights_known = _check_even(coreset, evidence, even, key, design)
+    if weights_known:
+        _check_even(coreset, evidence, even, key, design)
     _check_scores(coreset, evidence, design.size, design.even_share)
     opened = {party: _check_draws(party, each, coreset, key) for party, each in evidence.parties.items()}
     _check_sums(coreset, evidence, design.size, design.even_share)
     opened_evenly = int(np.isin(even, list(_opened_by_all(evidence))).sum())
     drawn = {f"of {party}": (opened[party], len(each.rows)) for party, each in evidence.parties.items()}
+    drawn |= {"drawn evenly": (opened_evenly, n_even)} if n_even else {}
     findings = (
         "The server and all parties contributed to the joint seed what they had committed to before.",
         "Every party committed to a total that its columns can have, and drew as many rows as the joint seed says.",
         _weights_finding(evidence),
-        *_even_findings(n_even, known=weights_known, signed=is_signed is not None),
-        NOT_SIGNED if is_signed is None else "Every party signed what it committed to, and what it drew.",
-        *_opened_findings({**drawn, **({"drawn evenly": (opened_evenly, n_even)} if n_even else {})}),
+        *([_even_finding(known=weights_known, signed=is_signed is not None)] if n_even else []),
+        NOT_SIGNED if is_signed is None else SIGNED,
+        *_opened_findings(drawn),
     )
     return SpotCheck(design.size, opened, opened_evenly, findings)
+
+
+def _check_parties(evidence: Evidence, rule: IntegerScores, design: Design) -> None:
+    names = design.roster.names
+    if set(evidence.parties) != set(names) or evidence.exponent != rule.exponent:
+        raise _caught(
+            SERVER,
+            f"has evidence of {', '.join(evidence.parties)} in steps of 2^-{evidence.exponent}, not of "
+            f"{', '.join(names)} in steps of 2^-{rule.exponent}",
+        )
 
 
 def _even_part(coreset: Coreset, evidence: Evidence) -> Rows:
@@ -137,13 +159,6 @@ def _check_signatures(evidence: Evidence, rule: IntegerScores, even: Rows, is_si
 
 def _joint_key(evidence: Evidence, rule: IntegerScores, design: Design) -> bytes:
     """Check contributions and totals, and make the joint seed."""
-    names = design.roster.names
-    if set(evidence.parties) != set(names) or evidence.exponent != rule.exponent:
-        raise _caught(
-            SERVER,
-            f"has evidence of {', '.join(evidence.parties)} in steps of 2^-{evidence.exponent}, not of "
-            f"{', '.join(names)} in steps of 2^-{rule.exponent}",
-        )
     committed = {SERVER: (evidence.contribution_digest, evidence.contribution)}
     committed |= {party: (each.contribution_digest, each.contribution) for party, each in evidence.parties.items()}
     for who, (digest, contribution) in committed.items():
@@ -167,11 +182,9 @@ def _check_rows(coreset: Coreset, evidence: Evidence, even: Rows, n_even: int) -
         raise _caught(SERVER, "has other rows in the coreset than were drawn")
 
 
-def _check_even(coreset: Coreset, evidence: Evidence, even: Rows, key: bytes, design: Design) -> bool:
-    """Compare the rows drawn evenly with the joint seed, where it is known what all rows count; tell whether it is."""
+def _check_even(coreset: Coreset, evidence: Evidence, even: Rows, key: bytes, design: Design) -> None:
+    """Compare what rows count, and which were drawn evenly, with the split and the joint seed."""
     weights = design.row_weights
-    if weights is None and evidence.counts is not None:
-        return False
     counts = np.ones(len(coreset)) if weights is None else weights[coreset.rows]
     if not np.array_equal(_counts(evidence, len(coreset)), counts) or coreset.total_weight != weight_of_all(
         design.roster, weights
@@ -179,7 +192,6 @@ def _check_even(coreset: Coreset, evidence: Evidence, even: Rows, key: bytes, de
         raise _caught(SERVER, "lets rows count otherwise than the split says")
     if not np.array_equal(even, even_rows(coreset.n_rows, len(even), even_key(key), weights)):
         raise _caught(SERVER, "drew other even rows than the joint seed says")
-    return True
 
 
 def _check_scores(coreset: Coreset, evidence: Evidence, size: int, even_share: float) -> None:
@@ -254,18 +266,14 @@ def _weights_finding(evidence: Evidence) -> str:
     return "Weights follow from the scores that were told."
 
 
-def _even_findings(n_even: int, *, known: bool, signed: bool) -> list[str]:
-    """Say whether rows drawn evenly, if there are any, are the joint seed's."""
-    if not n_even:
-        return []
-    if known:
-        return ["Rows drawn evenly are those that the joint seed says."]
-    if signed:
-        return ["Rows drawn evenly are those that the joint seed says, as all parties signed."]
-    return [
+def _even_finding(*, known: bool, signed: bool) -> str:
+    """Say whether rows drawn evenly are the joint seed's."""
+    if known or signed:
+        return f"Rows drawn evenly are those that the joint seed says{'' if known else ', as all parties signed'}."
+    return (
         "Whether rows drawn evenly are those that the joint seed says was not compared: it takes what all rows count, "
         "which the run does not keep, or the parties' pins."
-    ]
+    )
 
 
 def _opened_findings(drawn: Mapping[str, tuple[int, int]]) -> tuple[str, str]:
