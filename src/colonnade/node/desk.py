@@ -4,6 +4,7 @@ Every run has a session of its own. A request of this phase that comes again is 
 after a restart a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
+import os
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
+
+NONCE_BYTES = 32
 
 
 @dataclass
@@ -155,7 +158,7 @@ class PartyDesk:
         return Refused("policy", f"{objection}.") if objection else None
 
     def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused:
-        session = self._session.greeted() if run is None else run.session
+        session = self._session.greeted(os.urandom(NONCE_BYTES)) if run is None else run.session
         before = session.state
         try:
             reply = self._answer_within_limits(session, request)
@@ -240,7 +243,7 @@ class PartyDesk:
             self._log.write("run rebuilt", run=name, number=run.number)
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
-        run, run_nonce = None, None
+        run, run_nonce = None, b""
         for record in read_records(journal):
             if isinstance(record, OpeningRecord):
                 run_nonce = record.run_nonce

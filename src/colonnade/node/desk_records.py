@@ -14,7 +14,7 @@ class OpeningRecord(msgspec.Struct, array_like=True, tag="Opened"):
     """The first record: what the run is for, and what no other run of this party has."""
 
     purpose: RunPurpose | None
-    run_nonce: bytes | None = None  # in journals of earlier versions
+    run_nonce: bytes = b""  # in journals of earlier versions
 
 
 class AnswerRecord(msgspec.Struct, array_like=True, tag="Answered"):

@@ -4,11 +4,9 @@ A session does no I/O: it is given a request and gives back a reply. What it hol
 struct; what can be computed again from the data (scores) is only cached.
 """
 
-import os
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
@@ -25,7 +23,6 @@ T = TypeVar("T")
 NEW, GREETED, SELECTED = "new", "greeted", "selected"
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
-NONCE_BYTES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +71,7 @@ class PartyState:
     learning: object | None = None
     answered_digests: tuple[bytes, ...] = ()
     received: Delivery | None = None
-    run_nonce: bytes = field(default_factory=partial(os.urandom, NONCE_BYTES))
+    run_nonce: bytes = b""
     has_committed: bool = False
 
     def __repr__(self) -> str:
@@ -193,8 +190,11 @@ class PartySession:
         self.state = replace(state, step=handler.then)
         return reply
 
-    def greeted(self, run_nonce: bytes | None = None) -> "PartySession":
-        """Open another session on the same data, as after a hello: each run has its own, or its own again."""
+    def greeted(self, run_nonce: bytes) -> "PartySession":
+        """Open another session on the same data, as after a hello: each run has its own.
+
+        The bytes are drawn for the run, and given again where it is rebuilt.
+        """
         other = copy(self)
-        other.state = PartyState(GREETED) if run_nonce is None else PartyState(GREETED, run_nonce=run_nonce)
+        other.state = PartyState(GREETED, run_nonce=run_nonce)
         return other
