@@ -32,6 +32,12 @@ class AppliedNote(msgspec.Struct, frozen=True, array_like=True, tag="applied"):
     digest: bytes
 
 
+class CommitmentNote(msgspec.Struct, frozen=True, array_like=True, tag="commitment"):
+    """Scores that the party committed to, by a digest of what it was asked then: these it opens again."""
+
+    digest: bytes
+
+
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     """What a sum was of, which rows it was over, a bit a row, a digest of how much each counted, and its numbers."""
 
@@ -41,7 +47,7 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     numbers: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | SumNote
+Note = CoresetNote | ModelNote | AppliedNote | CommitmentNote | SumNote
 
 
 class Memory(Protocol):

@@ -1,7 +1,7 @@
 """Weights of drawn rows that a server tells a party: as the draw has them, or within what the party's scores allow.
 
-A party cannot know all parties' scores, and so not the weights: they are 1 over these, up to one factor. But it knows its
-own, and that no score of another is below the row's part of all weight, or above what every rule keeps to.
+A party cannot know all parties' scores, and so not the weights: they are 1 over these, up to one factor. But it knows
+its own, and that no score of another is below the row's part of all weight, or above what every rule keeps to.
 """
 
 from typing import Literal
@@ -16,7 +16,7 @@ from colonnade.protocol.session import PartyData, PartyState
 
 # How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or nobody here knows.
 Weighing = Literal["evenly", "all", "scores", "given"]
-# No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding adds less than half.
+# No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding less than doubles.
 MOST_SCORE = 8.0
 ROUNDING = 1e-6
 

@@ -31,7 +31,7 @@ from colonnade.sampling.plain.messages import (
 )
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, log_step_of
+from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.seeds import Seeds, count_even, even_rng
 from colonnade.sampling.weights import Design
 from colonnade.signing import SignedRows, seed_digest
@@ -213,11 +213,11 @@ def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
 class SumRounded:
     """Sum scores that parties rounded by this rule."""
 
-    rule: RoundedScores | CoarseScores
+    rule: RoundedScores
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
-        rows, log_step = draw.rows, log_step_of(self.rule)
+        rows, log_step = draw.rows, self.rule.log_step
         inbox = yield relayed(AskScoreCodes, roster, draw)
         replies = checks.replies(inbox, ScoreCodes)
         scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}

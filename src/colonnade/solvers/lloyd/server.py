@@ -94,7 +94,7 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
         check_enough_parties(roster, "SecureLloyd", allow_two_parties=self.allow_two_parties)
         if n_clusters >= n_columns(roster):
             raise InputError(
-                f"{n_clusters} clusters of {n_columns(roster)} columns in all: SecureLloyd tells the server the centres and "
+                f"{n_clusters} clusters of {n_columns(roster)} columns: SecureLloyd tells the server the centres and "
                 "how far each drawn row is from each, and from as many centres as columns it could work the rows out. "
                 "Ask for fewer clusters than columns, or use DistDim(), or Central() if rows may be shown."
             )
