@@ -24,7 +24,7 @@ def play(airline: ScoreCodes, round_scores: bool | float) -> cn.Coreset:
     drawn = {}
     for party, order in orders.items():
         assert isinstance(order, DrawRows)
-        drawn[party] = DrawnRows(sendable_rows(np.arange(order.count)))
+        drawn[party] = DrawnRows(sendable_rows(np.arange(order.count)), b"signature")
     asked = script.send(drawn)
     assert all(isinstance(request, AskScoreCodes) for request in asked.values())
     with pytest.raises(StopIteration) as end:
