@@ -41,6 +41,7 @@ What = Mapping[str, Any]
 # Which streams of a job's seed its draws take, in their order.
 STREAMS = {"plan": (5,), "certify": (3,), "diagnose": (2, 0)}
 USUAL_STREAMS = (0,)
+KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
 # Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
 PILOT_STEP = 0.25
 
@@ -102,6 +103,9 @@ class _Reader:
         self.party = party
         self.roster = sheet.roster()
         self.place = sheet.place(party)
+        for name, kind in KINDS.items():  # also those that this verb has no use for: an owner's policy looks at them
+            if (words := getattr(sheet, name)) is not None:
+                _due(name, words, kind)
 
     @property
     def task(self) -> AnyTask:
