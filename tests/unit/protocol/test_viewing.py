@@ -154,7 +154,7 @@ def test_an_owner_can_refuse(kept: str, asked: str) -> None:
 
 def test_an_owner_can_refuse_its_split() -> None:
     guarded = federation(split=MARKED, registry=Policy(never=["row ids"]))
-    with pytest.raises(cn.PolicyRefusedError, match="'registry' did not answer OpenJob: .* never reveals row ids"):
+    with pytest.raises(cn.PolicyRefusedError, match=r"'registry' did not answer OpenJob: .* never reveals row ids"):
         guarded.fit(TASK, sampler=cn.AllRows(), split=cn.SplitBy("registry"))
 
 
