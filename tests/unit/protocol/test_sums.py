@@ -1,0 +1,130 @@
+"""Sums that a party tells: of enough rows, of few numbers, not nearly those of an earlier one, and not too many."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colonnade.data.tables import read_table
+from colonnade.errors import InputError, PolicyRefusedError
+from colonnade.protocol.policy import Policy
+from colonnade.protocol.session import PartyData, PartyState
+from colonnade.protocol.sums import check_hidden, check_sums, effective_rows
+
+N = 100
+LEAST = 10
+TABLE = read_table("airline", np.random.default_rng(0).normal(size=(N, 3)))
+
+
+def data(least_rows: int = LEAST) -> PartyData:
+    return PartyData(TABLE, policy=Policy(least_rows=least_rows))
+
+
+def group(rows: Any, weights: Any = None) -> Any:
+    ids = np.asarray(rows)
+    return ids, np.ones(len(ids)) if weights is None else np.asarray(weights, dtype=float)
+
+
+def tell(party: PartyData, *groups: Any, numbers: int = 6) -> None:
+    """Tell sums, and remember them as a session does."""
+    state = check_sums(PartyState(), party, "moments", groups, 3, numbers, least=1)
+    party.memory.keep(state.notes)
+
+
+def test_enough_rows_pass() -> None:
+    check_hidden(data(), "fold", [group(range(10)), group(range(10, 20))], 3, 12, least=1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "weights"),
+    [
+        (range(3), None),
+        ([5] * 50, None),
+        ([], []),
+        (range(50), np.eye(50)[7]),
+        (range(50), np.where(np.arange(50) == 7, 1e6, 1.0)),
+        (range(50), np.zeros(50)),
+    ],
+    ids=["as few as columns", "copies of one", "none", "one-hot", "one outweighs all", "no weight"],
+)
+def test_sums_of_effectively_few_rows_are_refused(rows: Any, weights: Any) -> None:
+    with pytest.raises(InputError, match=r"its 3 columns of .* rows \(effectively, in fold 1\) would nearly show"):
+        check_hidden(data(1), "fold", [group(range(50)), group(rows, weights)], 3, 6, least=1)
+
+
+def test_the_owners_least_is_of_distinct_rows() -> None:
+    copies = group(np.repeat(np.arange(LEAST - 1), 9))
+    with pytest.raises(PolicyRefusedError, match=f"sums over {LEAST} rows at least; fold 0 is over {LEAST - 1}"):
+        check_hidden(data(), "fold", [copies], 3, 6, least=1)
+    check_hidden(data(LEAST - 1), "fold", [copies], 3, 6, least=1)
+    unweighted = group(range(20), [1.0] * (LEAST - 1) + [0.0] * 11)
+    with pytest.raises(PolicyRefusedError):
+        check_hidden(data(), "fold", [unweighted], 3, 6, least=1)
+
+
+@pytest.mark.parametrize(("numbers", "passes"), [(30, True), (31, False)])
+def test_half_as_many_numbers_as_values_are_told(numbers: int, passes: bool) -> None:
+    """Ten folds of the same 20 rows are 20 rows: what they are made of is counted once."""
+    groups = [group(range(20))] * 10
+    if passes:
+        check_hidden(data(), "fold", groups, 3, numbers, least=1)
+    else:
+        with pytest.raises(InputError, match="would tell 31 numbers made of 60 values, and half as many is the most"):
+            check_hidden(data(), "fold", groups, 3, numbers, least=1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.floats(0.01, 100.0)), min_size=1, max_size=30))
+def test_effective_rows_are_between_one_and_the_distinct_ones(pairs: list[tuple[int, float]]) -> None:
+    rows, weights = np.array([row for row, _ in pairs]), np.array([weight for _, weight in pairs])
+    distinct = len(np.unique(rows))
+    assert 1 - 1e-9 <= effective_rows(rows, weights) <= distinct + 1e-9
+    assert effective_rows(np.arange(distinct), np.ones(distinct)) == pytest.approx(distinct)
+    assert effective_rows(rows, 7 * weights) == pytest.approx(effective_rows(rows, weights))
+
+
+@given(st.integers(1, 30))
+def test_two_sums_of_nearly_the_same_rows_are_not_both_told(apart: int) -> None:
+    party = data()
+    tell(party, group(range(60)))
+    if apart >= LEAST:
+        tell(party, group(range(apart, 60)))
+    else:
+        with pytest.raises(PolicyRefusedError, match=f"moments would be {apart} rows apart from a sum that it has"):
+            tell(party, group(range(apart, 60)))
+
+
+def test_the_same_again_tells_nothing_and_other_weights_tell_a_row() -> None:
+    party = data()
+    tell(party, group(range(60)))
+    tell(party, group(range(60), np.full(60, 3.0)))
+    with pytest.raises(PolicyRefusedError, match="over the same rows, with other weights, as a sum that it has told"):
+        tell(party, group(range(60), np.where(np.arange(60) == 7, 1.5, 1.0)))
+
+
+def test_a_refused_sum_is_not_remembered() -> None:
+    party, state = data(), PartyState()
+    with pytest.raises(InputError):
+        check_sums(state, party, "moments", [group(range(3))], 3, 6, least=1)
+    assert party.memory.notes() == frozenset(state.notes) == frozenset()
+
+
+def test_all_sums_there_ever_were_are_counted() -> None:
+    """Each over rows of its own choice: as many as half of all values, and not one more."""
+    party, rng, most, numbers = data(), np.random.default_rng(1), N * 3 // 2, 6
+    chosen = [group(np.sort(rng.choice(N, size=50, replace=False))) for _ in range(most // numbers + 1)]
+    for each in chosen[:-1]:
+        tell(party, each, numbers=numbers)
+    tell(party, chosen[0], numbers=numbers)  # again, which counts once
+    with pytest.raises(PolicyRefusedError, match=f"ends at {most}, half of its values"):
+        tell(party, chosen[-1], numbers=numbers)
+
+
+def test_without_a_least_nothing_is_kept() -> None:
+    party = data(1)
+    for _ in range(N):
+        tell(party, group(range(50)))
+    assert party.memory.notes() == frozenset()
+    assert replace(PartyState()).notes == ()
