@@ -1,0 +1,85 @@
+"""Routes of applying a model: with the party's part, the flags, and the dither that were agreed on."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
+from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
+from colonnade.evaluation.delivery import Deliver
+from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
+from colonnade.evaluation.masked.messages import AskLosses, AskMagnitude, AskMaskedPredictions, DeliverMasked
+from colonnade.evaluation.telling import model_digest
+from colonnade.messages import sendable_floats
+from colonnade.privacy.pair_keys import MAX_ATTEMPTS, AskPairAgreement, AskPairKey
+from colonnade.routes import Route
+
+COEF, CENTERS = sendable_floats([1.0, 2.0]), sendable_floats([[1.0, 2.0], [3.0, 4.0]])
+LINEAR, CLUSTERS = model_digest((COEF, None, None)), model_digest((None, CENTERS, None))
+OTHER = sendable_floats([1.0, np.nextafter(2.0, 3.0)])
+
+
+def kinds(route: Route) -> set[type]:
+    return {ask.kind for ask in route.asks()}
+
+
+def test_predictions_by_the_model_agreed_on_and_no_other() -> None:
+    route = predicted_route(LINEAR, None, 0, delivered=False)
+    assert route.after(AskPartialPredictions(COEF, less_label=False, by_weight=False)) is not None
+    for request in (
+        AskPartialPredictions(OTHER, less_label=False, by_weight=False),
+        AskPartialPredictions(COEF, less_label=True, by_weight=False),
+        AskPartialPredictions(COEF, less_label=False, by_weight=True),
+        AskPartialDistances(CENTERS, None),
+        AskRoundedPredictions(COEF, less_label=False, by_weight=False, bits=8, seed=0),
+    ):
+        assert route.after(request) is None
+
+
+def test_distances_in_the_units_agreed_on() -> None:
+    route = predicted_route(CLUSTERS, None, 0, delivered=False)
+    assert route.after(AskPartialDistances(CENTERS, None)) is not None
+    assert route.after(AskPartialDistances(CENTERS, sendable_floats([1.0, 1.0]))) is None
+    assert route.after(AskPartialDistances(sendable_floats(np.eye(2)), None)) is None
+
+
+@pytest.mark.parametrize(("bits", "seed", "fits"), [(8, 5, True), (9, 5, False), (8, 6, False)])
+def test_dithers_follow_from_the_sheet(bits: int, seed: int, fits: bool) -> None:
+    """A server that chose them could take the dither off, and average over many."""
+    linear, clusters = (evaluated_route(part, 8, 5, by_weight=True) for part in (LINEAR, CLUSTERS))
+    asked = AskRoundedPredictions(COEF, less_label=True, by_weight=True, bits=bits, seed=seed)
+    assert (linear.after(asked) is not None) == fits
+    assert (clusters.after(AskRoundedDistances(CENTERS, None, bits=bits, seed=seed)) is not None) == fits
+
+
+def test_what_comes_of_it_is_delivered_to_the_party_it_is_for() -> None:
+    asked = AskPartialPredictions(COEF, less_label=False, by_weight=False)
+    for delivered in (True, False):
+        left = predicted_route(LINEAR, None, 0, delivered=delivered).after(asked)
+        assert left is not None
+        assert (left.after(Deliver(COEF, None)) is not None) == delivered
+        assert left.after(asked) is None, "once"
+
+
+@pytest.mark.parametrize("evaluating", [True, False])
+@pytest.mark.parametrize("party", ["airline", "weather"])
+def test_in_masked_sums_only_who_learns_them_is_told_all(party: str, evaluating: bool) -> None:
+    route = masked_route(LINEAR, "airline", party, evaluating=evaluating, by_weight=False)
+    learned: Any = {AskLosses if evaluating else DeliverMasked} if party == "airline" else set()
+    assert kinds(route) == {AskMagnitude, AskPairKey, AskMaskedPredictions, AskPairAgreement, *learned}
+    fields = [ask.fields for ask in route.asks() if ask.kind is AskMaskedPredictions]
+    assert all(each["to"] == "airline" and each["evaluating"] is evaluating for each in fields)
+
+
+def test_keys_are_asked_for_only_so_often() -> None:
+    """Where a key is lost the phase begins again; the magnitude, which comes before it, does not."""
+    magnitude = AskMagnitude(COEF, None, None, evaluating=False)
+    left = masked_route(LINEAR, "airline", "weather", evaluating=False, by_weight=False).after(magnitude)
+    for _ in range(MAX_ATTEMPTS):
+        assert left is not None
+        assert left.after(magnitude) is None
+        left = left.after(AskPairKey())
+    assert left is not None
+    assert left.after(AskPairKey()) is None
+    assert left.after(AskPairAgreement(())) is not None
