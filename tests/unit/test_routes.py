@@ -29,9 +29,11 @@ class Blue(Message, frozen=True):
     rows: Annotated[Rows, Reveals.ROW_IDS]
 
 
-RED, GREEN, BLUE = Red(1), Green(), Blue(sendable_rows([1, 2]))
+RED: Message = Red(1)
+GREEN: Message = Green()
+BLUE: Message = Blue(ROWS := sendable_rows([1, 2]))
 MESSAGES = [RED, Red(2), Red(7), GREEN, BLUE, Blue(sendable_rows([3]))]
-ASKS = [Ask(Red), Ask(Red, number=1), Ask(Red, number=AtMost(5)), Ask(Green), Ask(Blue, rows=BLUE.rows)]
+ASKS = [Ask(Red), Ask(Red, number=1), Ask(Red, number=AtMost(5)), Ask(Green), Ask(Blue, rows=ROWS)]
 words = st.lists(st.sampled_from(MESSAGES), max_size=12)
 
 

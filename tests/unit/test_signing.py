@@ -41,7 +41,7 @@ said = st.tuples(names, sheets, st.binary(max_size=3), rows)
 
 @given(said, said)
 def test_a_drawn_row_is_signed_by_a_party_in_a_job_and_a_view(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
-    texts = [draw_statement(*each[:3], sendable_rows(each[3])) for each in (first, second)]
+    texts = [draw_statement(party, sheet, view, sendable_rows(drawn)) for party, sheet, view, drawn in (first, second)]
     assert (texts[0] == texts[1]) == (first == second)
 
 
@@ -50,7 +50,7 @@ marked = st.tuples(names, sheets, st.lists(st.booleans(), max_size=18))
 
 @given(marked, marked)
 def test_marks_are_signed_with_their_number(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
-    texts = [marks_statement(*each[:2], sendable_flags(each[2])) for each in (first, second)]
+    texts = [marks_statement(party, sheet, sendable_flags(marks)) for party, sheet, marks in (first, second)]
     assert (texts[0] == texts[1]) == (first == second)
 
 

@@ -118,9 +118,8 @@ def judged(sheet: JobSheet, party: PartyData) -> str | None:
 
 def test_only_coresets_that_the_party_agreed_on_are_used_again() -> None:
     sheet, party = sheet_of("fit", {**FIT, "source": CORESET}, ROSTER, None), data("airline", known_only=True)
-    assert f"only coresets again that it agreed on, not {rows_digest(CORESET.rows).hex()}" in (
-        judged(sheet, party) or ""
-    )
+    known = rows_digest(CORESET.rows)
+    assert f"only coresets again that it agreed on, not {known.hex()}" in (judged(sheet, party) or "")
     party.memory.keep([ModelNote(known)])
     assert judged(sheet, party) is not None, "a model is no coreset"
     party.memory.keep([CoresetNote(known)])

@@ -52,4 +52,4 @@ def test_notes_are_kept_once_and_survive_being_written() -> None:
     assert memory.notes() == frozenset(notes)
     assert len(memory.notes()) == len(notes), "a coreset is no model, though their digests were the same"
     for each in notes:
-        assert msgspec.msgpack.decode(msgspec.msgpack.encode(each), type=Note) == each  # type: ignore[arg-type]
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(each), type=Note) == each
