@@ -16,7 +16,7 @@ MISSING = {
     "policy": "no party starts without a policy: what its owner answers. Write [policy] with a level, strict, usual or "
     "open; `colonnade policy new` writes one with comments.",
     "identity": "it has no [identity], and parties and server could not tell each other from impostors. Write "
-    "[identity] with key and pins; `colonnade certs new` makes them for a trial, `colonnade certs identity` one at a time.",
+    "[identity] with key and pins; `colonnade certs new` makes them for a trial, `colonnade certs identity` one by one.",
 }
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"
@@ -35,6 +35,8 @@ RULES = (
     "known_only",
     "accepted",
     "models_in_all",
+    "columns",
+    "never_columns",
 )
 # What a party sends a server in one day, by level.
 DAY_LIMITS: dict[str, dict[str, int]] = {
@@ -86,6 +88,8 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     known_only: bool | None = None
     accepted: list[str] | None = None
     models_in_all: float | None = None
+    columns: list[str] | None = None
+    never_columns: list[str] | None = None
     rows_a_day: Amount | None = None
     row_ids_a_day: Amount | None = None
     numbers_a_day: Amount | None = None
