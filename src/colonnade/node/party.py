@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 
 from colonnade.catalogue import codec, party_session
-from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.allowance import Allowance
 from colonnade.node.desk import PartyDesk
@@ -85,7 +84,8 @@ def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog
 
 
 def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> PartyDesk:
-    rules, party = file.policy, _party(file)
+    rules = file.policy
+    party = file.data.party(file.name, rules.policy(), read_identity(file.name, file.identity))
     say(f"{party!r}. Policy: {rules.level}.")
     spent = folder.path / "spent.json"
     return PartyDesk(
@@ -98,20 +98,6 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> Part
         max_runs=rules.open_runs,
         deliver=lambda delivery: _write_predictions(file, delivery, say),
         show=say,
-    )
-
-
-def _party(file: PartyFile) -> Party:
-    data = file.data
-    return Party(
-        file.name,
-        data.file,
-        label=data.label,
-        key=data.key,
-        weight=data.weight,
-        split=data.split,
-        policy=file.policy.policy(),
-        identity=read_identity(file.name, file.identity),
     )
 
 

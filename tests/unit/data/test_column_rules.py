@@ -23,7 +23,7 @@ FRAME = pd.DataFrame(
         "fold": [0, 1, 0],
     }
 )
-ROLES = {"label": "y", "key": "id", "weight": "count", "split": "fold"}
+ROLES: dict[str, Any] = {"label": "y", "key": "id", "weight": "count", "split": "fold"}
 
 
 def refusal(policy: cn.Policy, data: object = FRAME, **roles: Any) -> str:
@@ -97,7 +97,8 @@ def test_the_label_of_an_array_must_be_allowed() -> None:
 
 @pytest.mark.parametrize("rule", ["columns", "never_columns"])
 def test_a_column_that_does_not_exist_is_bad_input(rule: str) -> None:
-    policy = cn.Policy(**{rule: ["incom"]})
+    rules: dict[str, Any] = {rule: ["incom"]}
+    policy = cn.Policy(**rules)
     text = refusal(policy)
     assert f"there is no column 'incom', which {rule} of its owner's policy names" in text
     assert text.endswith("Name one of them. Did you mean 'income'?")
