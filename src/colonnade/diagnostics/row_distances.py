@@ -21,16 +21,9 @@ class RowDistances(Message, frozen=True):
     """|x_i^(j) - x_l^(j)|^2 for each selected row i and each row l asked for."""
 
     phase: ClassVar[str] = "diagnosing"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     values: Annotated[Floats, Reveals.PREDICTIONS]
-
-    def passes_on(self) -> tuple[Reveals, ...]:
-        """Name features: distances to many rows fix a row up to a rotation."""
-        return (Reveals.FEATURES,)
-
-    def coded_rows(self) -> int:
-        """Count the rows these are distances of."""
-        return len(self.values)
 
 
 class AskRowDistances(Message, frozen=True):
