@@ -21,6 +21,7 @@ class RowDistances(Message, frozen=True):
     """|x_i^(j) - x_l^(j)|^2 for each selected row i and each row l asked for."""
 
     phase: ClassVar[str] = "diagnosing"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     values: Annotated[Floats, Reveals.PREDICTIONS]
 

@@ -28,7 +28,7 @@ SCORE_BITS = 12.0
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
 # Messages without rows, for each party: of a pilot, and of an even draw.
-MESSAGES_OF_A_PARTY, EVEN_MESSAGES = 200, 90
+MESSAGES_OF_A_PARTY, EVEN_MESSAGES = 210, 90
 COARSE_STEP = 1.4
 
 
