@@ -28,7 +28,11 @@ RULES = (
     ),
     Rule("tasks", f"The only tasks it takes part in, of: {', '.join(TASKS)}.", ["regression"]),
     Rule("solvers", f"The only solvers it takes part in, of: {', '.join(SOLVERS)}.", ["gram"]),
-    Rule("phases", f"The only phases it answers in, of: {', '.join(PHASES)}.", ["framing", "sampling", "solving"]),
+    Rule(
+        "phases",
+        f"The only phases it answers in, of: {', '.join(PHASES)}.",
+        ["framing", "sampling", "summing", "solving"],
+    ),
     Rule("columns", "The only columns of the file that enter, label, key, weight and split among them.", ["income"]),
     Rule("never_columns", "Columns of the file that never enter: nothing is computed or told of them.", ["name"]),
     Rule("least_parties", "It takes part in jobs of so many parties or more.", 3),
@@ -91,9 +95,11 @@ def level_values(level: Level, table: Table | None = None) -> dict[str, object]:
 
 
 def _about(table: Table | None) -> list[str]:
-    label = "" if table is None or table.label_name is None else " and a label"
-    of = "" if table is None else f"For a table of {table.n_rows:,} rows, {len(table.feature_names)} features{label}. "
-    return _comment(f"{of}Put it into party.toml. A line that begins with # is a remark, or a rule that is not in use.")
+    remark = "# Put it into party.toml. What follows a # is a remark, or a rule that is not in use."
+    if table is None:
+        return [remark]
+    label = "" if table.label_name is None else " and a label"
+    return [f"# For a table of {table.n_rows:,} rows, {len(table.feature_names)} features{label}.", remark]
 
 
 def _comment(text: str) -> list[str]:

@@ -19,9 +19,11 @@ LIMITS = {
     "a lie under a mask": "That a masked sum is wrong may be noticed, but not who made it wrong.",
     "false models": "That a model is what honest learning gives is not checked, only that it is one that was told at "
     "the end of a run, or that the owner accepted.",
-    "patience": "Amounts are a day (UTC) and begin anew; only models_in_all is for all time.",
+    "patience": "Amounts are a day (UTC) and begin anew; only models_in_all, and how many numbers sums tell, are for "
+    "all time.",
     "many sums": "Each sum is compared with every earlier one, not with all of them together: sums over many "
-    "different sets of rows add up to equations about single rows.",
+    "different sets of rows add up to equations about single rows. They stay fewer than values, but values that are "
+    "few, such as yes and no, can be worked out from fewer.",
 }
 
 
@@ -111,23 +113,17 @@ def _row_ids(rules: PolicyFile, policy: Policy, table: Table) -> str:
 def _moments(rules: PolicyFile, policy: Policy, table: Table) -> str:
     if policy.never >= OF_MANY_ROWS:
         return f"none: the policy never reveals {_listed(map(str, OF_MANY_ROWS))}"
-    limit, n_values = rules.a_day().moments, table.n_rows * _n_columns(table)
-    told = "any number of them" if limit is None else f"up to {limit:,} a day"
-    if policy.least_rows == 1:
-        apart = "Sums may be over few rows, and may differ by one row from an earlier sum"
-    else:
-        apart = (
-            f"Each sum is over {policy.least_rows:,} rows or more, and {policy.least_rows:,} rows apart from every "
-            "earlier one; a run tells at most half as many numbers as the values that they are made of"
+    limit, n_values, least = rules.a_day().moments, table.n_rows * _n_columns(table), policy.least_rows
+    a_day = "any number a day" if limit is None else f"up to {limit:,} a day, with those under masks"
+    if least == 1:
+        return (
+            f"{a_day}, and as many equations about its {n_values:,} values. Sums may be over few rows, and differ by "
+            "one row from an earlier sum: together they show rows"
         )
-    return f"{told}; each is at most one equation about its {n_values:,} values, {_solved(limit, n_values)}. {apart}"
-
-
-def _solved(a_day: int | None, n_values: int) -> str:
-    days = 1 if a_day is None or a_day >= n_values else ceil(n_values / a_day) if a_day else None
-    if days is None:
-        return "and none is told"
-    return "as many as there are on the first day" if days == 1 else f"as many as there are after {days:,} days"
+    return (
+        f"{a_day}. Sums: at most {n_values // 2:,} numbers in all, for all time, and as many equations about its "
+        f"{n_values:,} values; each over {least:,} rows or more, and {least:,} rows apart from every earlier one"
+    )
 
 
 def _models(policy: Policy, n_columns: int) -> str:
