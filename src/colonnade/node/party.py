@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from colonnade.catalogue import codec, party_session
+from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.allowance import Allowance
 from colonnade.node.desk import PartyDesk
@@ -84,8 +85,7 @@ def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog
 
 
 def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> PartyDesk:
-    rules = file.policy
-    party = file.data.party(file.name, rules.policy(), read_identity(file.name, file.identity))
+    rules, party = file.policy, _party(file)
     say(f"{party!r}. Policy: {rules.level}.")
     spent = folder.path / "spent.json"
     return PartyDesk(
@@ -99,6 +99,10 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> Part
         deliver=lambda delivery: _write_predictions(file, delivery, say),
         show=say,
     )
+
+
+def _party(file: PartyFile) -> Party:
+    return file.data.party(file.name, file.policy.policy(), read_identity(file.name, file.identity))
 
 
 def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:
