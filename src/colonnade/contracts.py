@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
@@ -186,11 +186,15 @@ class JobView:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """S, ascending; S^(j), the part of it that each party drew; what each was asked and answered for it, in order."""
+    """S, ascending; S^(j), the part of it that each party drew; what each was asked and answered for it, in order.
+
+    `totals` are the sums of the parties' scores, where they are known apart from a commitment.
+    """
 
     rows: Rows
     by_party: Mapping[str, Rows]
     exchanged: Mapping[str, Sequence[Message]]
+    totals: Mapping[str, float] = field(default_factory=dict)
 
 
 class SumMechanism(Protocol):

@@ -137,7 +137,12 @@ def others() -> list[Job]:
                 nothing,
                 lambda f, _, t=viewed: f.diagnose(t, sampler=cn.ImportanceSampling(SIZE), rows=80, pairs=60),
             ),
-            Job(f"diagnose a run of {name}", tables(), run, lambda f, r, t=task: f.diagnose(t, coreset=r.coreset, model=r.model if t is KMEANS else None, rows=80)),
+            Job(
+                f"diagnose a run of {name}",
+                tables(),
+                run,
+                lambda f, r, t=task: f.diagnose(t, coreset=r.coreset, model=r.model if t is KMEANS else None, rows=80),
+            ),
             Job(f"certify {name}", tables(400), run, lambda f, r: f.certify(r, rows=80)),
             Job(
                 f"certify {name}, compact, weighted",

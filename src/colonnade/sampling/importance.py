@@ -15,7 +15,7 @@ from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
 from colonnade.sampling.committed.server import sample_committed
-from colonnade.sampling.plain.server import Algorithm1, SumRounded, sum_in_the_clear
+from colonnade.sampling.plain.server import Algorithm1, SumInTheClear, SumRounded
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
@@ -170,7 +170,9 @@ class ImportanceSampling(
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
         if self.scores == "secure":
             return SecureSum(rule, row_weights)
-        return SumRounded(rule) if isinstance(rule, RoundedScores | CoarseScores) else sum_in_the_clear
+        if isinstance(rule, RoundedScores | CoarseScores):
+            return SumRounded(rule, row_weights)
+        return SumInTheClear(rule, row_weights)
 
 
 def _checked_rounding(round_scores: bool | float) -> bool | float:

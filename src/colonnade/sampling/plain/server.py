@@ -30,6 +30,7 @@ from colonnade.sampling.plain.messages import (
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, log_step_of
+from colonnade.sampling.score_limits import rounding_factor, score_limits
 from colonnade.sampling.weights import Design
 
 # Totals are sums of n rounded numbers.
@@ -69,7 +70,8 @@ class Algorithm1:
         # Lines 1 and 2: every party scores its rows, and tells the sum of its scores.
         asked: Outbox = {party: AskTotal(travelling(rule)) for party in parties}
         told = yield asked
-        totals = _read_totals(checks.replies(told, Total), bounds_of_totals(self.design, rule))
+        least = 1 / rounding_factor(rule)  # rows' parts of the weight add up to 1
+        totals = _read_totals(checks.replies(told, Total), least, bounds_of_totals(self.design, rule))
         # Lines 3 and 4: it learns how many rows to draw.
         quotas = self._draw_quotas(totals)
         orders: Outbox = {
@@ -102,11 +104,12 @@ class Algorithm1:
         roster, n = self.design.roster, self.design.roster.n_rows
         # Line 5: every party draws its rows.
         answers = yield orders
-        by_party = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n)
+        by_party = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n, self.design.row_weights)
         # Line 6: the server puts them together, with the even rows, for which it needs no party.
         even = draw_evenly(n, quotas.n_even, self.rng, self.design.row_weights)
         rows = sendable_rows(np.sort(np.concatenate([*by_party.values(), even])))
-        draw = Draw(rows, by_party, exchanged(roster, *before, orders, answers))
+        told = dict(zip(roster.names, totals.tolist(), strict=True))
+        draw = Draw(rows, by_party, exchanged(roster, *before, orders, answers), told)
         # Line 7: every party scores all of them.
         scores = yield from self.sum_scores(roster, draw)
         _check_copies(roster, draw, totals, scores, stratified=self.stratified)
@@ -136,9 +139,13 @@ def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
     return {card.name: rule.bounds(card, n_counted).total for card in roster.cards}
 
 
-def _read_totals(replies: Mapping[str, Total], most: Mapping[str, float]) -> Floats:
+def _read_totals(replies: Mapping[str, Total], least: float, most: Mapping[str, float]) -> Floats:
     for party, reply in replies.items():
         check_total(party, reply, reply.total, most[party])
+        if reply.total < least * (1 - ROUNDING):
+            raise checks.wrong(
+                party, reply, f"the value {reply.total:g}, where scores of any columns add up to {least:g} or more"
+            )
     return np.array([reply.total for reply in replies.values()])
 
 
@@ -149,11 +156,15 @@ def check_total(party: str, reply: Message, total: float, most: float) -> None:
         raise checks.wrong(party, reply, f"the total {total:g}, where scores of its columns add up to {most:g} at most")
 
 
-def read_rows(replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int) -> dict[str, Rows]:
-    """Require as many rows of each party as it was to draw, all of which exist."""
+def read_rows(
+    replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int, row_weights: Floats | None = None
+) -> dict[str, Rows]:
+    """Require as many rows of each party as it was to draw, all of which exist, and have weight."""
     for (party, reply), count in zip(replies.items(), counts, strict=True):
         checks.shape(party, reply, reply.rows, (count,))
         checks.row_ids(party, reply, reply.rows, n_rows)
+        if row_weights is not None and not row_weights[reply.rows].all():
+            raise checks.wrong(party, reply, "a row that is held out, or weighs nothing: such rows score nothing")
     return {party: reply.rows for party, reply in replies.items()}
 
 
@@ -173,12 +184,6 @@ def _check_copies(roster: Roster, draw: Draw, totals: Floats, scores: Floats, *,
             )
 
 
-def sum_in_the_clear(roster: Roster, draw: Draw) -> Script[Floats]:
-    """Sum the scores of the drawn rows over the parties: g_i for each i in S, positive, shape (m,)."""
-    replies = yield from ask_scores(roster, draw)
-    return add_scores(replies, {party: reply.scores for party, reply in replies.items()})
-
-
 def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
     """Ask each party for its scores of the drawn rows, and check them one by one."""
     rows, own = draw.rows, draw.by_party
@@ -190,11 +195,26 @@ def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
     return replies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class SumInTheClear:
+    """Sum scores that parties tell, by this rule, where rows weigh so much (shape (n_rows,); 1 if None)."""
+
+    rule: ScoreRule
+    row_weights: Floats | None
+
+    def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
+        """Ask for scores; give g_i for each i in S, positive, shape (m,)."""
+        replies = yield from ask_scores(roster, draw)
+        scores = {party: reply.scores for party, reply in replies.items()}
+        return _sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
+
+
+@dataclass(frozen=True, eq=False)
 class SumRounded:
-    """Sum scores that parties rounded by this rule."""
+    """As `SumInTheClear`, of scores that parties rounded."""
 
     rule: RoundedScores | CoarseScores
+    row_weights: Floats | None
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
@@ -202,7 +222,7 @@ class SumRounded:
         inbox = yield {party: AskScoreCodes(others(rows, own[party]), len(own[party])) for party in roster.names}
         replies = checks.replies(inbox, ScoreCodes)
         scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
-        return add_scores(replies, scores)
+        return _sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
 
 
 def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Floats:
@@ -214,6 +234,23 @@ def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Float
         raise checks.wrong(party, reply, str(error)) from error
     checks.non_negative(party, reply, scores)
     return scores
+
+
+def _sum_within_limits(
+    rule: ScoreRule,
+    row_weights: Floats | None,
+    roster: Roster,
+    draw: Draw,
+    replies: Mapping[str, Message],
+    scores: Mapping[str, Floats],
+) -> Floats:
+    """Require scores that some columns of each party have, beside the total that it told, and add them up."""
+    for card in roster.cards:
+        limits = score_limits(rule, [card], row_weights, roster.n_rows, draw.rows)
+        what = limits.broken_by(scores[card.name], draw.totals.get(card.name), ROUNDING)
+        if what is not None:
+            raise checks.wrong(card.name, replies[card.name], what)
+    return add_scores(replies, scores)
 
 
 def others(rows: Rows, own: Rows) -> Rows:

@@ -17,6 +17,7 @@ from colonnade.privacy.pair_keys import LostKey, until_kept
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of, digest
 from colonnade.protocol import checks
+from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
@@ -57,7 +58,7 @@ class SecureSum:
             )
         said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
         total = yield from until_kept(lambda: _attempt(roster, draw.rows, ring, said))
-        return _checked(to_numbers(total, ring), smallest, largest, roster)
+        return self._checked(to_numbers(total, ring), roster, draw)
 
     def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
         """Bound every party's score of every drawn row, from what all sides know."""
@@ -65,16 +66,17 @@ class SecureSum:
         smallest = 1 / roster.n_rows if weights is None else float(weights[rows].min() / weights.sum())
         return smallest, max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
 
-
-def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> Floats:
-    n_parties = len(roster.cards)
-    if (sums < smallest * n_parties * (1 - SLACK)).any() or (sums > largest * n_parties * (1 + SLACK)).any():
-        raise RemoteProtocolError(
-            f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: one of them "
-            "masked something else, and a secure sum does not show which. Nothing of it was used; see that all run "
-            "the same version."
-        )
-    return sums
+    def _checked(self, sums: Floats, roster: Roster, draw: Draw) -> Floats:
+        limits = score_limits(self._rule, roster.cards, self._row_weights, roster.n_rows, draw.rows)
+        # Committed totals are compared with what is opened of them.
+        what = limits.broken_by(sums, sum(draw.totals.values()) if draw.totals else None, SLACK)
+        if what is not None:
+            raise RemoteProtocolError(
+                f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: {what}. "
+                "One of them masked something else, and a secure sum does not show which. Nothing of it was used; see "
+                "that all run the same version."
+            )
+        return sums
 
 
 def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
