@@ -74,10 +74,14 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class ScoreBounds:
-    """What one score and the total cannot exceed, whatever the data. No score is below the row's part of the weight."""
+    """What one score and the total cannot exceed, whatever the data. No score is below the row's part of the weight.
+
+    `whole` says that totals are whole numbers, of columns or clusters.
+    """
 
     score: float
     total: float
+    whole: bool = False
 
     def times(self, factor: float) -> "ScoreBounds":
         """Allow scores that are larger by a factor, as rounded ones can be."""

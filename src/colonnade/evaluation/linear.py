@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import Roster, Rounding, Script
-from colonnade.evaluation.rounding import RoundedParts, SummedParts, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, SummedParts, read_parts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
@@ -91,9 +91,8 @@ def _parts(
         party: AskRoundedPredictions(part, less_label, by_weight, rounding.bits, rounding.seeds[party])
         for party, part in own.items()
     }
-    rounded = checks.replies(inbox, RoundedParts)
-    spread = _spread_in(rounded, label_party)
-    parts = sum_parts(rounded, (size, 1), rounding)
+    spread = _spread_in(checks.replies(inbox, RoundedParts), label_party)
+    parts = sum_parts(read_parts(inbox, (size, 1), rounding))
     return replace(parts, values=parts.values[:, 0], label_spread=spread)
 
 

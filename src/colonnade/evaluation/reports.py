@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.estimates import exponent_of
 
 
 class RegressionReport(msgspec.Struct, frozen=True):
@@ -130,7 +131,10 @@ def clustering_report(losses: Losses, *, sampled: bool) -> ClusteringReport:
 
 
 def _deviation(losses: Floats) -> float:
-    return float(losses.std(ddof=1)) if len(losses) > 1 else 0.0
+    if len(losses) < 2:
+        return 0.0
+    exponent = exponent_of(float(np.abs(losses).max()))  # losses are squares, and theirs may leave float64's range
+    return math.ldexp(float(np.ldexp(losses, -exponent).std(ddof=1)), exponent)
 
 
 def _interval(losses: Losses, *, sampled: bool) -> tuple[float, float] | None:

@@ -71,9 +71,9 @@ def distances_fit(distances: Floats, centers: Floats, error: Floats | float) -> 
     along = target @ U
     off = np.linalg.norm(target - along @ U.T, axis=1)
     # How far the point is from the centres' mean, along them and in all.
-    near, far = np.linalg.norm(along / S, axis=1), np.maximum(mean - squares.mean(), 0.0)
+    near, far = np.linalg.norm(along / S, axis=1), mean - squares.mean()
     loose = slack / S.min(initial=np.inf)
-    fits = (off <= slack) & (near <= np.sqrt(far + slack) + loose)
+    fits = (off <= slack) & (far >= -slack) & (near <= np.sqrt(np.maximum(far + slack, 0.0)) + loose)
     if len(S) == d:
         fits &= near >= np.sqrt(np.maximum(far - slack, 0.0)) - loose
     return np.asarray(fits)

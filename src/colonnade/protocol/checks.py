@@ -9,6 +9,7 @@ import numpy.typing as npt
 from colonnade.contracts import Inbox
 from colonnade.errors import LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.possible import copies_agree, distances_fit
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MAGNITUDE, MIN_MAGNITUDE, Message
 
@@ -55,6 +56,18 @@ def non_negative(party: str, message: Message, values: Floats) -> None:
     in_range(party, message, values)
     if values.size and values.min() < 0:
         raise wrong(party, message, f"the negative value {values.min()}")
+
+
+def copies(party: str, message: Message, rows: Rows, values: Floats, error: float = 0.0) -> None:
+    """Require one value, within an error, of each row that is there more than once; rows ascend."""
+    if not copies_agree(rows, values, error):
+        raise wrong(party, message, "different values of one row")
+
+
+def distances(party: str, message: Message, values: Floats, centers: Floats, error: Floats | float = 0.0) -> None:
+    """Require squared distances to centres, shape (m, k), that points have; each may be off by so much."""
+    for row in np.flatnonzero(~distances_fit(values, centers, error))[:1].tolist():
+        raise wrong(party, message, f"distances of its row {row} to {len(centers)} centres that no point has")
 
 
 def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:

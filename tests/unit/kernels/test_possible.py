@@ -47,6 +47,7 @@ def test_distances_of_no_point_do_not(scale: float) -> None:
     plane = np.hstack([centers, np.zeros((3, 1))])
     to = scale**2 * np.array([[10.0, 9.0, 10.0], [10.0, 9.0, 9.0], [0.9, 0.0, 0.9]])
     assert distances_fit(to, plane, 0.0).tolist() == [True, False, False]
+    assert distances_fit(scale**2 * np.array([[0.0, 0.0], [0.25, 0.25]]), centers[:2], 0.0).tolist() == [False, True]
     assert distances_fit(np.array([[0.0], [1.0]]), np.empty((1, 0)), 0.0).tolist() == [True, False]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
@@ -70,8 +70,7 @@ class Algorithm1:
         # Lines 1 and 2: every party scores its rows, and tells the sum of its scores.
         asked: Outbox = {party: AskTotal(travelling(rule)) for party in parties}
         told = yield asked
-        least = 1 / rounding_factor(rule)  # rows' parts of the weight add up to 1
-        totals = _read_totals(checks.replies(told, Total), least, bounds_of_totals(self.design, rule))
+        totals = _read_totals(checks.replies(told, Total), self.design, rule)
         # Lines 3 and 4: it learns how many rows to draw.
         quotas = self._draw_quotas(totals)
         orders: Outbox = {
@@ -134,14 +133,21 @@ def exchanged(roster: Roster, *boxes: Outbox | Inbox) -> dict[str, list[Message]
 
 def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
     """Bound each party's total by what all sides know."""
+    return {party: bounds.total for party, bounds in _bounds(design, rule).items()}
+
+
+def _bounds(design: Design, rule: ScoreRule) -> dict[str, ScoreBounds]:
     roster, weights = design.roster, design.row_weights
     n_counted = roster.n_rows if weights is None else int(np.count_nonzero(weights))
-    return {card.name: rule.bounds(card, n_counted).total for card in roster.cards}
+    return {card.name: rule.bounds(card, n_counted) for card in roster.cards}
 
 
-def _read_totals(replies: Mapping[str, Total], least: float, most: Mapping[str, float]) -> Floats:
+def _read_totals(replies: Mapping[str, Total], design: Design, rule: ScoreRule) -> Floats:
+    bounds, least = _bounds(design, rule), 1 / rounding_factor(rule)  # rows' parts of the weight add up to 1
     for party, reply in replies.items():
-        check_total(party, reply, reply.total, most[party])
+        check_total(party, reply, reply.total, bounds[party].total)
+        if bounds[party].whole and abs(reply.total - round(reply.total)) > ROUNDING * reply.total:
+            raise checks.wrong(party, reply, f"the total {reply.total:g}, where scores add up to a whole number")
         if reply.total < least * (1 - ROUNDING):
             raise checks.wrong(
                 party, reply, f"the value {reply.total:g}, where scores of any columns add up to {least:g} or more"

@@ -190,9 +190,15 @@ def test_scores_of_honest_parties_keep_to_the_limits(rule: Any, size: int, optio
         assert len(federation.coreset(task, sampler, split=cn.SplitBy("post")).coreset) == size
 
 
-@pytest.mark.parametrize("total", [0.9, 0.5, 1e-50])
+@pytest.mark.parametrize("total", [2.5, 1.001])
+def test_a_total_that_is_no_number_of_columns(total: float) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"'weather' sent a Total with the total {total:g}, where .* whole"):
+        Play(totals=(3.0, total)).run()
+
+
+@pytest.mark.parametrize("total", [1 - 1e-5, 1e-50])
 def test_a_total_is_no_less_than_the_rows_parts_of_the_weight(total: float) -> None:
-    with pytest.raises(RemoteProtocolError, match=f"'weather' sent a Total with the value {total:g}, where"):
+    with pytest.raises(RemoteProtocolError, match="'weather' sent a Total with the (value|total) .*, where"):
         Play(totals=(3.0, total)).run()
 
 
