@@ -10,6 +10,10 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.estimates import exponent_of
 
 
+# Labels that vary by less than this part of the cost do not vary.
+NO_SPREAD = 1e-100
+
+
 class RegressionReport(msgspec.Struct, frozen=True):
     """How well a linear model predicts.
 
@@ -120,7 +124,7 @@ def regression_report(losses: Losses, label_spread: float, *, sampled: bool) -> 
     """
     cost, n = losses.cost, losses.weight
     spread = label_spread * n / losses.n_rows if sampled else label_spread
-    r2 = 1.0 - cost / spread if spread > 0 else None
+    r2 = 1.0 - cost / spread if spread > NO_SPREAD * cost else None
     return RegressionReport(losses.n_rows, cost, cost / n, losses.absolute / n, r2, _interval(losses, sampled=sampled))
 
 

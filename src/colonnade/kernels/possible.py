@@ -3,6 +3,8 @@
 Tolerances are wide: they are there for what rounding does to honest numbers, and lies that matter are larger.
 """
 
+from typing import Literal
+
 import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats, Rows
@@ -39,15 +41,15 @@ def moments_fit(values: Floats, parts: Floats, mean: float, variance: float, err
     return bool(least <= deviation + slack and (rest > ROUNDING or deviation <= least + slack))
 
 
-def unit_covariance_fits(values: Floats, weight: float, error: float) -> bool:
-    """Tell whether distinct rows, each of weight 1, can be among rows of this weight whose second moments are 1.
+def norm_fits(values: Floats, most: float, error: float, order: Literal[2, "fro"] = 2) -> bool:
+    """Tell whether distinct rows, shape (k, r), can be among all, of which this norm is at most `most`.
 
-    Of the values, shape (k, r), each is off by `error` at most; those of all rows have mean 0 or any other.
+    No norm of some rows is larger than that of all. Each value is off by `error` at most.
     """
     if not values.size:
         return True
-    largest = float(np.linalg.norm(values - values.mean(axis=0), 2))
-    return bool(largest <= (np.sqrt(weight) + error * np.sqrt(values.size)) * (1 + ROUNDING))
+    found = float(np.linalg.norm(values, order))
+    return bool(found <= (most + error * np.sqrt(values.size)) * (1 + ROUNDING))
 
 
 def distances_fit(distances: Floats, centers: Floats, error: Floats | float) -> Flags:
@@ -77,3 +79,16 @@ def distances_fit(distances: Floats, centers: Floats, error: Floats | float) -> 
     if len(S) == d:
         fits &= near >= np.sqrt(np.maximum(far - slack, 0.0)) - loose
     return np.asarray(fits)
+
+
+def places_of(distances: Floats, d: int) -> Floats:
+    """Give points, shape (p, d), that are apart as near to these squared distances, shape (p, p), as d columns allow.
+
+    The inner products of points about their mean follow from distances (classical scaling).
+    """
+    centred = distances - distances.mean(axis=0) - distances.mean(axis=1)[:, np.newaxis] + distances.mean()
+    values, vectors = np.linalg.eigh(-(centred + centred.T) / 4)
+    points = np.zeros((len(distances), d))
+    kept = min(d, len(distances))
+    points[:, :kept] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, len(values) - kept :]
+    return points

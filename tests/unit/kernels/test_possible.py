@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from colonnade.kernels.fixed_codes import decode_fixed, encode_fixed
 from colonnade.kernels.lloyd import squared_distances
-from colonnade.kernels.possible import copies_agree, distances_fit, first_copies, moments_fit, unit_covariance_fits
+from colonnade.kernels.possible import copies_agree, distances_fit, first_copies, moments_fit, norm_fits, places_of
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
 from colonnade.kernels.sixteen_bits import restore_logarithms, round_logarithms
 from colonnade.kernels.whitening import whiten
@@ -78,17 +78,30 @@ def test_whitened_rows_fit(seed: int, d: int, scale: float, offset: float) -> No
     rng, columns = np.random.default_rng(seed), table(seed, 50, d, scale, offset)
     whitened = whiten(lambda: iter([columns])).of(columns)
     some = np.unique(rng.integers(50, size=30))
-    assert unit_covariance_fits(whitened[some], 50.0, 0.0)
+    assert norm_fits(whitened[some], np.sqrt(50), 0.0)
     rounded = restore_dithered(
         round_with_dither(whitened[some], 0.5, np.random.default_rng(seed)), 0.5, np.random.default_rng(seed)
     )
-    assert unit_covariance_fits(rounded, 50.0, 0.25)
+    assert norm_fits(rounded, np.sqrt(50), 0.25)
 
 
 def test_rows_beyond_their_covariance_do_not() -> None:
-    assert unit_covariance_fits(np.array([[7.0], [0.0]]), 50.0, 0.0)
-    assert not unit_covariance_fits(np.array([[11.0], [0.0]]), 50.0, 0.0)
-    assert not unit_covariance_fits(np.full((30, 1), 3.0) * np.tile([[1.0], [-1.0]], (15, 1)), 50.0, 0.25)
+    assert norm_fits(np.array([[7.0], [0.0]]), np.sqrt(50), 0.0)
+    assert not norm_fits(np.array([[7.1], [0.0]]), np.sqrt(50), 0.0)
+    assert norm_fits(np.array([[7.1], [0.0]]), np.sqrt(50), 0.1)
+    assert not norm_fits(np.full((30, 1), 3.0), np.sqrt(50), 0.25)
+    assert norm_fits(np.ones((2, 3)), np.sqrt(6), 0.0, "fro")
+    assert not norm_fits(np.ones((2, 3)), np.sqrt(5), 0.0, "fro")
+
+
+@given(seeds, st.integers(1, 12), st.integers(1, 5), st.sampled_from([1e-20, 1.0, 1e20]), offsets)
+def test_points_are_found_from_their_distances(seed: int, p: int, d: int, scale: float, offset: float) -> None:
+    points = table(seed, 40, d, scale, offset)
+    exact = squared_distances(points, points[:p])
+    found = places_of(exact[:p], d)
+    assert found.shape == (p, d)
+    np.testing.assert_allclose(squared_distances(found, found), exact[:p], atol=1e-9 * exact[:p].max())
+    assert distances_fit(exact, found, 0.0).all()
 
 
 def test_copies_of_a_row() -> None:

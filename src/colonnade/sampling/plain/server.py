@@ -35,6 +35,8 @@ from colonnade.sampling.weights import Design
 
 # Totals are sums of n rounded numbers.
 ROUNDING = 1e-6
+# Leverages add up to a rank, up to rounding, which is worst where columns nearly depend on each other.
+NOT_WHOLE = 1e-4
 SHARE_STEPS = 2.0**40
 
 
@@ -146,7 +148,7 @@ def _read_totals(replies: Mapping[str, Total], design: Design, rule: ScoreRule) 
     bounds, least = _bounds(design, rule), 1 / rounding_factor(rule)  # rows' parts of the weight add up to 1
     for party, reply in replies.items():
         check_total(party, reply, reply.total, bounds[party].total)
-        if bounds[party].whole and abs(reply.total - round(reply.total)) > ROUNDING * reply.total:
+        if bounds[party].whole and abs(reply.total - round(reply.total)) > NOT_WHOLE:
             raise checks.wrong(party, reply, f"the total {reply.total:g}, where scores add up to a whole number")
         if reply.total < least * (1 - ROUNDING):
             raise checks.wrong(
