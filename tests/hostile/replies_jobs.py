@@ -8,44 +8,39 @@ import msgspec
 import numpy as np
 
 import colonnade as cn
+from harness import parties_of
 
 SIZE, N_ROWS = 40, 90
-Parties = Callable[[], list[cn.Party]]
-# What a run's cost tells nothing of: a coded reply of other numbers is longer or shorter.
-NOT_COMPARED = {"ledger", "seconds", "versions", "bytes", "units", "run_bytes", "reveals", "pilot", "by_phase"} | {
+# What it cost, and what that says: a coded reply of other numbers is longer or shorter. Evidence is what was told.
+NOT_COMPARED = {"ledger", "seconds", "versions", "bytes", "units", "run_bytes", "most_bytes", "reveals", "evidence"} | {
+    "pilot",
+    "by_phase",
     "by_party",
     "fingerprint",
-    "most_bytes",
-    "evidence",
 }
 
 
 class Job(NamedTuple):
-    """A job: who takes part, what comes before, and what is played under attack."""
+    """A job: who takes part, what comes before it, and what is played under attack."""
 
     name: str
-    parties: Parties
-    prepare: Callable[[cn.Federation], Any]
     play: Callable[[cn.Federation, Any], Any]
+    prepare: Callable[[cn.Federation], Any] = lambda _: None
+    n_rows: int = N_ROWS
+    weighted: bool = False
 
-
-def tables(n_rows: int = N_ROWS, *, weighted: bool = False, widths: tuple[int, ...] = (2, 1, 2)) -> Parties:
-    """Make parties `bank`, `shop` and `post`; the first holds a label, the last a column to split by."""
-
-    def make() -> list[cn.Party]:
+    def parties(self) -> list[cn.Party]:
+        """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
         rng = np.random.default_rng(7)
-        X = rng.normal(size=(n_rows, sum(widths))) * rng.choice([1.0, 3.0], size=sum(widths)) + 2.0
-        X[: n_rows // 2] += 4.0
-        y = X @ rng.normal(size=sum(widths)) + rng.normal(size=n_rows)
-        ends = np.cumsum(widths)
-        parts = [X[:, end - width : end] for end, width in zip(ends.tolist(), widths, strict=True)]
+        X = rng.normal(size=(self.n_rows, 5)) * [1.0, 3.0, 1.0, 1.0, 3.0] + 2.0
+        X[: self.n_rows // 2] += 4.0
+        y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
+        weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
         return [
-            cn.Party("bank", parts[0], label=y),
-            cn.Party("shop", parts[1], weight=rng.uniform(0.5, 2.0, n_rows) if weighted else None),
-            cn.Party("post", parts[2], split=rng.random(n_rows) < 0.3),
+            cn.Party("bank", X[:, :2], label=y),
+            cn.Party("shop", X[:, 2:3], weight=weight),
+            cn.Party("post", X[:, 3:], split=rng.random(self.n_rows) < 0.3),
         ]
-
-    return make
 
 
 SAMPLERS: Mapping[str, Any] = {
@@ -60,117 +55,98 @@ SAMPLERS: Mapping[str, Any] = {
     "uniform": cn.UniformSampling(SIZE),
     "all": cn.AllRows(),
 }
-LINEAR: Mapping[str, Any] = {
-    "central": cn.Central(),
-    "compact": cn.CompactCentral(),
-    "saga": cn.Saga(batch=20, max_epochs=3),
-    "coded saga": cn.Saga(batch=20, max_epochs=3, bits=12),
-    "gram": cn.SecureGram(),
+SOLVERS: Mapping[str, Mapping[str, Any]] = {
+    "Regression": {
+        "central": cn.Central(),
+        "compact": cn.CompactCentral(),
+        "saga": cn.Saga(batch=20, max_epochs=3),
+        "coded saga": cn.Saga(batch=20, max_epochs=3, bits=12),
+        "gram": cn.SecureGram(),
+    },
+    "KMeans": {
+        "central": cn.Central(),
+        "compact": cn.CompactCentral(),
+        "distdim": cn.DistDim(),
+        "lloyd": cn.SecureLloyd(),
+    },
 }
-CLUSTERING: Mapping[str, Any] = {
-    "central": cn.Central(),
-    "compact": cn.CompactCentral(),
-    "distdim": cn.DistDim(),
-    "lloyd": cn.SecureLloyd(),
-}
-REGRESSION, KMEANS = cn.Regression(l2=0.1), cn.KMeans(n_clusters=3, n_starts=2)
-VIEWS: Mapping[str, tuple[bool, bool, Any]] = {  # whether standardised, whether weighted, and the split
-    "as it is": (False, False, None),
-    "standardised": (True, False, cn.HoldOut(0.2)),
-    "weighted": (False, True, cn.SplitBy("post")),
-}
+TASKS: Mapping[str, Any] = {"Regression": cn.Regression(l2=0.1), "KMeans": cn.KMeans(n_clusters=3, n_starts=2)}
+# Whether columns are standardised, whether rows have weights, and which are held out.
+VIEWS = ((False, False, None), (True, False, cn.HoldOut(0.2)), (False, True, cn.SplitBy("post")))
 
 
-def nothing(_federation: cn.Federation) -> None:
-    """Prepare nothing."""
-
-
-def a_run(task: Any, **what: Any) -> Callable[[cn.Federation], Any]:
-    """Prepare a run."""
-    return lambda federation: federation.fit(task, **{"sampler": cn.ImportanceSampling(SIZE), **what})
-
-
-def fits() -> list[Job]:
-    """List every sampler with every solver; the views take turns."""
-    jobs = []
-    for solvers, task in ((LINEAR, REGRESSION), (CLUSTERING, KMEANS)):
-        for sampler_name, sampler in SAMPLERS.items():
-            for solver_name, solver in solvers.items():
-                view = list(VIEWS)[len(jobs) % len(VIEWS)]
-                standardize, weighted, split = VIEWS[view]
-                viewed = msgspec.structs.replace(task, standardize=standardize)
-
-                def play(federation: cn.Federation, _: Any, viewed: Any = viewed, how: Any = (sampler, solver, split)):  # type: ignore[no-untyped-def]
-                    return federation.fit(viewed, sampler=how[0], solver=how[1], split=how[2], seed=3)
-
-                name = f"fit {type(task).__name__}, {sampler_name}, {solver_name}, {view}"
-                jobs.append(Job(name, tables(weighted=weighted), nothing, play))
-    return jobs
-
-
-def others() -> list[Job]:
-    """List the other verbs."""
-    jobs = [
+def all_jobs() -> list[Job]:
+    """List every sampler with every solver, and every other verb."""
+    jobs = [Job("hello", lambda f, _: cn.Federation(jobs[0].parties(), transport=parties_of(f).transport).roster)]
+    for name in TASKS:
+        jobs += [*_fits(name), *_others(name)]
+    cv, ckks = cn.Regression(l2="cv"), cn.SecureGram(products="ckks")
+    return [
+        *jobs,
+        Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(60), solver=cn.SecureGram(), seed=3)),
+        Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
         Job(
-            "fit cv gram",
-            tables(),
-            nothing,
-            lambda f, _: f.fit(
-                cn.Regression(l2="cv"), sampler=cn.ImportanceSampling(60), solver=cn.SecureGram(), seed=3
-            ),
-        ),
-        Job(
-            "coreset and spot check",
-            tables(),
-            lambda f: f.coreset(REGRESSION, SAMPLERS["committed"], seed=3),
+            "spot check",
             lambda f, run: f.spot_check(run, rows=4, seed=1),
+            lambda f: f.coreset(TASKS["Regression"], SAMPLERS["committed"], seed=3),
         ),
     ]
-    for task in (REGRESSION, KMEANS):
-        name, run = type(task).__name__, a_run(task)
-        viewed = msgspec.structs.replace(task, standardize=True)
-        jobs += [
-            Job(f"plan {name}", tables(400), nothing, lambda f, _, t=task: f.plan(t, budget_bytes=60_000, pilot=220)),
-            Job(
-                f"diagnose {name}",
-                tables(),
-                nothing,
-                lambda f, _, t=viewed: f.diagnose(t, sampler=cn.ImportanceSampling(SIZE), rows=80, pairs=60),
-            ),
-            Job(
-                f"diagnose a run of {name}",
-                tables(),
-                run,
-                lambda f, r, t=task: f.diagnose(t, coreset=r.coreset, model=r.model if t is KMEANS else None, rows=80),
-            ),
-            Job(f"certify {name}", tables(400), run, lambda f, r: f.certify(r, rows=80)),
-            Job(
-                f"certify {name}, compact, weighted",
-                tables(400, weighted=True),
-                a_run(viewed, solver=cn.CompactCentral()),
-                lambda f, r: f.certify(r, rows=80),
-            ),
-            Job(f"predict {name}", tables(), run, lambda f, r: f.predict(r.model)),
-            Job(f"predict {name}, bits, to", tables(), run, lambda f, r: (f.predict(r.model, bits=8, to="post"),)),
-            Job(f"deliver {name}", tables(), run, lambda f, r: (f.deliver(r.model, "shop"), f.received("shop"))),
-            Job(f"evaluate {name}", tables(), run, lambda f, r: f.evaluate(r.model)),
-            Job(
-                f"evaluate {name}, weighted, split",
-                tables(weighted=True),
-                a_run(viewed),
-                lambda f, r: f.evaluate(r.model, split=cn.SplitBy("post")),
-            ),
-            Job(f"evaluate {name}, drawn", tables(), run, lambda f, r: f.evaluate(r.model, rows=50, seed=1)),
-            Job(f"evaluate {name}, bits", tables(), run, lambda f, r: f.evaluate(r.model, rows=50, bits=8, seed=1)),
-            Job(f"evaluate {name}, by", tables(), run, lambda f, r: f.evaluate(r.model, by="post")),
-            Job(
-                f"evaluate {name}, by, drawn",
-                tables(weighted=True),
-                run,
-                lambda f, r: f.evaluate(r.model, rows=50, by="bank", seed=1),
-            ),
-        ]
-    return jobs
+
+
+def _fits(name: str) -> list[Job]:
+    """List every sampler with every solver; the views take turns."""
+    return [
+        _fit(f"fit {name}, {sampler}, {solver}", TASKS[name], SAMPLERS[sampler], SOLVERS[name][solver], turn)
+        for turn, (sampler, solver) in enumerate((each, other) for each in SAMPLERS for other in SOLVERS[name])
+    ]
+
+
+def _fit(name: str, task: Any, sampler: Any, solver: Any, turn: int) -> Job:
+    standardize, weighted, split = VIEWS[turn % len(VIEWS)]
+    viewed = msgspec.structs.replace(task, standardize=standardize)
+    return Job(name, lambda f, _: f.fit(viewed, sampler=sampler, solver=solver, split=split, seed=3), weighted=weighted)
+
+
+def _others(name: str) -> list[Job]:
+    task, viewed = TASKS[name], msgspec.structs.replace(TASKS[name], standardize=True)
+    sampler = cn.ImportanceSampling(SIZE)
+    drawn: dict[str, Any] = {"rows": 50, "seed": 1}
+
+    def run(federation: cn.Federation) -> Any:
+        return federation.fit(task, sampler=sampler)
+
+    def compact(federation: cn.Federation) -> Any:
+        return federation.fit(viewed, sampler=sampler, solver=cn.CompactCentral())
+
+    def diagnose(federation: cn.Federation, found: Any) -> Any:
+        model = found.model if isinstance(found.model, cn.KMeansModel) else None
+        return federation.diagnose(task, coreset=found.coreset, model=model, rows=80)
+
+    def deliver(federation: cn.Federation, found: Any) -> Any:
+        federation.deliver(found.model, "shop")
+        return federation.received("shop")
+
+    return [
+        Job(f"plan {name}", lambda f, _: f.plan(task, budget_bytes=60_000, pilot=220), n_rows=400),
+        Job(f"diagnose {name}", lambda f, _: f.diagnose(viewed, sampler=sampler, rows=80, pairs=60)),
+        Job(f"diagnose a run of {name}", diagnose, run),
+        Job(f"certify {name}", lambda f, r: f.certify(r, rows=80), run, 400),
+        Job(f"certify {name}, weighted", lambda f, r: f.certify(r, rows=80), compact, 400, weighted=True),
+        Job(f"predict {name}", lambda f, r: f.predict(r.model), run),
+        Job(f"predict {name}, bits, to", lambda f, r: (f.predict(r.model, bits=8, to="post"), f.received("post")), run),
+        Job(f"deliver {name}", deliver, run),
+        Job(f"evaluate {name}", lambda f, r: f.evaluate(r.model), run),
+        Job(
+            f"evaluate {name}, split",
+            lambda f, r: f.evaluate(r.model, split=cn.SplitBy("post")),
+            compact,
+            weighted=True,
+        ),
+        Job(f"evaluate {name}, drawn", lambda f, r: f.evaluate(r.model, **drawn), run),
+        Job(f"evaluate {name}, bits", lambda f, r: f.evaluate(r.model, bits=8, **drawn), run),
+        Job(f"evaluate {name}, by", lambda f, r: f.evaluate(r.model, by="post"), run),
+        Job(f"evaluate {name}, drawn, by", lambda f, r: f.evaluate(r.model, by="bank", **drawn), run, weighted=True),
+    ]
 
 
 def told(result: Any) -> Any:

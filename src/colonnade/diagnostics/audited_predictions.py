@@ -59,8 +59,9 @@ def audited_predictions(
 ) -> Script[tuple[Mapping[str, ResidualPart], Floats]]:
     """Ask for the parties' parts of the selected rows' residuals. Two bytes a row, party and direction.
 
-    The rows ascend, shape (m,), and have these parts of the weight of all, as the parties see them. Coefficients and further directions, shape (h, n_features), are of columns as the parties see them. Give each
-    party's part, without the intercept, and the rows along the further directions, shape (h, m).
+    The rows ascend, shape (m,), and have these parts of the weight of all, as the parties see them. Coefficients and
+    further directions, shape (h, n_features), are of columns as the parties see them. Give each party's part, without
+    the intercept, and the rows along the further directions, shape (h, m).
     """
     first = first_copies(rows)
     seeds = dict(zip(roster.names, rng.integers(2**63, size=len(roster.cards)).tolist(), strict=True))
@@ -75,11 +76,8 @@ def audited_predictions(
         codes = reply.less_label if party == roster.label_party else reply.codes
         values = _read(party, reply, codes or b"", len(rows), len(stacked), seeds[party])
         if not moments_fit(values[0][first], parts[first], reply.mean, reply.variance, 0.5 * float(reply.step[0])):
-            raise checks.wrong(
-                party,
-                reply,
-                f"a mean of {reply.mean:g} and a variance of {reply.variance:g}, which its own values belie",
-            )
+            moments = f"a mean of {reply.mean:g} and a variance of {reply.variance:g}"
+            raise checks.wrong(party, reply, f"{moments}, belied by its own values")
         found[party] = ResidualPart(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
         along += values[1:]
     return found, along

@@ -9,7 +9,6 @@ import numpy as np
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.estimates import exponent_of
 
-
 # Labels that vary by less than this part of the cost do not vary.
 NO_SPREAD = 1e-100
 

@@ -114,12 +114,12 @@ def _fetch(
     if isinstance(task, ClusteringTask):
         inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
         scaled = checks.replies(inbox, ScaledColumns)
-        return {
-            card.name: ScaledRows(
-                read_scaled(card, scaled[card.name], roster, rows, PILOT_STEP, seed), scaled[card.name].step, len(scaled[card.name].levels)
-            )
-            for card, seed in asked
-        }
+        found: dict[str, WhitenedRows | ScaledRows] = {}
+        for card, seed in asked:
+            reply = scaled[card.name]
+            values = read_scaled(card, reply, roster, rows, PILOT_STEP, seed)
+            found[card.name] = ScaledRows(values, reply.step, len(reply.levels))
+        return found
     inbox = yield {card.name: AskWhitenedColumns(PILOT_STEP, seed) for card, seed in asked}
     whitened = checks.replies(inbox, WhitenedColumns)
     return {card.name: read_whitened(card, whitened[card.name], roster, rows, PILOT_STEP, seed) for card, seed in asked}

@@ -45,10 +45,8 @@ class AskScaledColumns(Message, frozen=True):
     seed: Annotated[int, Reveals.NOTHING]
 
 
-def read_scaled(
-    card: PartyCard, reply: ScaledColumns, roster: Roster, rows: Rows, step: float, seed: int
-) -> Floats:
-    """Check and restore the features of ascending rows that a party sent, asked for this step; shape (m, n_features)."""
+def read_scaled(card: PartyCard, reply: ScaledColumns, roster: Roster, rows: Rows, step: float, seed: int) -> Floats:
+    """Check and restore features of ascending rows, asked for with this step; shape (m, n_features)."""
     size = len(rows)
     if (reply.size, reply.n_columns) != (size, card.n_features):
         raise checks.wrong(card.name, reply, f"{reply.size} rows of {reply.n_columns} columns, not as asked for")

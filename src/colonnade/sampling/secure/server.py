@@ -13,7 +13,7 @@ from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
-from colonnade.privacy.pair_keys import LostKey, until_kept
+from colonnade.privacy.pair_keys import LostKey, until_kept, usual_view
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of, digest
 from colonnade.protocol import checks
@@ -106,12 +106,12 @@ def _attempt(roster: Roster, rows: Rows, ring: Ring, said: Mapping[str, bytes]) 
 
 def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:
     """Check that all remember what was exchanged, and see the same rows in the same units; order by name."""
-    view = next(iter(replies.values())).view
+    view = usual_view(reply.view for reply in replies.values())
     for party, reply in replies.items():
         if reply.exchanged != said[party]:
             raise checks.wrong(party, reply, "a digest of other messages than were exchanged with it")
         if reply.view != view or len(view) != DIGEST_BYTES:
-            raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
+            raise checks.wrong(party, reply, "other row weights or units than other parties have")
         if len(reply.key) != KEY_BYTES:
             raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
     signed = {party: SignedKey(r.key, r.exchanged, r.signature) for party, r in sorted(replies.items())}

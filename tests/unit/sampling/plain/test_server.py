@@ -186,7 +186,7 @@ def test_scores_of_honest_parties_keep_to_the_limits(rule: Any, size: int, optio
     task: Any = cn.Regression() if isinstance(rule, LeverageScores) else cn.KMeans(3)
     federation = cn.Federation(parties)
     for draws in ("stratified", "independent"):
-        sampler = cn.ImportanceSampling(size, 0.2, draws, **options)  # type: ignore[arg-type]
+        sampler = cn.ImportanceSampling(size, 0.2, draws, **options)
         assert len(federation.coreset(task, sampler, split=cn.SplitBy("post")).coreset) == size
 
 
@@ -198,7 +198,7 @@ def test_a_total_that_is_no_number_of_columns(total: float) -> None:
 
 @pytest.mark.parametrize("total", [1 - 1e-5, 1e-50])
 def test_a_total_is_no_less_than_the_rows_parts_of_the_weight(total: float) -> None:
-    with pytest.raises(RemoteProtocolError, match="'weather' sent a Total with the (value|total) .*, where"):
+    with pytest.raises(RemoteProtocolError, match=r"'weather' sent a Total with the (value|total) .*, where"):
         Play(totals=(3.0, total)).run()
 
 
