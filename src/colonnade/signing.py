@@ -79,7 +79,7 @@ def draw_statement(party: str, sheet: bytes, view: bytes, rows: Rows) -> bytes:
 
 def seed_digest(party: str, seed: int) -> bytes:
     """Hash the seed of a party's own draw: the sheet, which all parties read, has its digest only."""
-    return digest(PROTOCOL, b"seed", party.encode(), seed.to_bytes(8, "little"))
+    return digest(PROTOCOL, b"seed", party.encode(), str(seed).encode())
 
 
 def rows_digest(rows: Rows) -> bytes:

@@ -210,9 +210,7 @@ def _reference_sampler(size: int) -> ImportanceSampling:
     return ImportanceSampling(size, uniform_share=EVEN_SHARE)
 
 
-def diagnosis_route(
-    task: PaperTask, agreed: Agreed, source: Route | None, options: Mapping[str, int | float | bool | str]
-) -> Route:
+def diagnosis_route(task: PaperTask, agreed: Agreed, source: Route | None, options: Mapping[str, int | bool]) -> Route:
     """Say what a party is asked by `diagnose`, after the view: about rows drawn by scores, then about a coreset."""
     reference = _reference_sampler(agreed.size).route(task.score_rule(), agreed)
     match task:
@@ -230,7 +228,7 @@ def _clustering_route(
     agreed: Agreed,
     reference: Route,
     source: Route | None,
-    options: Mapping[str, int | float | bool | str],
+    options: Mapping[str, int | bool],
 ) -> Route:
     n_rows = agreed.roster.n_rows
     n_pairs = min(int(options.get("pairs", 0)), n_rows)

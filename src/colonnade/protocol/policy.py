@@ -9,7 +9,7 @@ from colonnade.options import flag, positive_number, whole_number
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
 # Phases that reveal nothing of the data.
-ALWAYS = ("hello", "opening", "keys")
+ALWAYS = ("hello", "opening", "keys", "telling")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
     {

@@ -87,7 +87,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     size: int | None = None
     to: str | None = None
     bits: int | None = None
-    options: dict[str, int | float | bool | str] = {}
+    options: dict[str, int | bool] = {}
 
     def roster(self) -> Roster:
         """Make a roster of it: names of columns are not on a sheet, only how many there are."""

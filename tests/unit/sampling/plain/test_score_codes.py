@@ -24,7 +24,7 @@ def play(airline: ScoreCodes, round_scores: bool | float) -> cn.Coreset:
     drawn, first = {}, 0
     for party, order in orders.items():
         assert isinstance(order, DrawRows)
-        drawn[party] = DrawnRows(sendable_rows(np.arange(first, first + order.count)))
+        drawn[party] = DrawnRows(sendable_rows(np.arange(first, first + order.count)), b"signature")
         first += order.count
     asked = script.send(drawn)
     assert all(isinstance(request, AskScoreCodes) for request in asked.values())

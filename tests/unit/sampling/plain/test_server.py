@@ -1,6 +1,7 @@
 """The server's script of Algorithm 1, fed by hand: no parties, no transport."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from colonnade.errors import RemoteProtocolError
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling
 from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Scores, Total
-from colonnade.sampling.plain.server import SumInTheClear, add_scores, others, shares_of
+from colonnade.sampling.plain.server import SumInTheClear, add_scores, relayed, shares_of
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.rounded import rounded_rule
 from colonnade.sampling.score_limits import score_limits
+from colonnade.signing import SignedRows
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x", "y"), None) for name in ("airline", "weather")))
@@ -39,7 +41,8 @@ class Play:
     def _one(self, i: int, party: str, request: object) -> Any:
         if isinstance(request, DrawRows):
             honest = sendable_rows(np.arange(request.count) % N if request.count < N else np.zeros(request.count))
-            return DrawnRows(honest if self.rows is None or party == "airline" else sendable_rows(self.rows))
+            rows = honest if self.rows is None or party == "airline" else sendable_rows(self.rows(honest.tolist()))
+            return DrawnRows(rows, f"by {party}".encode())
         if isinstance(request, AskScores):
             honest_scores = sendable_floats(np.full(request.units(), self.totals[i] / N))
             cheats = self.scores is not None and party == "weather"
@@ -90,18 +93,20 @@ def test_an_inflated_total_is_an_error_and_no_bigger_share(total: float, most: s
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("change", "message"),
     [
-        ([], "shape"),
-        ([1] * 100, "shape"),
-        ([-1, 2], "ascend within"),
-        ([0, N], "ascend within"),
-        ([5, 4], "ascend within"),
+        (lambda _: [], "shape"),
+        (lambda rows: rows[:-1], "shape"),
+        (lambda _: [1] * 100, "shape"),
+        (lambda rows: [-1, *rows[1:]], "ascend within"),
+        (lambda rows: [*rows[:-1], N], "ascend within"),
+        (lambda rows: rows[::-1], "ascend within"),
     ],
+    ids=["none", "one too few", "too many", "negative", "beyond the last", "descending"],
 )
-def test_rows_must_be_as_many_as_asked_and_exist(rows: list[int], message: str) -> None:
+def test_rows_must_be_as_many_as_asked_and_exist(change: Any, message: str) -> None:
     with pytest.raises(RemoteProtocolError, match=f"'weather' sent a DrawnRows with .*{message}"):
-        Play(rows=rows).run(size=8)
+        Play(totals=(3.0, 3.0), rows=change).run(size=40)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +143,7 @@ def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
 )
 def test_scores_that_no_columns_have_beside_the_total_are_refused(rule: Any, scores: Any, what: str) -> None:
     """A party of two columns; a score of 1e9 gave every row that it was told of a weight of nearly zero."""
-    own = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
-    draw = Draw(sendable_rows([1, 2]), own, {}, {"airline": 2.0, "weather": 2.0})
+    draw = replace(draw_of({"airline": [1], "weather": [2]}), totals={"airline": 2.0, "weather": 2.0})
     limits = score_limits(rule, ROSTER.cards[:1], None, N, draw.rows)
     assert limits.broken_by(np.array([0.5, 0.5]), 2.0, 1e-6) is None
     broken = limits.broken_by(np.array(scores), 2.0, 1e-6)
@@ -202,13 +206,23 @@ def test_a_total_is_no_less_than_the_rows_parts_of_the_weight(total: float) -> N
         Play(totals=(3.0, total)).run()
 
 
+def draw_of(draws: dict[str, list[int]]) -> Draw:
+    drawn = {name: SignedRows(name, sendable_rows(sorted(rows)), name.encode()) for name, rows in draws.items()}
+    return Draw(sendable_rows(sorted(row for rows in draws.values() for row in rows)), drawn, {})
+
+
 @given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4))
-def test_a_party_is_told_the_rows_that_others_drew(draws: list[list[int]]) -> None:
-    every = np.sort(np.array([row for drawn in draws for row in drawn], dtype=np.int64))
-    for own in draws:
-        told = others(every, np.sort(np.array(own, dtype=np.int64)))
-        assert sorted([*told.tolist(), *own]) == every.tolist()
-        assert AskScores(told, len(own)).units() == len(every), "the paper's count"
+def test_a_party_is_told_the_rows_that_others_drew_as_they_signed_them(draws: list[list[int]]) -> None:
+    names = [f"party{9 - number}" for number in range(len(draws))]  # not in the order of their names
+    roster = Roster(tuple(PartyCard(name, N, ("x",), None) for name in names))
+    draw = draw_of(dict(zip(names, draws, strict=True)))
+    for party, request in relayed(AskScores, roster, draw).items():
+        assert isinstance(request, AskScores)
+        assert [each.party for each in request.others] == sorted(set(names) - {party})
+        assert [each.signature for each in request.others] == [each.party.encode() for each in request.others]
+        told = [row for each in request.others for row in each.rows.tolist()]
+        assert sorted([*told, *draw.by(party).tolist()]) == draw.rows.tolist()
+        assert request.units() == len(draw.rows), "the paper's count"
 
 
 @pytest.mark.parametrize("totals", [[21.0, 21.0, 21.0], [1.0, 1.0], [3.0, 1.0, 2.0, 6.0], [1e-300, 1.0, 1e300]])
