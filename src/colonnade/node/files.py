@@ -7,6 +7,7 @@ import msgspec
 
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
+from colonnade.options import learn_types
 from colonnade.protocol.policy import LEVELS, Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, ServerEndpoint, Tls
 
@@ -16,7 +17,8 @@ MISSING = {
     "policy": "no party starts without a policy: what its owner answers. Write [policy] with a level, strict, usual or "
     "open; `colonnade policy new` writes one with comments.",
     "identity": "it has no [identity], and parties and server could not tell each other from impostors. Write "
-    "[identity] with key and pins; `colonnade certs new` makes them for a trial, `colonnade certs identity` one at a time.",
+    "[identity] with key and pins; `colonnade certs new` makes them for a trial, `colonnade certs identity` one at a "
+    "time.",
 }
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"
@@ -114,6 +116,9 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     policy: PolicyFile
     insecure_plaintext_on_loopback: bool = False
     predictions: str | None = None
+
+
+learn_types(FederationFile, PartyFile)
 
 
 def read_federation_file(path: Path) -> FederationFile:
