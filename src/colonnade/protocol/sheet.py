@@ -173,7 +173,7 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
         sheet = _read(request, data)
         route = route_of(sheet, data.name)
         if objection := objection_to(sheet, route, data):
-            raise PolicyRefusedError(objection, party=data.name)
+            raise PolicyRefusedError(f"{objection}.", party=data.name)
         name = digest(request.sheet)
         return replace(state, sheet=name, route=route), JobAccepted(name)
 
