@@ -49,7 +49,7 @@ def test_a_party_that_fails_inside_says_so_and_takes_part_in_the_next_run(tmp_pa
             ) as caught:
                 federation.coreset(cn.Regression(), sampler)
             assert (caught.value.party, caught.value.kind) == ("party2", "AskTotal")
-            assert f"({type(error).__name__})" in str(caught.value)
+            assert type(error).__name__ not in str(caught.value)
             breaking.is_mended = True
             assert len(federation.coreset(cn.Regression(), sampler).coreset) == 20
     finally:

@@ -24,6 +24,7 @@ class PairDistances(Message, frozen=True):
     """|x_i^(j) - x_i'^(j)|^2 for each pair."""
 
     phase: ClassVar[str] = "diagnosing"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     values: Annotated[Floats, Reveals.SCORES]
 

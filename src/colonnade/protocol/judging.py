@@ -59,7 +59,7 @@ def _objection_to_replies(policy: Policy, route: Route, data: PartyData) -> str 
 
 def _always_told(kind: type[Message]) -> set[Reveals]:
     optional = {field for field, hint in kind.__annotations__.items() if type(None) in get_args(get_args(hint)[0])}
-    return {reveals for field, reveals in disclosures(kind).items() if field not in optional}
+    return {*kind.steered, *(reveals for field, reveals in disclosures(kind).items() if field not in optional)}
 
 
 def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import colonnade as cn
-from colonnade.node.desk_records import AnswerRecord, ChecksumRecord, read_records
+from colonnade.node.desk_records import AnswerRecord, ChecksumRecord, OpeningRecord, read_records
 from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.runs import RunBook
@@ -27,11 +27,13 @@ def test_a_partys_journal(tmp_path: Path) -> None:
     path = tmp_path / "fit-1.journal"
     write_journal(
         path,
+        ["Begun", b"nonce"],
         ["Answered", 1, b"request", b"reply"],
         ["Answered", 2, b"request", None],
         ["Checked", 2, 7],
     )
     assert list(read_records(Journal(path))) == [
+        OpeningRecord(b"nonce"),
         AnswerRecord(1, b"request", b"reply"),
         AnswerRecord(2, b"request", None),
         ChecksumRecord(2, 7),

@@ -25,6 +25,7 @@ class CodedProducts(Message, frozen=True):
     """As `PartialProducts`, but how they differ from what the server has of these rows, coded."""
 
     phase: ClassVar[str] = "solving"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     size: Annotated[int, Reveals.NOTHING]
     products: Annotated[bytes | None, Reveals.PREDICTIONS]

@@ -36,6 +36,7 @@ class PartialProducts(Message, frozen=True):
     """
 
     phase: ClassVar[str] = "solving"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     products: Annotated[Floats | None, Reveals.PREDICTIONS]
     less_label: Annotated[Floats | None, Reveals.LABELS]
