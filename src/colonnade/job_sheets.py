@@ -20,6 +20,7 @@ from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
 from colonnade.evaluation.telling import TOLD, model_digest
+from colonnade.options import learn_types
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side
 from colonnade.protocol.viewing import check_split, view_route
@@ -44,6 +45,7 @@ USUAL_STREAMS = (0,)
 KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
 # Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
 PILOT_STEP = 0.25
+learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
 
 
 def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSheet:

@@ -8,6 +8,7 @@ import msgspec
 from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
+from colonnade.options import learn_types
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import LEVELS, Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, ServerEndpoint, Tls
@@ -148,6 +149,9 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     policy: PolicyFile
     insecure_plaintext_on_loopback: bool = False
     predictions: str | None = None
+
+
+learn_types(FederationFile, PartyFile)
 
 
 def read_federation_file(path: Path) -> FederationFile:

@@ -256,7 +256,7 @@ def _check_sides(row_weights: Floats, data: PartyData) -> None:
     if not least <= left <= len(row_weights) - least and least > 1:
         raise PolicyRefusedError(
             f"its owner's policy asks that a split holds out, and leaves, {least} rows at least; this one has {left} "
-            f"on one side and {len(row_weights) - left} on the other",
+            f"on one side and {len(row_weights) - left} on the other.",
             party=data.name,
         )
 
