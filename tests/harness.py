@@ -1,5 +1,6 @@
 """Where tests look behind a federation: at its parties' sessions, or with a script of their own."""
 
+from dataclasses import replace
 from typing import TypeVar
 
 import colonnade as cn
@@ -18,8 +19,8 @@ def parties_of(federation: cn.Federation) -> PartiesHere:
 
 
 def sessions_of(federation: cn.Federation) -> Sessions:
-    """Open a session at every party, as a run does; all sessions of a party share its data and handlers."""
-    return parties_of(federation).sessions()
+    """Open a session at every party, as a run does, that answers whatever a handler does: no sheet says what is due."""
+    return sessions_without_route(parties_of(federation).sessions())
 
 
 def watch(federation: cn.Federation) -> Sessions:
@@ -35,6 +36,18 @@ def watch(federation: cn.Federation) -> Sessions:
     return seen
 
 
-def play(federation: cn.Federation, script: Script[T], verb: str = "fit") -> T:
-    """Play a script of the test's own as one run."""
-    return federation._runtime.play(script, verb)[0]
+def play(federation: cn.Federation, script: Script[T]) -> T:
+    """Play a script of the test's own as one run, that no sheet opens."""
+    runtime, here = federation._runtime, parties_of(federation)
+    opened, here.sessions = here.sessions, lambda: sessions_without_route(opened())  # type: ignore[method-assign]
+    try:
+        return runtime._play(script, "test", {})[0]
+    finally:
+        here.sessions = opened  # type: ignore[method-assign]
+
+
+def sessions_without_route(sessions: Sessions) -> Sessions:
+    """Let sessions answer whatever a handler does."""
+    for session in sessions.values():
+        session.state = replace(session.state, route=None)
+    return sessions
