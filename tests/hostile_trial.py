@@ -14,12 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Outbox, Script
 from colonnade.errors import ColonnadeError
+from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Floats
+from colonnade.ledger import SERVER
 from colonnade.messages import UNCOUNTED, Message, Reveals
 from colonnade.node.certificates import new_certificates
 from colonnade.node.desk import PartyDesk
@@ -31,7 +34,7 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import rows_revealed
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.run_purpose import RunPurpose
+from colonnade.protocol.sheet import JobSheet, open_job
 from colonnade.transports.endpoints import ServerEndpoint
 from colonnade.transports.envelopes import Answer, Ask, Goodbye, RunEnd
 from colonnade.transports.grpc.hub import Hub
@@ -63,24 +66,30 @@ class HostileServer:
         self._folder = folder
         self._run = ""
         self._numbers: dict[str, int] = {}
-        self._purpose: RunPurpose | None = None
+        self._identity = identity_of(folder, SERVER)
         self.received: list[tuple[str, Message]] = []
-        self.new_run("hello", None, None, None)
+        self.begin("hello")
         self.roster = self.play(hello(names))
-        self.new_run()
 
-    def new_run(
-        self,
-        verb: str = "fit",
-        task: str | None = "regression",
-        sampler: str | None = "importance",
-        solver: str | None = "central",
-    ) -> None:
-        """End the run there is, and begin one that is said to be for this."""
+    def begin(self, name: str = "run") -> None:
+        """End the run there is, and begin one that nothing has opened yet."""
         if self._run:
             self._hub.tell_all(RunEnd(self._run, "done", ""))
-        self._run, self._numbers = f"{verb}-{secrets.token_hex(6)}", {}
-        self._purpose = RunPurpose(verb, task, sampler, solver, secrets.token_hex(32))
+        self._run, self._numbers = f"{name}-{secrets.token_hex(6)}", {}
+
+    def new_run(self, verb: str = "fit", **what: object) -> None:
+        """Begin a run that is opened by an honest, signed sheet of a job of the server's choice."""
+        self.open(sheet_of(verb, what, self.roster, None))
+
+    def open(self, sheet: JobSheet) -> None:
+        """Begin a run by a sheet of the server's choice, which it signs."""
+        self.begin(sheet.verb)
+        self.play(open_job(sheet, self._identity))
+
+    def honestly(self, script: Script[T], verb: str, **what: object) -> T:
+        """Play an honest job from its sheet to its end."""
+        self.new_run(verb, **what)
+        return self.play(script)
 
     def ask(self, party: str, request: Message) -> Message:
         """Ask one party, and give its reply, a refusal too."""
@@ -91,8 +100,7 @@ class HostileServer:
         asks = {}
         for party, request in outbox.items():
             number = self._numbers[party] = self._numbers.get(party, 0) + 1
-            purpose = self._purpose if number == 1 else None
-            asks[party] = Ask(self._run, number, purpose, self._codec.encode(request))
+            asks[party] = Ask(self._run, number, self._codec.encode(request))
         replies = {party: self._codec.decode(reply, party=party) for party, reply in self._hub.ask(asks).items()}
         for party, reply in replies.items():
             # A party that refuses does not count the request.
@@ -184,6 +192,13 @@ class HostileParty:
         self._desk.close()
 
 
+def turned_away(attack: Callable[[], object], why: str) -> TurnedAwayError:
+    """Carry out an attack that must end in a refusal for this reason."""
+    with pytest.raises(TurnedAwayError, match=why) as refused:
+        attack()
+    return refused.value
+
+
 @contextmanager
 def hostile_server(
     folder: Path,
@@ -268,7 +283,7 @@ def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, o
         columns["weight"] = table.weight_column
         data["weight"] = "weight"
     pq.write_table(pa.table(columns), folder / data["file"])
-    return write_party_file(folder, party.name, port, data=data, policy=policy)
+    return write_party_file(folder, party.name, port, data=data, policy=policy or {"level": "usual"})
 
 
 def _started(path: Path, lie: Lie | None) -> threading.Thread:

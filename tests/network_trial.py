@@ -20,11 +20,11 @@ from colonnade.catalogue import codec, party_session
 from colonnade.node.allowance import Allowance
 from colonnade.node.certificates import new_certificates
 from colonnade.node.desk import PartyDesk
-from colonnade.node.files import DataFile, PartyFile
+from colonnade.node.files import DataFile, IdentityFile, PartyFile, PolicyFile
+from colonnade.node.identity_files import read_identity
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.identity import Identity
-from colonnade.runtime import identities_of
 from colonnade.transports.endpoints import Tls
 from colonnade.transports.grpc.party import GrpcParty
 
@@ -43,6 +43,10 @@ def tls(folder: Path, name: str) -> Tls:
     return Tls(str(folder / "certs/ca.pem"), str(folder / f"certs/{name}.pem"), str(folder / f"certs/{name}.key"))
 
 
+def identity_file(folder: Path, name: str) -> IdentityFile:
+    return IdentityFile(str(folder / f"certs/{name}.identity"), str(folder / "certs/pins.toml"))
+
+
 def write_federation_file(folder: Path, names: Sequence[str], port: int, **changes: object) -> Path:
     """Write federation.toml; what is in `changes` takes the place of the rest, or is left out where it is None."""
     content = {
@@ -52,6 +56,7 @@ def write_federation_file(folder: Path, names: Sequence[str], port: int, **chang
         "wait_seconds": 20.0,
         "keepalive_seconds": 2.0,
         "tls": msgspec.to_builtins(tls(folder, "server")),
+        "identity": {"key": "certs/server.identity", "pins": "certs/pins.toml"},
         **changes,
     }
     path = folder / "federation.toml"
@@ -71,6 +76,7 @@ def write_party_file(folder: Path, name: str, port: int, **changes: object) -> P
         "data": {"file": f"{name}.csv", "key": "customer"} | ({"label": "card_spending"} if name == "bank" else {}),
         "tls": msgspec.to_builtins(tls(folder, name)),
         "identity": {"key": f"certs/{name}.identity", "pins": "certs/pins.toml"},
+        "policy": {"level": "open"},
         **changes,
     }
     path = folder / f"{name}.toml"
@@ -98,6 +104,8 @@ class PartyThread:
         self, folder: Path, party: cn.Party, port: int, *, identity: Identity | None = None, **changes: Any
     ) -> None:
         options = {"wait_seconds": 20.0, "keepalive_seconds": 2.0, "tls": tls(folder, party.name), **changes}
+        named = identity_file(folder, party.name)
+        options = {"identity": named, "policy": PolicyFile("open"), **options}
         state = str(folder / f"{party.name}-state")
         self.file = PartyFile(party.name, f"127.0.0.1:{port}", state=state, data=DataFile("unused"), **options)
         self.said: list[str] = []
@@ -105,12 +113,11 @@ class PartyThread:
         self.folder = StateFolder(Path(state))
         self.log_path = self.folder.path / "log.jsonl"
         log = EventLog(self.log_path)
-        rules = self.file.policy
+        rules, spent = self.file.policy, self.folder.path / "spent.json"
         self.desk = PartyDesk(
-            party_session(party.table, party.policy, identity),
+            party_session(party.table, party.policy, identity or read_identity(party.name, named)),
             codec(self.file.max_message_bytes),
-            policy=party.policy,
-            allowance=Allowance(self.folder.path / "spent.json", rules.rows_a_day, rules.requests_a_minute),
+            allowance=Allowance(spent, self.file.server_name, rules.a_day(), rules.requests_a_minute),
             folder=self.folder,
             log=log,
             max_runs=rules.open_runs,
@@ -146,10 +153,9 @@ def federation_in_threads(folder: Path, parties: Sequence[cn.Party], **changes: 
         new_certificates(folder / "certs", names)
     port = free_port()
     path = write_federation_file(folder, names, port, **changes)
-    identities = identities_of(parties)
     with ExitStack() as stack:
         for party in parties:
-            stack.callback(PartyThread(folder, party, port, identity=identities[party.name]).stop)
+            stack.callback(PartyThread(folder, party, port, identity=party.identity).stop)
         with cn.Federation.connect(path) as federation:
             yield federation
 

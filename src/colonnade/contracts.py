@@ -190,13 +190,13 @@ class JobView:
 class Draw:
     """S, ascending; S^(j), the part of it that each party drew, as it signed it; what each was asked and answered.
 
-    The rest was drawn evenly: so many rows, from a seed that all sides know.
+    The rest, this share on average, was drawn evenly from a seed that all sides know.
     """
 
     rows: Rows
     drawn: Mapping[str, SignedRows]
     exchanged: Mapping[str, Sequence[Message]]
-    n_even: int = 0
+    even_share: float = 0.0
     even_seed: int = 0
 
     def by(self, party: str) -> Rows:

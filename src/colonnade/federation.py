@@ -570,8 +570,8 @@ class Federation:
         run : Run
             Of these parties, with ``draws="committed"``.
         rows : int or None
-            How many of each party's draws to open, at every party; all if None. An opened row shows its score, that of
-            a neighbour, and sums of scores around it.
+            How many of each party's draws to open, and of the rows drawn evenly, at every party; all if None. An opened
+            row shows its score, that of a neighbour, and sums of scores around it.
         seed : int, optional
             Chooses them. If left out, nobody can tell beforehand, which is the point; give one only in tests.
 
@@ -593,7 +593,7 @@ class Federation:
         count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
         rule, evidence = validation.committed(run, self.roster)
         rng = np.random.default_rng(None if seed is None else validation.seed_number(seed))
-        chosen = rows_to_open(evidence, count, rng)
+        chosen = rows_to_open(run.coreset, evidence, count, rng)
         script = jobs.open_commitments(run.task, rule, run.split, self.roster, evidence, chosen)
         what = {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": chosen}
         evidence, sent = self._runtime.play(script, "audit", **what)  # its name to parties' owners

@@ -26,8 +26,8 @@ class AuditedDistances(Message, frozen=True):
 
     size: Annotated[int, Reveals.NOTHING]
     n_centers: Annotated[int, Reveals.NOTHING]
-    largest: Annotated[float, Reveals.PREDICTIONS]
-    codes: Annotated[bytes, Reveals.PREDICTIONS]
+    largest: Annotated[float, Reveals.FEATURES]
+    codes: Annotated[bytes, Reveals.FEATURES]
 
     def units(self) -> int:
         """Count a number a row and centre."""

@@ -31,9 +31,9 @@ class AuditedPredictions(Message, frozen=True):
     phase: ClassVar[str] = "certifying"
 
     size: Annotated[int, Reveals.NOTHING]
-    low: Annotated[Floats, Reveals.PREDICTIONS]
-    step: Annotated[Floats, Reveals.PREDICTIONS]
-    codes: Annotated[bytes | None, Reveals.PREDICTIONS]
+    low: Annotated[Floats, Reveals.FEATURES]
+    step: Annotated[Floats, Reveals.FEATURES]
+    codes: Annotated[bytes | None, Reveals.FEATURES]
     less_label: Annotated[bytes | None, Reveals.LABELS]
     mean: Annotated[float, Reveals.MOMENTS]
     variance: Annotated[float, Reveals.MOMENTS]

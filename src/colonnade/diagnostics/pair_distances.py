@@ -27,6 +27,14 @@ class PairDistances(Message, frozen=True):
 
     values: Annotated[Floats, Reveals.SCORES]
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name features: distances of pairs drawn by many seeds fix rows up to a rotation."""
+        return (Reveals.FEATURES,)
+
+    def coded_rows(self) -> int:
+        """Count a row a pair."""
+        return len(self.values)
+
 
 class AskPairDistances(Message, frozen=True):
     """Draw so many pairs of rows from this seed; every party draws the same."""

@@ -24,6 +24,14 @@ class RowDistances(Message, frozen=True):
 
     values: Annotated[Floats, Reveals.PREDICTIONS]
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name features: distances to many rows fix a row up to a rotation."""
+        return (Reveals.FEATURES,)
+
+    def coded_rows(self) -> int:
+        """Count the rows these are distances of."""
+        return len(self.values)
+
 
 class AskRowDistances(Message, frozen=True):
     """Rows that serve as centres."""

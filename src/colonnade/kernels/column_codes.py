@@ -95,7 +95,7 @@ def common_step(spreads: Floats, step: float) -> float:
     """Turn a step in standard deviations into one in the columns' units: their root mean square, for all alike."""
     common = step * float(np.sqrt(np.mean(np.square(spreads)))) if len(spreads) else step
     if not 0 < common < np.inf:
-        raise InputError(f"Columns with standard deviations up to {spreads.max():g} cannot be rounded. Rescale them.")
+        raise InputError("Columns with so large standard deviations cannot be rounded. Rescale them.")
     return common
 
 

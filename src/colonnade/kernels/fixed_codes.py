@@ -37,7 +37,7 @@ def encode_fixed(values: Floats, bits: int, rng: np.random.Generator | None = No
     if largest == 0:
         return varint(0)
     if not largest < math.ldexp(1.0, LARGEST_EXPONENT):  # nor NaN
-        raise InputError(f"Numbers up to {largest:g} cannot be rounded. Rescale the columns.")
+        raise InputError("Numbers beyond the range of float64, or not finite, cannot be rounded. Rescale the columns.")
     exponent = max(math.frexp(largest)[1], LEAST_EXPONENT)
     scaled = values / _step(exponent, bits)
     if rng is not None:

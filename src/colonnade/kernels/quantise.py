@@ -43,7 +43,7 @@ def round_with_dither(values: Floats, step: float, rng: np.random.Generator) -> 
     """
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) / step
     if not largest < MAX_CODE:
-        raise InputError(f"A step of {step:g} is too fine for values {largest:g} times as large. Use a larger step.")
+        raise InputError(f"A step of {step:g} is too fine for values so many times as large. Use a larger step.")
     small = largest + 1 < SMALL_CODE
     codes: Codes = np.empty(values.shape[::-1], np.int16 if small else np.int64)
     for some in _chunks(*codes.shape):

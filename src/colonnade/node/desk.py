@@ -4,6 +4,7 @@ Every run has a session of its own. A request of this phase that comes again is 
 after a restart a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
+import os
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
 from colonnade.node.desk_records import (
     AnswerRecord,
+    OpeningRecord,
     checksum_record,
     compacted_records,
     earlier_reply,
@@ -33,6 +35,8 @@ from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobSheet, OpenJob
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
+
+NONCE_BYTES = 32
 
 
 @dataclass
@@ -152,7 +156,7 @@ class PartyDesk:
         return Refused("policy", f"{objection}.") if objection else None
 
     def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused:
-        session = self._session.greeted() if run is None else run.session
+        session = self._session.greeted(os.urandom(NONCE_BYTES)) if run is None else run.session
         before = session.state
         try:
             reply = self._answer_within_limits(session, request)
@@ -192,6 +196,7 @@ class PartyDesk:
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
+            write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
             self._log.write("run opened", run=ask.run, server=self._server, **_words(request))
         is_large = len(reply) >= LARGE
@@ -220,7 +225,7 @@ class PartyDesk:
         where = f"{Path(place.filename).name}:{place.lineno}"
         self._log.write("failed", run=run, error=type(error).__name__, where=where)
         self._show("".join(traceback.format_exception(error)))
-        return failed(error)
+        return failed()
 
     def _rebuild(self, name: str) -> None:
         try:
@@ -236,10 +241,12 @@ class PartyDesk:
             self._log.write("run rebuilt", run=name, number=run.number)
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
-        run = None
+        run, run_nonce = None, b""
         for record in read_records(journal):
+            if isinstance(record, OpeningRecord):
+                run_nonce = record.run_nonce
             if isinstance(record, AnswerRecord):
-                run = run or _OpenRun(journal, self._session.greeted())
+                run = run or _OpenRun(journal, self._session.greeted(run_nonce))
                 request = self._codec.decode(record.request, party=SERVER)
                 reply = run.session.answer(request)
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.

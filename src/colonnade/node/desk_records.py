@@ -9,6 +9,12 @@ from colonnade.node.journal import Journal
 
 
 # A record keeps the tag that it had in the first journals: a party reads its unfinished runs again after an update.
+class OpeningRecord(msgspec.Struct, array_like=True, tag="Begun"):
+    """The first record: what no other run of this party has."""
+
+    run_nonce: bytes
+
+
 class AnswerRecord(msgspec.Struct, array_like=True, tag="Answered"):
     """A request and its reply; a large reply is only in memory, and is made again after a restart."""
 
@@ -24,7 +30,7 @@ class ChecksumRecord(msgspec.Struct, array_like=True, tag="Checked"):
     checksum: int
 
 
-Record = AnswerRecord | ChecksumRecord
+Record = OpeningRecord | AnswerRecord | ChecksumRecord
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 

@@ -16,7 +16,7 @@ MISSING = {
     "policy": "no party starts without a policy: what its owner answers. Write [policy] with a level, strict, usual or "
     "open; `colonnade policy new` writes one with comments.",
     "identity": "it has no [identity], and parties and server could not tell each other from impostors. Write "
-    "[identity] with key and pins; `colonnade certs new` makes them for a trial, `colonnade certs identity` one at a time.",
+    "[identity] with key and pins; `colonnade certs new` makes all for a trial, `colonnade certs identity` one.",
 }
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"

@@ -7,6 +7,7 @@ cannot sign for a key that the owners told each other.
 import json
 import os
 from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 
 import msgspec
@@ -43,11 +44,7 @@ def new_identities(folder: Path, names: Iterable[str]) -> None:
 def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
     """Read a party's identity; the operating system's entropy makes the keys of single runs."""
     secret = _unhexed(_text(file.key).strip(), file.key)
-    try:
-        pins = msgspec.toml.decode(_text(file.pins), type=dict[str, str])
-    except msgspec.MsgspecError as error:
-        raise InputError(f'{file.pins}: {error}. Write one line for each party: "bank" = "its pin".') from error
-    pinned = {party: _unhexed(pin, file.pins) for party, pin in pins.items()}
+    pinned = read_pins(file.pins)
     if pinned.get(name) != signing_key(secret):
         raise InputError(
             f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it again: "
@@ -56,7 +53,16 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
     return PinnedIdentity(name, secret, pinned, os.urandom)
 
 
-def _text(path: str) -> str:
+def read_pins(path: str | PathLike[str]) -> dict[str, bytes]:
+    """Read the pins of all parties."""
+    try:
+        pins = msgspec.toml.decode(_text(path), type=dict[str, str])
+    except msgspec.MsgspecError as error:
+        raise InputError(f'{path}: {error}. Write one line for each party: "bank" = "its pin".') from error
+    return {party: _unhexed(pin, path) for party, pin in pins.items()}
+
+
+def _text(path: str | PathLike[str]) -> str:
     try:
         return Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -66,7 +72,7 @@ def _text(path: str) -> str:
         ) from error
 
 
-def _unhexed(text: str, path: str) -> bytes:
+def _unhexed(text: str, path: str | PathLike[str]) -> bytes:
     """Read 32 bytes; an error does not quote them, they may be secret."""
     try:
         key = bytes.fromhex(text)

@@ -31,7 +31,7 @@ SCORE_BITS = 12.0
 PILOT_SHARE = 0.2
 # Messages without rows, for each party, but for the job sheet: of a pilot, where it is told of each other party's draw,
 # and of an even draw.
-MESSAGES_OF_A_PARTY, OF_A_DRAW, EVEN_MESSAGES = 200, 80, 90
+MESSAGES_OF_A_PARTY, OF_A_DRAW, EVEN_MESSAGES = 210, 80, 90
 COARSE_STEP = 1.4
 
 

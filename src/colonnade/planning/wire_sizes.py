@@ -16,7 +16,7 @@ from colonnade.protocol.sheet import OpenJob
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
-from colonnade.sampling.rules.rounded import RoundedScores
+from colonnade.sampling.rules.rounded import rounded_rule
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
 from colonnade.solvers import AnySolver
@@ -69,13 +69,13 @@ def _by_scores(
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
-    yield from _sent(card.name, AskTotal(RoundedScores(task.score_rule())), Total(1 / 3))
+    yield from _sent(card.name, AskTotal(rounded_rule(task.score_rule(), sampler.round_scores)), Total(1 / 3))
     yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     codes = ScoreCodes(size, bytes(round(size * score_bytes)))
     others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]
     relayed = tuple(SignedRows(name, no_rows, A_SIGNATURE) for name in shares if name != card.name)
-    yield from _sent(card.name, AskScoreCodes(size, relayed, 0, A_SEED), codes)
+    yield from _sent(card.name, AskScoreCodes(size, relayed, 1 / 3, A_SEED), codes)
     yield MessageSize(AskScoreCodes.phase, card.name, sum(_ids(n, drawn) for drawn in others))
 
 

@@ -128,8 +128,8 @@ def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) 
         )
 
 
-def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key") -> Script[T]:
-    """Play an attempt, which begins with fresh keys, until no party loses what it keeps in memory (`what`)."""
+def until_kept(attempt: Callable[[], Script[T | LostKey]]) -> Script[T]:
+    """Play an attempt, which begins with fresh keys, until no party loses what it keeps in memory."""
     lost = ""
     for _ in range(MAX_ATTEMPTS):
         result = yield from attempt()
@@ -137,7 +137,7 @@ def until_kept(attempt: Callable[[], Script[T | LostKey]], what: str = "its key"
             return result
         lost = result.party
     raise RemoteProtocolError(
-        f"Party {lost!r} lost {what} {MAX_ATTEMPTS} times in one secure phase. Check why it restarts, and run again.",
+        f"Party {lost!r} lost its key {MAX_ATTEMPTS} times in one secure phase. Check why it restarts, and run again.",
         party=lost,
     )
 

@@ -32,14 +32,22 @@ class AppliedNote(msgspec.Struct, frozen=True, array_like=True, tag="applied"):
     digest: bytes
 
 
-class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
-    """Which rows a sum was over, a bit a row, and a digest of how much each counted."""
+class CommitmentNote(msgspec.Struct, frozen=True, array_like=True, tag="commitment"):
+    """Scores that the party committed to, by a digest of what it was asked then: these it opens again."""
 
+    digest: bytes
+
+
+class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
+    """What a sum was of, which rows it was over, a bit a row, a digest of how much each counted, and its numbers."""
+
+    what: str
     rows: bytes
     weights: bytes
+    numbers: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | SumNote
+Note = CoresetNote | ModelNote | AppliedNote | CommitmentNote | SumNote
 
 
 class Memory(Protocol):
@@ -67,13 +75,13 @@ class KeptHere:
         self._notes.update(notes)
 
 
-def sum_note(rows: Rows, weights: Floats, n_rows: int) -> SumNote:
-    """Note a sum over rows, shape (m,), that may repeat, by their weights: only their ratios matter."""
+def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int) -> SumNote:
+    """Note a sum of so many numbers over rows, shape (m,), that may repeat, by their weights: only ratios matter."""
     counted = np.bincount(rows, weights=weights, minlength=n_rows)
     relative = counted / max(float(counted.max(initial=0.0)), np.finfo(np.float64).tiny)
     # Weights that come by two ways differ in their last bits.
     steps = np.rint(relative * 2.0**40).astype("<i8")
-    return SumNote(np.packbits(counted > 0).tobytes(), digest(steps[counted > 0].tobytes()))
+    return SumNote(what, np.packbits(counted > 0).tobytes(), digest(steps[counted > 0].tobytes()), numbers)
 
 
 def rows_apart(first: SumNote, second: SumNote) -> int:

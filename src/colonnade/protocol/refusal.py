@@ -37,14 +37,11 @@ def refused(error: ColonnadeError) -> Refused:
     return Refused(causes.get(type(error), "input"), str(error))
 
 
-def failed(error: Exception) -> Refused:
-    """Say that something broke at the party that nobody foresaw: the kind of error, but not its text.
-
-    That can quote the party's table.
-    """
+def failed() -> Refused:
+    """Say that something broke at the party that nobody foresaw, and nothing of what: that can tell of its table."""
     reason = (
-        f"it failed inside ({type(error).__name__}) and goes on. The error's words can quote data and were not sent. "
-        "Ask its owner to look at its terminal, then run again."
+        "it failed inside and goes on. What failed can tell of its data, and was not sent. Ask its owner to look at "
+        "its terminal, then run again."
     )
     return Refused("failure", reason)
 

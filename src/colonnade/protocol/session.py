@@ -50,8 +50,12 @@ class PartyState:
         How this run looks at the table; None is as it is.
     rows : ndarray of int64, shape (size,), or None
         The coreset's rows, once they are known; before that, the party's own draw.
-    even_key : bytes or None
-        Where a joint seed decides them: the key of the rows that all parties draw alike.
+    joint_key : bytes or None
+        The joint seed of a committed draw.
+    weighing : str
+        How the rows came about, which decides what they weigh (`colonnade.protocol.weighing`).
+    even_share : float
+        The share of rows drawn evenly, where the others were drawn by scores.
     exchanged : tuple of Message
         What was asked and answered since rows were scored: a secure sum is bound to it.
     secret : object or None
@@ -66,10 +70,16 @@ class PartyState:
         What an honest server playing that sheet may still ask; None, where no run was opened, is anything.
     notes : tuple of Note
         What the party will remember of this run.
+    run_nonce : bytes
+        What no other run of this party has, and this one still has after a restart: contributions are made of it.
+    has_committed : bool
+        Whether it has committed to a draw in this run: it does so once.
     """
 
     step: str = NEW
-    even_key: bytes | None = None
+    joint_key: bytes | None = None
+    weighing: str = "given"
+    even_share: float = 0.0
     sheet: bytes = b""
     route: Route | None = None
     notes: tuple[Note, ...] = ()
@@ -81,6 +91,8 @@ class PartyState:
     learning: object | None = None
     answered_digests: tuple[bytes, ...] = ()
     received: Delivery | None = None
+    run_nonce: bytes = b""
+    has_committed: bool = False
 
     def __repr__(self) -> str:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
@@ -229,8 +241,11 @@ class PartySession:
         self.state = replace(state, step=handler.then)
         return reply
 
-    def greeted(self) -> "PartySession":
-        """Open another session on the same data, as after a hello: each run has its own."""
+    def greeted(self, run_nonce: bytes) -> "PartySession":
+        """Open another session on the same data, as after a hello: each run has its own.
+
+        The bytes are drawn for the run, and given again where it is rebuilt.
+        """
         other = copy(self)
-        other.state = PartyState(step=GREETED, route=self._opening)
+        other.state = PartyState(step=GREETED, route=self._opening, run_nonce=run_nonce)
         return other

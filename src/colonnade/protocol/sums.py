@@ -21,8 +21,10 @@ def check_sums(
     check_hidden(data, what, groups, n_columns, n_numbers, least)
     if data.policy.least_rows == 1:
         return state
-    notes = tuple(sum_note(rows, weights, data.table.n_rows) for rows, weights in groups)
+    n_rows, numbers = data.table.n_rows, -(-n_numbers // len(groups))
+    notes = tuple(sum_note(what, rows, weights, n_rows, numbers) for rows, weights in groups)
     _compare(notes, data, what)
+    _count(notes, data, what)
     return replace(state, notes=(*state.notes, *notes))
 
 
@@ -70,6 +72,22 @@ def effective_rows(rows: Rows, weights: Floats) -> float:
     """Count distinct rows, those of little weight less: (sum of weights)^2 / sum of their squares."""
     total = np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights) if len(rows) else np.zeros(1)
     return float(total.sum() ** 2 / max(float(total @ total), 1e-300))
+
+
+def _count(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
+    """Require that all sums there ever were tell half as many numbers as the table has values, at most.
+
+    As many sums over rows that the server chooses, or draws, as there are rows are equations that fix them all.
+    """
+    n_columns = len(data.table.feature_names) + (data.table.label_name is not None)
+    told = {*notes, *(note for note in data.memory.notes() if isinstance(note, SumNote))}
+    n_numbers, most = sum(note.numbers for note in told), data.table.n_rows * n_columns // 2
+    if n_numbers > most:
+        raise PolicyRefusedError(
+            f"with {what} it would have told {n_numbers:,} numbers about many rows in all, and its owner's policy ends "
+            f"at {most:,}, half of its values: more would be equations enough to work out its rows.",
+            party=data.name,
+        )
 
 
 def _compare(notes: Sequence[SumNote], data: PartyData, what: str) -> None:

@@ -14,16 +14,15 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
-from colonnade.routes import Ask, AtMost, Route, then
+from colonnade.routes import Ask, Route, then
 from colonnade.sampling.committed.server import committed_route, sample_committed
 from colonnade.sampling.plain.messages import AskScoreCodes, AskScores
 from colonnade.sampling.plain.server import Algorithm1, SumRounded, draw_route, sum_in_the_clear
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, rounded_rule
+from colonnade.sampling.rules.rounded import RoundedScores, rounded_rule
 from colonnade.sampling.secure.server import SecureSum, secure_sum_route
-from colonnade.sampling.seeds import count_even
 from colonnade.sampling.size import sample_size
 from colonnade.sampling.weights import Design
 
@@ -167,19 +166,17 @@ class ImportanceSampling(
         scored, seeds = self.scored_by(rule, agreed.roster), agreed.seeds
         if seeds is None:
             raise InputError("The job sheet has no seeds for a draw by scores. Run the same version on all sides.")
+        asked: dict[str, object] = {"size": self.size, "even_share": self.uniform_share}
         if isinstance(scored, IntegerScores):
-            drawn, evenly = committed_route(scored, self.size), {"size": self.size, "n_even": AtMost(self.size)}
-        else:
-            n_even = count_even(seeds.shared, self.size, self.uniform_share)
-            own = seeds.own[agreed.place]
-            drawn = draw_route(scored, self.size - n_even, agreed.party, own, stratified=self.draws == "stratified")
-            evenly = {"size": self.size, "n_even": n_even, "even_seed": seeds.shared}
-        return then(drawn, self._sum_route(scored, evenly))
+            return then(committed_route(scored, self.size), self._sum_route(scored, asked))
+        own, stratified = seeds.own[agreed.place], self.draws == "stratified"
+        drawn = draw_route(scored, self.size, agreed.party, own, stratified=stratified)
+        return then(drawn, self._sum_route(scored, asked | {"even_seed": seeds.shared}))
 
-    def _sum_route(self, rule: ScoreRule, evenly: dict[str, object]) -> Route:
+    def _sum_route(self, rule: ScoreRule, asked: dict[str, object]) -> Route:
         if self.scores == "secure":
-            return secure_sum_route(evenly)
-        return Ask(AskScoreCodes if isinstance(rule, RoundedScores | CoarseScores) else AskScores, **evenly)
+            return secure_sum_route(asked)
+        return Ask(AskScoreCodes if isinstance(rule, RoundedScores) else AskScores, **asked)
 
     def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
         """Say what parties score their rows by, where the task's rule is this."""
@@ -192,7 +189,7 @@ class ImportanceSampling(
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
         if self.scores == "secure":
             return SecureSum(rule, row_weights)
-        return SumRounded(rule) if isinstance(rule, RoundedScores | CoarseScores) else sum_in_the_clear
+        return SumRounded(rule) if isinstance(rule, RoundedScores) else sum_in_the_clear
 
 
 def _checked_rounding(round_scores: bool | float) -> bool | float:

@@ -104,17 +104,17 @@ def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyDa
     checks.seed(request, request.seed)
     table = data.table
     rows = draw_evenly(table.n_rows, request.count, np.random.default_rng(request.seed), table.row_weights)
-    return replace(state, rows=rows, notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
+    return replace(state, rows=rows, weighing="evenly", notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
 
 
 def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
     rows = _counted_rows(data.table.n_rows, data.table.row_weights)
-    return replace(state, rows=rows, notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
+    return replace(state, rows=rows, weighing="all", notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
 
 
 def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:
     checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
-    return replace(state, rows=request.rows), Ready()
+    return replace(state, rows=request.rows, weighing="given"), Ready()
 
 
 def _counted_rows(n_rows: int, row_weights: Floats | None) -> Rows:

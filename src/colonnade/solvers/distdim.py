@@ -18,6 +18,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.weighing import check_weights
 from colonnade.routes import END, Ask, Route
 
 M = TypeVar("M")
@@ -159,6 +160,7 @@ def _answer_clusters(state: PartyState, request: AskLocalClusters, data: PartyDa
     selected = _SelectedRows(data.table, state.selected())
     size = len(selected.rows)
     _check_request(request, size, len(data.table.feature_names))
+    check_weights(state, request, request.weights, data)
     rng = np.random.default_rng(request.seed)
     centers = local_kmeans(selected.blocks, selected.take, size, request.n_clusters, rng, request.weights)
     nearest = np.concatenate([nearest_centers(block, centers)[0] for block in selected.blocks()])

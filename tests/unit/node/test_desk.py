@@ -29,10 +29,12 @@ from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
     Commitment,
+    CommittedRows,
     Contribution,
     DrawCommitted,
     PartyCommitment,
     commitment_of,
+    commitment_statement,
 )
 from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
 from colonnade.sampling.rules.integers import IntegerScores
@@ -183,46 +185,62 @@ def test_masked_scores_are_told_once_over_a_restart(office: Office) -> None:
     assert again.masked == first.masked
 
 
+SHOPS_PART = b"c" * 32
+COMMIT = AskCommitment(IntegerScores(LeverageScores(fit_intercept=False), 57), contribution_digest(SERVER, b"s" * 32))
+
+
 def committed_by_the_bank(office: Office, monkeypatch: pytest.MonkeyPatch) -> AskContribution:
     """Let the bank, with an identity that is no rehearsal, commit; give the request for its contribution."""
     pins = {name: signing_key(name.encode().ljust(32)) for name in ("bank", "shop")}
-    identity = PinnedIdentity("bank", b"bank".ljust(32), pins, os.urandom)
-    monkeypatch.setitem(IDENTITIES, "bank", identity)
+    bank, shop = (PinnedIdentity(name, name.encode().ljust(32), pins, os.urandom) for name in pins)
+    monkeypatch.setitem(IDENTITIES, "bank", bank)
     office.die_and_return()
-    rule = IntegerScores(LeverageScores(fit_intercept=False), 57)
-    commitment = office.ask(1, AskCommitment(rule, contribution_digest(SERVER, b"s" * 32)))
+    commitment = office.ask(1, COMMIT)
     assert isinstance(commitment, Commitment)
-    of_bank = PartyCommitment(commitment_of("bank", commitment), commitment.contribution_digest)
-    return AskContribution((of_bank, PartyCommitment(b"", contribution_digest("shop", b"c" * 32))))
+    of_bank = PartyCommitment(commitment_of("bank", commitment), commitment.contribution_digest, commitment.signature)
+    sealed = contribution_digest("shop", SHOPS_PART)
+    of_shop = PartyCommitment(b"", sealed, shop.sign(commitment_statement("shop", COMMIT, b"", sealed)))
+    return AskContribution((of_bank, of_shop))
 
 
-def test_a_contribution_is_known_again_after_a_restart(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dies_before", ["contribution", "draw", "scores"])
+def test_a_contribution_is_the_same_after_a_restart(
+    office: Office, monkeypatch: pytest.MonkeyPatch, dies_before: str
+) -> None:
     told = committed_by_the_bank(office, monkeypatch)
+    if dies_before == "contribution":
+        office.die_and_return()
     contribution = office.ask(2, told)
     assert isinstance(contribution, Contribution)
-    assert contribution.value is not None
-    office.die_and_return()
-    assert CODEC.encode(office.ask(2, told)) == CODEC.encode(contribution), "a request is answered once"
-    draw = DrawCommitted(5, b"s" * 32, (contribution.value, b"c" * 32), contribution.proof)
+    assert contribution_digest("bank", contribution.value) == told.parties[0].contribution_digest
+    if dies_before == "draw":
+        office.die_and_return()
+        assert CODEC.encode(office.ask(2, told)) == CODEC.encode(contribution), "a request is answered once"
+    draw = DrawCommitted(5, 3, b"s" * 32, (contribution.value, SHOPS_PART))
     drawn = office.ask(3, draw)
-    assert isinstance(drawn, DrawnRows)
-    office.die_and_return()
+    assert isinstance(drawn, CommittedRows)
+    if dies_before == "scores":
+        office.die_and_return()
     again = office.ask(3, draw)
-    assert isinstance(again, DrawnRows)
+    assert isinstance(again, CommittedRows)
     assert again.rows.tolist() == drawn.rows.tolist()
     assert isinstance(office.ask(4, AskScores(sendable_rows([]), 5)), Scores)
 
 
-def test_a_contribution_that_was_not_told_is_lost_with_the_process(
+def test_another_run_has_another_contribution_to_the_same_request(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Or a server that plays a draw to its end would know all contributions of the next one."""
     told = committed_by_the_bank(office, monkeypatch)
-    office.die_and_return()
-    contribution = office.ask(2, told)
-    assert isinstance(contribution, Contribution)
-    assert contribution.value is None
-    made_up = DrawCommitted(5, b"s" * 32, (b"b" * 32, b"c" * 32), b"p" * 32)
-    assert isinstance(office.ask(3, made_up), Refused), "and no other is taken for it"
+    known = office.ask(2, told)
+    assert isinstance(known, Contribution)
+    office.desk.end(RunEnd("fit-1", "done", ""))
+    again = office.ask(1, COMMIT)
+    assert isinstance(again, Commitment)
+    assert again.contribution_digest != told.parties[0].contribution_digest
+    refused = office.ask(2, told)
+    assert isinstance(refused, Refused)
+    assert "another commitment of this party than it made in this run" in refused.reason
 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 1 << 39])

@@ -78,9 +78,13 @@ def test_what_is_derived_is_secret_and_the_same_again(rehearses: bool) -> None:
     )
     assert first.derived(b"run") == again.derived(b"run")
     assert len({first.derived(b"run"), first.derived(b"other"), other.derived(b"run")}) == 3
-    assert (first.nonce(b"run") == first.nonce(b"run")) == rehearses
-    assert (first.nonce(b"run") == other.nonce(b"run")) == rehearses, "a rehearsal depends on names and the run alone"
-    assert first.nonce(b"run") != first.nonce(b"other")
+    asked = first.contribution(b"asked", b"run")
+    assert asked == again.contribution(b"asked", b"run"), "also after a restart"
+    assert (asked == first.contribution(b"asked", b"other run")) == rehearses
+    assert (asked == other.contribution(b"asked", b"run")) == rehearses, (
+        "a rehearsal depends on names and requests alone"
+    )
+    assert asked != first.contribution(b"other", b"run")
 
 
 @pytest.mark.parametrize("point", [bytes(32), b"\x01" + bytes(31)])

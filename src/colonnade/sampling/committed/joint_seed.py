@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from colonnade.coreset import Evidence
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.integer_draws import count_even, shares
-from colonnade.signing import digest
+from colonnade.signing import digest, rows_digest
 
 # In every hashed text, so that none of another protocol, or of another version, can take its place. The words beside it
 # ("seal") belong to this version, and stay with it.
@@ -32,8 +32,18 @@ def key_of(evidence: Evidence) -> bytes:
 
 def quotas_of(key: bytes, totals: Sequence[int], size: int, even_share: float) -> tuple[int, Rows]:
     """Draw how many rows are drawn evenly, and how many by each party."""
-    n_even = count_even(even_share, size, digest(key, b"how many evenly"))
+    n_even = even_count_of(key, size, even_share)
     return n_even, shares(totals, size - n_even, digest(key, b"quotas"))
+
+
+def even_count_of(key: bytes, size: int, even_share: float) -> int:
+    """Draw how many rows are drawn evenly."""
+    return count_even(even_share, size, digest(key, b"how many evenly"))
+
+
+def joint_draw_statement(party: str, key: bytes, rows: Rows, even: Rows) -> bytes:
+    """Give the text a party signs to say: by this joint seed I drew these rows, and those are drawn evenly."""
+    return digest(PROTOCOL, b"drawn", party.encode(), key, rows_digest(rows), rows_digest(even))
 
 
 def draw_key(key: bytes, name: str) -> bytes:

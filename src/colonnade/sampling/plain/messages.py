@@ -72,7 +72,7 @@ class Scores(Message, frozen=True):
 class AskScores(Message, frozen=True):
     """S, the rows that all parties drew together (line 6), as the others signed them, without this party's own.
 
-    And how many were drawn evenly, from which seed: every side draws these itself.
+    And which share was drawn evenly, from which seed: every side draws these itself.
     """
 
     phase: ClassVar[str] = "summing"
@@ -80,7 +80,7 @@ class AskScores(Message, frozen=True):
 
     size: Annotated[int, Reveals.NOTHING]
     others: Annotated[tuple[SignedRows, ...], Reveals.ROW_IDS]
-    n_even: Annotated[int, Reveals.NOTHING]
+    even_share: Annotated[float, Reveals.NOTHING]
     even_seed: Annotated[int, Reveals.NOTHING]
 
     def units(self) -> int:

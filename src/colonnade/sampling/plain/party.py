@@ -14,6 +14,7 @@ from colonnade.privacy.pair_keys import view_digest
 from colonnade.protocol import checks
 from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.sampling.committed.joint_seed import even_count_of, even_key, joint_draw_statement
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
@@ -26,7 +27,7 @@ from colonnade.sampling.plain.messages import (
     Total,
 )
 from colonnade.sampling.rules.rounded import log_step_of
-from colonnade.sampling.seeds import even_rng
+from colonnade.sampling.seeds import count_even, even_rng
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import draw_statement, rows_digest
 
@@ -49,7 +50,7 @@ def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyDat
     rng = np.random.default_rng(request.seed)
     drawn = draw_by_scores(data.scores(state.rule), request.count, rng, stratified=request.stratified)
     reply = signed_draw(state, drawn, data)
-    return replace(state, rows=reply.rows, even_key=None, exchanged=(*state.exchanged, request, reply)), reply
+    return replace(state, rows=reply.rows, joint_key=None, exchanged=(*state.exchanged, request, reply)), reply
 
 
 def signed_draw(state: PartyState, rows: Rows, data: PartyData) -> DrawnRows:
@@ -80,25 +81,34 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
     others = [name for name in identity.parties if name != identity.name]
     if [each.party for each in request.others] != others:
         raise checks.wrong(SERVER, request, f"draws of other parties than {', '.join(others)}")
-    view = view_digest(state, data)
+    even, view = _even_rows(state, request, data), view_digest(state, data)
     for each in request.others:
         checks.row_ids(SERVER, request, each.rows, data.table.n_rows)
-        if not identity.is_signed(each.party, draw_statement(each.party, state.sheet, view, each.rows), each.signature):
+        if state.joint_key is None:
+            statement = draw_statement(each.party, state.sheet, view, each.rows)
+        else:
+            statement = joint_draw_statement(each.party, state.joint_key, each.rows, even)
+        if not identity.is_signed(each.party, statement, each.signature):
             raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
-    even = _even_rows(state, request, data)
     rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in request.others), own, even]), kind="stable"))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
-    return rows, replace(state, rows=rows, notes=(*state.notes, CoresetNote(rows_digest(rows))))
+    noted = (*state.notes, CoresetNote(rows_digest(rows)))
+    return rows, replace(state, rows=rows, weighing="scores", even_share=request.even_share, notes=noted)
 
 
 def _even_rows(state: PartyState, request: AskScores, data: PartyData) -> Rows:
     """Draw the even rows as every side does; a committed draw has them from its joint seed."""
-    checks.count(request, request.n_even, MAX_SIZE)
+    checks.count(request, request.size, MAX_SIZE)
+    checks.seed(request, request.even_seed)
+    if not 0 <= request.even_share <= 1:
+        raise checks.wrong(SERVER, request, f"a share of {request.even_share} drawn evenly")
     n_rows, weights = data.table.n_rows, data.table.row_weights
-    if state.even_key is not None:
-        return even_rows(n_rows, request.n_even, state.even_key, weights)
-    return draw_evenly(n_rows, request.n_even, even_rng(request.even_seed), weights)
+    if state.joint_key is not None:
+        n_even = even_count_of(state.joint_key, request.size, request.even_share)
+        return even_rows(n_rows, n_even, even_key(state.joint_key), weights)
+    n_even = count_even(request.even_seed, request.size, request.even_share)
+    return draw_evenly(n_rows, n_even, even_rng(request.even_seed), weights)
 
 
 HANDLERS = (

@@ -31,7 +31,7 @@ from colonnade.sampling.plain.messages import (
 )
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores, log_step_of
+from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.seeds import Seeds, count_even, even_rng
 from colonnade.sampling.weights import Design
 from colonnade.signing import SignedRows, seed_digest
@@ -110,7 +110,7 @@ class Algorithm1:
         shared = quotas.seeds.shared
         even = draw_evenly(n, quotas.n_even, even_rng(shared), self.design.row_weights)
         rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
-        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), quotas.n_even, shared)
+        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), self.design.even_share, shared)
         # Line 7: every party scores all of them.
         scores = yield from self.sum_scores(roster, draw)
         _check_copies(roster, draw, totals, scores, stratified=self.stratified)
@@ -205,7 +205,7 @@ def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
 
 def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
     """Ask every party about S: it is told what the others signed to have drawn."""
-    size, evenly = len(draw.rows), (draw.n_even, draw.even_seed)
+    size, evenly = len(draw.rows), (draw.even_share, draw.even_seed)
     return {party: kind(size, draw.of_others(party), *evenly) for party in roster.names}
 
 
@@ -213,11 +213,11 @@ def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
 class SumRounded:
     """Sum scores that parties rounded by this rule."""
 
-    rule: RoundedScores | CoarseScores
+    rule: RoundedScores
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
-        rows, log_step = draw.rows, log_step_of(self.rule)
+        rows, log_step = draw.rows, self.rule.log_step
         inbox = yield relayed(AskScoreCodes, roster, draw)
         replies = checks.replies(inbox, ScoreCodes)
         scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}

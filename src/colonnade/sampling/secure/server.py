@@ -92,7 +92,7 @@ def _attempt(roster: Roster, draw: Draw, ring: Ring, said: Mapping[str, bytes]) 
     relayed = tuple(keys.values())
     transcript = transcript_of_scores(tuple(keys), draw.rows, ring, relayed, view)
 
-    evenly = (draw.n_even, draw.even_seed)
+    evenly = (draw.even_share, draw.even_seed)
     inbox = yield {
         party: AskMaskedScores(len(draw.rows), draw.of_others(party), *evenly, ring.width, ring.exponent, relayed)
         for party in roster.names

@@ -6,6 +6,7 @@ from colonnade.privacy.pair_keys import identity_of
 from colonnade.protocol import checks
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.protocol.sums import check_sums
+from colonnade.protocol.weighing import check_weights
 from colonnade.solvers.gram.question import GramQuestion
 
 # Mean and variance of one column of two rows are its two values.
@@ -23,13 +24,14 @@ def check_question(state: PartyState, question: GramQuestion, request: Message, 
         or min(question.n_columns) < 0
     ):
         raise checks.wrong(SERVER, request, f"numbers of columns that are not the parties': {question.n_columns}")
+    if not len(rows):
+        raise checks.wrong(SERVER, request, "a question about no rows")
     if question.weights is not None:
         checks.shape(SERVER, request, question.weights, rows.shape)
         checks.non_negative(SERVER, request, question.weights)
+    check_weights(state, request, question.weights, data)
     if question.fold_seed is not None:
         checks.seed(request, question.fold_seed)
-    if not len(rows):
-        raise checks.wrong(SERVER, request, "a question about no rows")
     weights = question.row_weights()
     # Of each fold a mean and a factor, of which a triangle tells something.
     n_folds, n_numbers = len(question.groups()), ours + ours * (ours + 1) // 2

@@ -24,7 +24,7 @@ class LloydOpened(Message, frozen=True):
 
 
 class OpenLloyd(Message, frozen=True):
-    """The rows' weights (none: all weigh the same), how many rows are tried for each centre, k, and all parties' keys.
+    """The rows' weights (none: all weigh the same), rows tried for each centre, k, all columns and keys.
 
     A coreset's weights are 1 over the parties' summed scores, up to one factor: that is what they reveal.
     """
@@ -35,6 +35,7 @@ class OpenLloyd(Message, frozen=True):
     weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
     n_tries: Annotated[int, Reveals.NOTHING]
     n_clusters: Annotated[int, Reveals.NOTHING]
+    n_columns: Annotated[int, Reveals.SCHEMA]
     keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
 
 

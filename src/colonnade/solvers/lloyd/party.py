@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
+from colonnade.errors import InputError, LocalProtocolError, PolicyRefusedError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import largest_distance, means_by_label, single_clusters, squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack, ring_of_magnitude
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.privacy.one_solving import require_same_question, seen_rows
 from colonnade.privacy.pair_keys import (
     OPENED,
@@ -25,8 +25,10 @@ from colonnade.privacy.pair_keys import (
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
+from colonnade.protocol.memory import SumNote
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.protocol.sums import Group, check_hidden, check_sums
+from colonnade.protocol.weighing import check_weights
 from colonnade.signing import digest
 from colonnade.solvers.lloyd.messages import (
     MAX_ROUNDS,
@@ -40,6 +42,9 @@ from colonnade.solvers.lloyd.messages import (
     TryCenters,
     opening_transcript,
 )
+
+# What a centre is called in the party's memory.
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +95,8 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     kept, rows = with_keys(state, request.keys, data), state.selected()
     _check_opening(request, len(rows), len(data.table.feature_names))
     weights = np.ones(len(rows)) if request.weights is None else request.weights
+    check_weights(state, request, request.weights, data)
+    _count_centers(request, data)
     asked = wire_bytes(msgspec.structs.replace(request, keys=()))
     state = require_same_question(state, request, digest(seen_rows(state, data), asked))
     transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
@@ -97,6 +104,21 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     learning = LloydLearning(weights, request.n_tries, request.n_clusters, magnitude, transcript)
     told = None if kept.secret is None else magnitude
     return replace(state, secret=kept, learning=learning), LloydOpened(told)
+
+
+def _count_centers(request: OpenLloyd, data: PartyData) -> None:
+    """Where rows are not to be shown, let centres of all runs together be fewer than all parties' columns.
+
+    Distances of rows to each other fix them up to a rotation, and centres told in as many places as there are columns
+    fix that: whether in one run or in several.
+    """
+    told = sum(isinstance(note, SumNote) and note.what == CLUSTER for note in data.memory.notes())
+    if Reveals.FEATURES in data.policy.never and told + request.n_clusters >= request.n_columns:
+        raise PolicyRefusedError(
+            f"its owner's policy never reveals features, and it has told {told} centres in earlier runs: with "
+            f"{request.n_clusters} more, of {request.n_columns} columns in all, rows could be worked out.",
+            party=data.name,
+        )
 
 
 def _check_opening(request: OpenLloyd, size: int, n_features: int) -> None:
@@ -143,7 +165,7 @@ def _answer_move(state: PartyState, request: MoveCenters, data: PartyData) -> tu
     groups = _clusters(state, request.labels, learning)
     if data.policy.least_rows > 1:
         d = len(data.table.feature_names)
-        check_hidden(data, "cluster", groups, d, d * len(groups), least=1)
+        check_hidden(data, CLUSTER, groups, d, d * len(groups), least=1)
     features = _features(state, data)
     if (old := learning.centers) is None:
         old = features[_starts(request, learning)]
@@ -199,7 +221,7 @@ def _answer_centers(state: PartyState, request: AskLloydCenters, data: PartyData
     state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
     if data.policy.least_rows > 1:
         groups, d = _clusters(state, learning.labels, learning), len(data.table.feature_names)
-        state = check_sums(state, data, "cluster", groups, d, d * len(groups), least=1)
+        state = check_sums(state, data, CLUSTER, groups, d, d * len(groups), least=1)
     transcript = digest(learning.transcript, wire_bytes(request))
     kept = phase_keys(state)
     state = replace(state, learning=None, secret=PhaseKeys(None, kept.signed, transcript))

@@ -90,11 +90,11 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
         Differences of squared distances to two centres are linear in the row: to d + 1 centres they are d equations for
         its d columns; to d centres they leave two places for it.
         """
-        n_clusters, n_columns = _clustering(task).n_clusters, sum(card.n_features for card in roster.cards)
+        n_clusters = _clustering(task).n_clusters
         check_enough_parties(roster, "SecureLloyd", allow_two_parties=self.allow_two_parties)
-        if n_clusters >= n_columns:
+        if n_clusters >= n_columns(roster):
             raise InputError(
-                f"{n_clusters} clusters of {n_columns} columns in all: SecureLloyd tells the server the centres and "
+                f"{n_clusters} clusters of {n_columns(roster)} columns: SecureLloyd tells the server the centres and "
                 "how far each drawn row is from each, and from as many centres as columns it could work the rows out. "
                 "Ask for fewer clusters than columns, or use DistDim(), or Central() if rows may be shown."
             )
@@ -116,16 +116,21 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
         )
         return Solution(clustering.clustering_model(centers, roster), facts)
 
-    def route(self, task: Task[object], agreed: Agreed) -> Route:  # noqa: ARG002  # no seed
+    def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect as many tries as centres, moves within their number, and the end; again where a key is lost."""
         clustering = _clustering(task)
         k, tries = clustering.n_clusters, clustering.n_starts
         return secure_route(
-            Ask(OpenLloyd, n_tries=tries, n_clusters=k),
+            Ask(OpenLloyd, n_tries=tries, n_clusters=k, n_columns=n_columns(agreed.roster)),
             some(Ask(TryCenters), most=k),
             some(Ask(MoveCenters), most=MAX_ROUNDS),
             Ask(AskLloydCenters),
         )
+
+
+def n_columns(roster: Roster) -> int:
+    """Count all parties' features."""
+    return sum(card.n_features for card in roster.cards)
 
 
 def _clustering(task: Task[M]) -> ClusteringTask[M]:
@@ -164,7 +169,7 @@ class Rounds:
     def _open(self, keys: RelayedKeys) -> Script[LostKey | None]:
         equal = bool((self._weights == 1).all())
         sent = None if equal else sendable_floats(self._weights)
-        request = OpenLloyd(sent, self._n_tries, self._n_clusters, keys.signed)
+        request = OpenLloyd(sent, self._n_tries, self._n_clusters, n_columns(self._roster), keys.signed)
         inbox = yield dict.fromkeys(self._roster.names, request)
         self._transcript = opening_transcript(keys.parties, keys.view, request)
         replies = checks.replies(inbox, LloydOpened)

@@ -34,6 +34,10 @@ class CodedProducts(Message, frozen=True):
         """Count a number a row of the block."""
         return self.size
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name features, as `PartialProducts` does."""
+        return (Reveals.FEATURES,)
+
 
 class CodedStep(Message, frozen=True):
     """As `SagaStep`, with the changes, and the products that answer it, of so many bits."""

@@ -40,6 +40,14 @@ class PartialProducts(Message, frozen=True):
     products: Annotated[Floats | None, Reveals.PREDICTIONS]
     less_label: Annotated[Floats | None, Reveals.LABELS]
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name features: a server that steers coefficients by changes of its choice makes products of rows by rows."""
+        return (Reveals.FEATURES,)
+
+    def coded_rows(self) -> int:
+        """Count a row a product."""
+        return self.units()
+
 
 class SagaStep(Message, frozen=True):
     """How the weighted residuals of the block asked before changed (step by them), and which block is next.
