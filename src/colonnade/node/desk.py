@@ -266,6 +266,6 @@ def _words(request: Message) -> dict[str, object]:
     """Say what a run is for, as its sheet does."""
     if not isinstance(request, OpenJob):
         return {"verb": "hello"}
-    sheet = msgspec.json.decode(request.sheet, type=JobSheet)
+    sheet = msgspec.msgpack.decode(request.sheet, type=JobSheet)
     kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
     return {"verb": sheet.verb, **{name: None if each is None else each.get("kind") for name, each in kinds.items()}}

@@ -19,7 +19,7 @@ A_SIGNATURE, A_DIGEST = bytes(64), bytes(32)
 
 def opening_bytes(verb: str, what: Mapping[str, object], roster: Roster) -> int:
     """Give the bytes of the sheet of a job and of its acceptance, for one party: all get the same."""
-    sheet = msgspec.json.encode(sheet_of(verb, what, roster, None))
+    sheet = msgspec.msgpack.encode(sheet_of(verb, what, roster, None))
     return len(wire_bytes(OpenJob(sheet, A_SIGNATURE))) + len(wire_bytes(JobAccepted(A_DIGEST)))
 
 

@@ -140,7 +140,7 @@ Objection = Callable[[JobSheet, Route, PartyData], str | None]
 
 def open_job(sheet: JobSheet, server: Identity) -> Script[None]:
     """Open a run at every party."""
-    encoded = msgspec.json.encode(sheet)
+    encoded = msgspec.msgpack.encode(sheet)
     request = OpenJob(encoded, server.sign(sheet_statement(encoded)))
     inbox = yield {each.name: request for each in sheet.parties}
     for party, reply in checks.replies(inbox, JobAccepted).items():
@@ -181,7 +181,7 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     if len(request.sheet) > MAX_SHEET_BYTES:
         raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
     try:
-        sheet = msgspec.json.decode(request.sheet, type=JobSheet)
+        sheet = msgspec.msgpack.decode(request.sheet, type=JobSheet)
     except msgspec.MsgspecError as error:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
     ours = SheetParty(
