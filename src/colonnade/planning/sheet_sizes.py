@@ -25,7 +25,7 @@ def opening_bytes(verb: str, what: Mapping[str, object], roster: Roster) -> int:
 
 def telling_bytes(task: PaperTask, card: PartyCard) -> int:
     """Give the bytes that tell one party its part of the model, and of its reply."""
-    return len(wire_bytes(_told_model(task, card))) + len(wire_bytes(ModelKept()))
+    return len(wire_bytes(_told_model(task, card))) + len(wire_bytes(ModelKept(A_DIGEST)))
 
 
 def _told_model(task: PaperTask, card: PartyCard) -> TellModel:
