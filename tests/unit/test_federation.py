@@ -278,9 +278,9 @@ def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None
         parties[1].policy = cn.Policy(least_rows=100)
         return cn.Federation(parties)
 
-    refused = federation()
+    refused, solver = federation(), cn.SecureGram(allow_two_parties=True)
     with pytest.raises(cn.PolicyRefusedError):
-        refused.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=20), solver=cn.SecureGram(allow_two_parties=True))
+        refused.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=20), solver=solver)
     assert "solving" in refused.sent.by_phase(), "no sheet says how many of the rows are distinct"
     assert refused.sent.units > 0, "what a refused job sent before it stopped"
     task = cn.KMeans(n_clusters=2)
