@@ -429,7 +429,7 @@ class Federation:
         >>> federation = cn.Federation(cn.split_columns(X, y, [3, 3]))
         >>> plan = federation.plan(cn.Regression(), target_excess=0.01)
         >>> plan.excess.mean <= 0.01, plan.rounds, plan.solver.step > 0.2
-        (True, 2, True)
+        (True, 4, True)
         """
         task = validation.paper_task(task, "planned")
         validation.check_job(task, self.roster, split=split)

@@ -5,7 +5,7 @@ party builds samplers and solvers of the sheet's options itself, so they are che
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -109,26 +109,26 @@ class _Reader:
             if (words := getattr(sheet, name)) is not None:
                 _due(name, words, kind)
 
-    @property
+    @cached_property
     def task(self) -> AnyTask:
         """The task."""
         task: AnyTask = _due("task", self.sheet.task, AnyTask)
         task.check(self.roster)
         return task
 
-    @property
+    @cached_property
     def split(self) -> AnySplit | None:
         """The split, if rows are held out."""
         return None if self.sheet.split is None else _due("split", self.sheet.split, AnySplit)
 
-    @property
+    @cached_property
     def sampler(self) -> AnySampler:
         """The sampler."""
         sampler: AnySampler = _due("sampler", self.sheet.sampler, AnySampler)
         sampler.check(self.task, self.roster, self.sheet.run_by)
         return sampler
 
-    @property
+    @cached_property
     def solver(self) -> AnySolver:
         """The solver."""
         solver: AnySolver = _due("solver", self.sheet.solver, AnySolver)

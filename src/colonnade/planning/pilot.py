@@ -14,11 +14,13 @@ from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.kernels.value_bits import value_bits
 from colonnade.messages import Message
+from colonnade.planning.sheet_sizes import opening_bytes, telling_bytes
 from colonnade.protocol import checks
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
-from colonnade.sampling import ImportanceSampling
+from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import ScoreCodes, Total
+from colonnade.solvers import CompactCentral
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 from colonnade.tasks import KMeans, PaperTask, Regression
@@ -27,8 +29,9 @@ T = TypeVar("T")
 SCORE_BITS = 12.0
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
-# Messages without rows, for each party: of a pilot, and of an even draw.
-MESSAGES_OF_A_PARTY, EVEN_MESSAGES = 210, 90
+# Messages without rows, for each party, but for the job sheet: of a pilot, where it is told of each other party's draw,
+# and of an even draw.
+MESSAGES_OF_A_PARTY, OF_A_DRAW, EVEN_MESSAGES = 210, 80, 90
 COARSE_STEP = 1.4
 
 
@@ -171,21 +174,28 @@ def pilot_bytes(task: PaperTask, roster: Roster, size: int) -> int:
 
 def least_run_bytes(task: PaperTask, roster: Roster) -> int:
     """Guess what the smallest run will send."""
-    fixed, _ = _pilot_bytes(task, roster)
-    bits = sum(_widths(task, roster)) * value_bits(COARSE_STEP)
-    return math.ceil(
-        fixed - (MESSAGES_OF_A_PARTY - EVEN_MESSAGES) * len(roster.cards) + least_size(task, roster) * bits / 8
-    )
+    n_parties, size = len(roster.cards), least_size(task, roster)
+    what = {"task": task, "sampler": UniformSampling(size), "solver": CompactCentral(COARSE_STEP)}
+    fixed = (EVEN_MESSAGES + opening_bytes("fit", what, roster)) * n_parties + _moments(task, roster)
+    told = sum(telling_bytes(task, card) for card in roster.cards)
+    return math.ceil(fixed + told + size * sum(_widths(task, roster)) * value_bits(COARSE_STEP) / 8)
 
 
 def _pilot_bytes(task: PaperTask, roster: Roster) -> tuple[float, float]:
     """Guess the bytes of its messages, and of each row."""
     n_parties = len(roster.cards)
-    widths = _widths(task, roster)
-    moments = 0 if isinstance(task, ClusteringTask) else sum(8 * width * (width + 3) // 2 for width in widths)
-    ids = 8 * row_id_bytes(roster.n_rows, 500) / 500
-    bits = sum(widths) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
-    return MESSAGES_OF_A_PARTY * n_parties + moments, bits / 8
+    drawn = max(500 // n_parties, 1)
+    ids = 8 * row_id_bytes(roster.n_rows, drawn) / drawn
+    bits = sum(_widths(task, roster)) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
+    messages = MESSAGES_OF_A_PARTY + OF_A_DRAW * n_parties + opening_bytes("plan", {"task": task}, roster)
+    return messages * n_parties + _moments(task, roster), bits / 8
+
+
+def _moments(task: PaperTask, roster: Roster) -> int:
+    """Give the bytes of what tells the rows' units."""
+    if isinstance(task, ClusteringTask):
+        return 0
+    return sum(8 * width * (width + 3) // 2 for width in _widths(task, roster))
 
 
 def _widths(task: PaperTask, roster: Roster) -> list[int]:

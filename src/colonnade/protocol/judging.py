@@ -49,7 +49,7 @@ def _objection_to_phases(policy: Policy, route: Route) -> str | None:
 def _objection_to_replies(policy: Policy, route: Route, data: PartyData) -> str | None:
     """Look at what every reply of the job is sure to reveal; what one may reveal is judged when it is made."""
     has_label = data.table.label_name is not None
-    for ask in route.asks():
+    for ask in tuple(route.asks()):
         told = _always_told(ask.kind.reply) if ask.kind.reply is not None else set()
         kept = sorted(policy.never & (told if has_label else told - {Reveals.LABELS}))
         if kept and ask.kind.reply is not None:

@@ -116,7 +116,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         return [each.name for each in self.parties].index(party)
 
 
-_sheets: msgspec.json.Decoder[JobSheet] = msgspec.json.Decoder(JobSheet)
+_sheets: msgspec.msgpack.Decoder[JobSheet] = msgspec.msgpack.Decoder(JobSheet)
 
 
 class JobAccepted(Message, frozen=True):
@@ -147,7 +147,7 @@ Objection = Callable[[JobSheet, Route, PartyData], str | None]
 
 def open_job(sheet: JobSheet, server: Identity) -> Script[None]:
     """Open a run at every party."""
-    encoded = msgspec.json.encode(sheet)
+    encoded = msgspec.msgpack.encode(sheet)
     request = OpenJob(encoded, server.sign(sheet_statement(encoded)))
     inbox = yield {each.name: request for each in sheet.parties}
     for party, reply in checks.replies(inbox, JobAccepted).items():
