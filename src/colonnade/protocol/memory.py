@@ -27,9 +27,13 @@ class ModelNote(msgspec.Struct, frozen=True, array_like=True, tag="model"):
 
 
 class AppliedNote(msgspec.Struct, frozen=True, array_like=True, tag="applied"):
-    """The party's part of a model that it applied so that somebody learned what came of it, by its digest."""
+    """The party's part of a model that it applied so that somebody learned what came of it, by its digest.
+
+    And how many numbers it gives of a row: of a clustering, one a centre.
+    """
 
     digest: bytes
+    numbers: int
 
 
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
