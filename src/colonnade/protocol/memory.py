@@ -36,6 +36,12 @@ class AppliedNote(msgspec.Struct, frozen=True, array_like=True, tag="applied"):
     numbers: int
 
 
+class CommittedNote(msgspec.Struct, frozen=True, array_like=True, tag="committed"):
+    """Scores that the party committed to, by a digest of what makes this draw different from any other."""
+
+    digest: bytes
+
+
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     """What a sum was of, which rows it was over, a bit a row, a digest of how much each counted, and its numbers."""
 
@@ -45,7 +51,7 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     numbers: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | SumNote
+Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | SumNote
 
 
 class Memory(Protocol):

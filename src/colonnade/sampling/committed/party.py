@@ -9,7 +9,7 @@ from hmac import compare_digest
 
 import numpy as np
 
-from colonnade.errors import InputError, LocalProtocolError
+from colonnade.errors import InputError, LocalProtocolError, PolicyRefusedError
 from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
@@ -18,6 +18,7 @@ from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.memory import CommittedNote
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, joint_key
 from colonnade.sampling.committed.messages import (
@@ -52,7 +53,8 @@ def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyDat
     contribution = identity.nonce(wire_bytes(request))
     reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution))
     draw = CommittedDraw(contribution, commitment_of(identity.name, reply))
-    return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=draw), reply
+    notes = (*state.notes, CommittedNote(_context(state, request, data)))
+    return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=draw, notes=notes), reply
 
 
 def _answer_contribution(state: PartyState, request: AskContribution, data: PartyData) -> tuple[PartyState, Message]:
@@ -100,7 +102,12 @@ def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -
         raise checks.wrong(SERVER, request, "a row to open twice")
     if len(request.rows) * depth(data.table.n_rows) > MAX_NODES:
         raise InputError(f"{len(request.rows):,} openings do not fit one message. Open fewer rows.")
-    tree = _tree(state, AskCommitment(request.rule, request.contribution_digest), data)
+    committed = AskCommitment(request.rule, request.contribution_digest)
+    if data.policy.known_only and CommittedNote(_context(state, committed, data)) not in data.memory.notes():
+        raise PolicyRefusedError(
+            "its owner's policy opens only scores that it committed to, and to these it never did.", party=data.name
+        )
+    tree = _tree(state, committed, data)
     openings = [tree.open(row) for row in request.rows.tolist()]
     salts, hashes = pack_openings(openings)
     return state, Openings(
