@@ -106,6 +106,11 @@ class HostileServer:
         """Ask one party, and give its reply, a refusal too."""
         return self.ask_each({party: request})[party]
 
+    def ask_instead(self, party: str, request: Message) -> Message:
+        """Ask one party something else in place of the last request, as if the line had been lost."""
+        self._numbers[party] -= 1
+        return self.ask(party, request)
+
     def ask_each(self, outbox: Outbox) -> dict[str, Message]:
         """Ask several parties at once."""
         asks = {}
