@@ -382,7 +382,7 @@ PARTIES = (PartyCard("bank", 40, ("a", "b"), "y"), PartyCard("shop", 40, ("c", "
 def job(**what: Any) -> OpenJob:
     """Open a fit of both parties, on all rows, by an honest server."""
     options = {"task": cn.Regression(), "sampler": cn.AllRows(), "solver": cn.Central(), "seed": 1, **what}
-    sheet = msgspec.json.encode(sheet_of("fit", options, Roster(PARTIES), None))
+    sheet = msgspec.msgpack.encode(sheet_of("fit", options, Roster(PARTIES), None))
     return OpenJob(sheet, IDENTITIES[SERVER].sign(sheet_statement(sheet)))
 
 
