@@ -54,8 +54,9 @@ class SecureSum:
         smallest, largest = self._bounds(roster, draw.rows)
         ring = narrowest_ring(smallest, largest, len(roster.cards))
         if ring is None:
+            whose = "" if roster.weight_party is None else f", as {roster.weight_party!r} has them,"
             raise UnsupportedError(
-                f"The weights of drawn rows differ so much (the lightest is {smallest:.3g} of all) that a secure sum "
+                f"The weights of drawn rows{whose} differ so much (the lightest is {smallest:.3g} of all) that a secure sum "
                 'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
         said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
