@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,7 +35,8 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import rows_revealed
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.sheet import JobSheet, open_job
+from colonnade.protocol.sheet import JobAccepted, JobSheet, OpenJob, open_job
+from colonnade.signing import sheet_statement
 from colonnade.transports.endpoints import ServerEndpoint
 from colonnade.transports.envelopes import Answer, Ask, Goodbye, RunEnd
 from colonnade.transports.grpc.hub import Hub
@@ -86,6 +88,15 @@ class HostileServer:
         self.begin(sheet.verb)
         self.play(open_job(sheet, self._identity))
 
+    def open_each(self, sheets: Mapping[str, JobSheet], signed_by: str = SERVER) -> None:
+        """Begin a run by a sheet for each party, signed by the server or by a party that joins forces with it."""
+        self.begin()
+        signer, outbox = identity_of(self._folder, signed_by), {}
+        for party, sheet in sheets.items():
+            encoded = msgspec.json.encode(sheet)
+            outbox[party] = OpenJob(encoded, signer.sign(sheet_statement(encoded)))
+        self.told_by_each(outbox, JobAccepted)
+
     def honestly(self, script: Script[T], verb: str, **what: object) -> T:
         """Play an honest job from its sheet to its end."""
         self.new_run(verb, **what)
@@ -94,6 +105,11 @@ class HostileServer:
     def ask(self, party: str, request: Message) -> Message:
         """Ask one party, and give its reply, a refusal too."""
         return self.ask_each({party: request})[party]
+
+    def ask_instead(self, party: str, request: Message) -> Message:
+        """Ask one party something else in place of the last request, as if the line had been lost."""
+        self._numbers[party] -= 1
+        return self.ask(party, request)
 
     def ask_each(self, outbox: Outbox) -> dict[str, Message]:
         """Ask several parties at once."""

@@ -14,11 +14,12 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import party_session
 from colonnade.contracts import Script
+from colonnade.kernels.integer_draws import even_rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats
 from colonnade.privacy.identities import PinnedIdentity, signing_key
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.committed.joint_seed import contribution_digest
+from colonnade.sampling.committed.joint_seed import contribution_digest, even_count_of, even_key
 from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
@@ -29,7 +30,7 @@ from colonnade.sampling.committed.messages import (
 from colonnade.sampling.plain.messages import Scores
 from colonnade.sampling.rules.integers import integer_rule
 from colonnade.transports.loopback import Loopback
-from harness import play, sessions_of
+from harness import sessions_of
 from network_trial import federation_in_threads
 from secure_trial import made_parties
 
@@ -37,6 +38,7 @@ N, SIZE, CHEAT = 300, 60, "party2"
 NAMES = ("party1", "party2", "party3")
 COMMITTED = cn.ImportanceSampling(SIZE, draws="committed", scores="plain")
 MIXED = cn.ImportanceSampling(SIZE, 0.4, "committed", scores="plain")
+JOB = {"task": cn.Regression(), "sampler": COMMITTED, "seed": 0}
 Change = Callable[[Any, Any], Message]
 Meet = Callable[..., cn.Federation]
 
@@ -63,8 +65,8 @@ def meet(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
             bend(sessions_of(federation)[CHEAT], changes)
             return federation
 
-        def bent(table: Any, policy: Any, identity: Any) -> PartySession:
-            session = party_session(table, policy, identity)
+        def bent(table: Any, policy: Any, identity: Any, *memory: Any) -> PartySession:
+            session = party_session(table, policy, identity, *memory)
             bend(session, changes if identity.name == CHEAT else {})
             return session
 
@@ -84,21 +86,16 @@ def even_rows_of(run: cn.Run[None]) -> Any:
     return np.setdiff1d(run.coreset.rows, [row for each in run.coreset.evidence.parties.values() for row in each.rows])
 
 
-def only_even(seed: int) -> Any:
-    """Find them beforehand: where all rehearse, the cheat can play it through."""
-    return even_rows_of(cn.Federation(made_parties(N)).coreset(cn.Regression(), MIXED, seed=seed))
-
-
-def false_where(rows: Any) -> Change:
-    def change(reply: Scores, state: Any) -> Scores:
-        return Scores(sendable_floats(np.where(np.isin(state.rows, rows), 2 * reply.scores, reply.scores)))
-
-    return change
+def false_of_even_rows(reply: Scores, state: Any) -> Scores:
+    """Double the scores of rows that the joint seed draws evenly, and the cheat did not draw itself."""
+    n_even = even_count_of(state.joint_key, SIZE, MIXED.uniform_share)
+    even = np.setdiff1d(even_rows(N, n_even, even_key(state.joint_key)), state.exchanged[-1].rows)
+    assert len(even) > 10
+    return Scores(sendable_floats(np.where(np.isin(state.rows, even), 2 * reply.scores, reply.scores)))
 
 
 def test_false_scores_of_rows_drawn_only_evenly_are_found(meet: Meet) -> None:
-    assert len(only_even(3)) > 10
-    federation = meet(AskScores=false_where(only_even(3)))
+    federation = meet(AskScores=false_of_even_rows)
     run = federation.coreset(cn.Regression(), MIXED, seed=3)
     with pytest.raises(cn.RemoteProtocolError, match=r"told another score of row .* than it had committed to") as error:
         federation.spot_check(run, rows=None)
@@ -162,8 +159,8 @@ def test_a_server_that_has_seen_contributions_gets_no_second_draw_of_a_run(meet:
         yield dict.fromkeys(NAMES, AskContribution(entries_of(commitments)))
         yield from opened_draw(federation, contribution_digest(SERVER, b"!" * 32))
 
-    with pytest.raises(cn.LocalProtocolError, match="a second committed draw in one run"):
-        play(federation, twice(), "coreset")
+    with pytest.raises(cn.LocalProtocolError, match="DrawCommitted would be next in this job, not AskCommitment"):
+        federation._runtime.play(twice(), "coreset", **JOB)
 
 
 # 3. Commitments that are not by the party whose name they bear.
@@ -183,7 +180,7 @@ def test_a_commitment_that_the_server_made_up_for_a_party_is_refused(meet: Meet,
         yield {"party2": AskContribution((entry, *entries_of(commitments)[1:]))}
 
     with pytest.raises(cn.ColonnadeError, match="a commitment of 'party1' that 'party1' did not sign"):
-        play(federation, in_its_place(), "coreset")
+        federation._runtime.play(in_its_place(), "coreset", **JOB)
 
 
 def test_a_server_cannot_pin_false_evidence_on_a_party(tmp_path: Path) -> None:

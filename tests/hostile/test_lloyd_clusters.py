@@ -1,19 +1,24 @@
-"""Attack 3: centres of clusters of the server's choice, and distances to single rows, in SecureLloyd."""
+"""Attack 3: centres of clusters of the server's choice, and distances to single rows, in SecureLloyd.
 
-from dataclasses import dataclass, field
+Before there were job sheets, each row in two clusters under two weights told 100 of 100 rows of all parties, exact, in
+one run of 0.5 s; so did two honest clusterings.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pytest
 
 import colonnade as cn
-from colonnade.contracts import Script
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.masks import Words, ring_of_magnitude, to_numbers, unpack
-from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
+from colonnade.kernels.masks import ring_of_magnitude, to_numbers, unpack
+from colonnade.messages import Reveals, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import exchange_keys
-from colonnade.sampling.selecting import Ready, UseRows
+from colonnade.sampling import AnySampler
+from colonnade.sampling.selecting import use_rows
 from colonnade.solvers.gram.shares.messages import AskGramShares, GramShares
 from colonnade.solvers.lloyd.messages import (
     WIDTH,
@@ -25,138 +30,171 @@ from colonnade.solvers.lloyd.messages import (
     OpenLloyd,
     TryCenters,
 )
-from colonnade.tasks.jobs import learn
-from hostile_trial import N_ROWS, HostileServer, columns_of, features_of, hostile_server, made_parties
+from colonnade.tasks.jobs import draw, learn
+from hostile_trial import N_ROWS, HostileServer, features_of, hostile_server, made_parties, turned_away
 
-# All that SecureLloyd on a given coreset needs.
+# All that SecureLloyd on all rows, or on a given coreset, needs.
 FOR_LLOYD = {
     "never": ["scores", "sums of scores", "features", "labels", "moments", "row weights", "row ids"],
     "solvers": ["lloyd"],
 }
+FOR_BOTH = {"never": ["features", "labels", "scores"]}
+ALL = np.arange(N_ROWS)
+EVEN = cn.UniformSampling(200)
 
 
-def centers_of(server: HostileServer, rows: Rows, weights: Floats, labels: Rows) -> Floats:
-    """Ask for the means of rows by labels and weights of the server's choice; all parties' columns, side by side."""
-    k = int(labels.max()) + 1
-    server.told_by_all(UseRows(sendable_rows(rows)), Ready)
-    keys = server.play(exchange_keys(server.roster, rows))
-    opened = server.told_by_all(OpenLloyd(sendable_floats(weights), 1, k, keys.signed), LloydOpened)
-    magnitude = max(reply.magnitude or 0 for reply in opened.values())
-    starts = np.array([np.flatnonzero(labels == label)[0] for label in range(k)])
-    for start in starts:
-        server.told_by_all(TryCenters(sendable_rows([start]), magnitude), MaskedDistances)
-    server.told_by_all(MoveCenters(sendable_rows(labels), sendable_rows(starts)), MaskedDistances)
-    replies = server.told_by_all(AskLloydCenters(), LloydCenters)
-    centers = [reply.centers for reply in replies.values() if reply.centers is not None]
-    return np.hstack(centers)
-
-
-def rows_by_pairs(server: HostileServer) -> Floats:
-    """Each row in two clusters, with another row: once it weighs double, once the other does.
-
-    Effectively 1.8 rows a cluster, where 1.5 are enough. 100 of 100 rows of all parties exact, one run, 0.5 s.
-    """
-    rows = np.repeat(np.arange(N_ROWS), 2)
-    labels = np.tile([0, 1], N_ROWS) + rows // 2 * 2
-    weights = np.where(rows % 2 == labels % 2, 1.0, 0.5)
-    centers = centers_of(server, rows, weights, labels)
-    first, second = centers[0::2], centers[1::2]  # (2 a + b) / 3 and (a + 2 b) / 3
-    return np.stack([2 * first - second, 2 * second - first], axis=1).reshape(N_ROWS, -1)
-
-
-def rows_by_large_clusters(server: HostileServer) -> Floats:
-    """Every cluster holds all 100 rows, and in each another row weighs double: 25 rows to 1e-10.
-
-    Any number of copies a row does it; here each is there 25 times.
-    """
-    k = 25
-    rows, labels = np.repeat(np.arange(N_ROWS), k), np.tile(np.arange(k), N_ROWS)
-    centers = centers_of(server, rows, np.where(rows == labels, 1.0, 0.5), labels)
-    server.new_run()
-    total = N_ROWS * centers_of(server, np.arange(N_ROWS), np.ones(N_ROWS), np.zeros(N_ROWS, np.int64))
-    return np.asarray((N_ROWS + 1) * centers - total)
-
-
-def rows_by_two_runs(server: HostileServer) -> Floats:
-    """A partition into four clusters of 25 rows, and ten more runs in which one row is in another cluster: ten rows."""
-    rows, labels = np.arange(N_ROWS), np.arange(N_ROWS) % 4
-    before = centers_of(server, rows, np.ones(N_ROWS), labels)
-    found = []
-    for row in range(10):
-        server.new_run()
-        moved = labels.copy()
-        moved[row] = (labels[row] + 1) % 4
-        after = centers_of(server, rows, np.ones(N_ROWS), moved)
-        found.append(25 * before[labels[row]] - 24 * after[labels[row]])
-    return np.stack(found)
-
-
-def rows_by_two_solvers(server: HostileServer) -> Floats:
-    """The mean of the same rows by SecureGram, and by SecureLloyd, where one of them weighs double: ten rows."""
-    rows = np.arange(N_ROWS)
-    coreset = Coreset(rows, np.ones(N_ROWS), N_ROWS, float(N_ROWS), "given")
-    asked = server.play_until(learn(cn.Regression(), coreset, cn.SecureGram(), None, server.roster, 0), AskGramShares)
-    means = server.told_by_each(asked, GramShares)
-    total = N_ROWS * np.hstack([means[card.name].means[0, : card.n_features] for card in server.roster.cards])
-    found = []
-    for row in range(10):
-        server.new_run()
-        heavier = centers_of(server, rows, np.where(rows == row, 1.0, 0.5), np.zeros(N_ROWS, np.int64))
-        found.append((N_ROWS + 1) * heavier[0] - total)
-    return np.stack(found)
+def coreset_of(server: HostileServer, sampler: AnySampler) -> Coreset:
+    """Agree on a coreset, which all parties then know again."""
+    task = cn.KMeans(n_clusters=2)
+    return server.honestly(draw(task, sampler, None, server.roster, 0), "coreset", task=task, sampler=sampler).coreset
 
 
 @dataclass
-class Watched:
-    """What an honest server sees in SecureLloyd: rows that were tried, all rows' distances to them, and centres."""
+class Seen:
+    """What a server sees in SecureLloyd: which rows were tried, all rows' distances to them, labels and centres."""
 
-    tried: list[int] = field(default_factory=list)
-    distances: list[Floats] = field(default_factory=list)
-    labels: Rows = field(default_factory=lambda: np.empty(0, np.int64))
-    centers: Floats = field(default_factory=lambda: np.empty((0, 0)))
-
-
-def watch(server: HostileServer, script: Script[Any]) -> Watched:
-    """Play an honest script, and keep what a curious server would."""
-    seen, outbox = Watched(), next(script)
-    while True:
-        replies = server.told_by_each(outbox, Message)
-        request = next(iter(outbox.values()))
-        masked = [reply.masked for reply in replies.values() if isinstance(reply, MaskedDistances)]
-        if isinstance(request, TryCenters):
-            ring = ring_of_magnitude(request.magnitude, len(replies), WIDTH)
-            total: Words = np.sum([unpack(part or b"", WIDTH) for part in masked], axis=0, dtype=np.uint64)
-            seen.tried += request.places.tolist()
-            seen.distances += list(to_numbers(total, ring).reshape(-1, len(request.places)).T)
-        if isinstance(request, MoveCenters):
-            seen.labels = request.labels
-        try:
-            outbox = script.send(replies)
-        except StopIteration as end:
-            seen.centers = end.value.model.cluster_centers_
-            return seen
+    tried: Rows
+    distances: Floats
+    labels: Rows
+    centers: Floats
 
 
-def rows_by_honest_runs(server: HostileServer) -> Floats:
-    """Two fits on all rows, with fewer clusters than columns, by other seeds: every word of the server is honest.
+def centers_of(
+    server: HostileServer,
+    source: AnySampler | Coreset,
+    weights: Floats | None,
+    labels: Rows,
+    *,
+    k: int = 4,
+    n_tries: int = 1,
+    of: str | None = None,
+) -> Seen:
+    """Ask for the means of rows by labels and weights of the server's choice; of all parties, or of one alone."""
+    task, roster = cn.KMeans(n_clusters=k, n_starts=n_tries), server.roster
+    what = {"coreset": source} if isinstance(source, Coreset) else {"sampler": source}
+    server.new_run(task=task, solver=cn.SecureLloyd(), **what)
+    if isinstance(source, Coreset):
+        rows = server.play(use_rows(roster, source.rows))
+    else:
+        rows = server.play(source.sample(roster, task.score_rule(), np.random.default_rng([0, 0]))).rows
+    keys, asked = server.play(exchange_keys(roster, rows)), roster.names if of is None else (of,)
+    told = None if weights is None else sendable_floats(weights)
+    opening = OpenLloyd(told, n_tries, k, len(roster.feature_names), keys.signed)
+    opened = server.told_by_each(dict.fromkeys(asked, opening), LloydOpened)
+    magnitude = max(reply.magnitude or 0 for reply in opened.values())
+    ring = ring_of_magnitude(magnitude, len(roster.names), WIDTH)
+    tries, distances = np.stack([np.flatnonzero(labels == label)[:n_tries] for label in range(k)]), []
+    for places in tries:
+        request = TryCenters(sendable_rows(places), magnitude)
+        masked = server.told_by_each(dict.fromkeys(asked, request), MaskedDistances).values()
+        total = np.sum([unpack(reply.masked or b"", WIDTH) for reply in masked], axis=0, dtype=np.uint64)
+        distances += list(to_numbers(total, ring).reshape(-1, n_tries).T)
+    moved = MoveCenters(sendable_rows(labels), sendable_rows(tries[:, 0]))
+    server.told_by_each(dict.fromkeys(asked, moved), MaskedDistances)
+    replies = server.told_by_each(dict.fromkeys(asked, AskLloydCenters()), LloydCenters)
+    centers = np.hstack([reply.centers for reply in replies.values() if reply.centers is not None])
+    return Seen(tries.reshape(-1), np.stack(distances), labels, centers)
+
+
+def by_copies(server: HostileServer) -> None:
+    """Rows that were drawn twice, once in each of two clusters."""
+    rows = coreset_of(server, EVEN).rows
+    centers_of(server, EVEN, None, np.arange(len(rows)) % 4)
+
+
+def by_many_copies(server: HostileServer) -> None:
+    """25 copies of each row, for 25 clusters of all rows: a coreset that nobody drew."""
+    rows = np.repeat(ALL, 25)
+    centers_of(server, Coreset(rows, np.ones(2500), N_ROWS, 100.0, "given"), None, np.tile(np.arange(4), 625))
+
+
+def by_many_clusters(server: HostileServer) -> None:
+    """Two clusters a pair of rows: more clusters than columns."""
+    centers_of(server, cn.AllRows(), None, ALL // 2, k=N_ROWS // 2)
+
+
+def by_small_clusters(server: HostileServer) -> None:
+    """Four clusters, in one of which are two rows."""
+    centers_of(server, cn.AllRows(), None, np.minimum(ALL // 2, 3))
+
+
+def by_two_runs(server: HostileServer) -> None:
+    """A partition into four clusters of 25 rows, and one more run in which one row is in another cluster."""
+    centers_of(server, cn.AllRows(), None, ALL % 4)
+    centers_of(server, cn.AllRows(), None, np.where(ALL == 0, 1, ALL % 4))
+
+
+def by_other_weights(server: HostileServer) -> None:
+    """All rows, of which one weighs double where all count 1."""
+    centers_of(server, cn.AllRows(), np.where(ALL == 7, 1.0, 0.5), ALL % 4)
+
+
+def by_two_weights(server: HostileServer) -> None:
+    """The same clusters of a coreset that is used again, in the second run of which one row weighs double."""
+    known = coreset_of(server, cn.AllRows())
+    centers_of(server, known, None, ALL % 4)
+    centers_of(server, known, np.where(ALL == 7, 1.0, 0.5), ALL % 4)
+
+
+def by_heavy_rows(server: HostileServer) -> None:
+    """A coreset that is used again, with a row in each cluster that weighs nearly all of it, at a party of one column.
+
+    Effectively these are more rows than columns: two. It told four rows to a tenth of the column's spread.
+    """
+    known = coreset_of(server, cn.AllRows())
+    centers_of(server, known, np.where(ALL < 4, 1.0, 0.02), ALL % 4, of="party1")
+
+
+def by_a_second_question(server: HostileServer) -> None:
+    """A key is lost, says the server, and asks again in the same run with other rows to try."""
+    centers_of(server, cn.AllRows(), None, ALL % 4)
+    keys = server.play(exchange_keys(server.roster, ALL))
+    server.told_by_all(OpenLloyd(None, 1, 4, 10, keys.signed), LloydOpened)
+    server.told_by_all(TryCenters(sendable_rows([99]), 100), MaskedDistances)
+
+
+def by_two_solvers(server: HostileServer) -> None:
+    """The mean of all rows by SecureGram, and by SecureLloyd, where one of them weighs double."""
+    known = coreset_of(server, cn.AllRows())
+    regression, gram = cn.Regression(), cn.SecureGram()
+    server.new_run(task=regression, coreset=known, solver=gram)
+    asked = server.play_until(learn(regression, known, gram, None, server.roster, 0), AskGramShares)
+    server.told_by_each(asked, GramShares)
+    centers_of(server, known, np.where(ALL == 7, 1.0, 0.5), np.zeros(N_ROWS, np.int64), k=1)
+
+
+def rows_by_distances(server: HostileServer, n_runs: int) -> tuple[Floats, Floats, Floats]:
+    """Cluster all rows into one cluster fewer than columns, by labels of the server's choice.
 
     For each centre some rows are tried, and the server sees all rows' distances to those: that fixes all rows up to
-    a rotation. The centres are means of rows it knows by label: nine of ten columns leave a rotation in a plane, and
-    those of another run fix it. 100 of 100 rows of all parties to 1e-6; nothing but predictions and the model told.
+    a rotation. The centres are means of rows it knows by label. Gives the rows as they are but for that rotation, and
+    the centres in both frames.
     """
     n_columns = len(server.roster.feature_names)
-    task = cn.KMeans(n_clusters=n_columns - 1, n_starts=8)
-    runs = []
-    for seed in (0, 1):
-        server.new_run(task="kmeans", sampler="all", solver="lloyd")
-        runs.append(watch(server, learn(task, cn.AllRows(), cn.SecureLloyd(), None, server.roster, seed)))
-    places, first = np.unique([place for run in runs for place in run.tried], return_index=True)
-    squares = np.stack([each for run in runs for each in run.distances])[first]
-    turned = _placed(squares, places, n_columns)
-    ours = np.vstack([_means(turned, run.labels, len(run.centers)) for run in runs])
-    theirs = np.vstack([run.centers for run in runs])
-    U, _, Vt = np.linalg.svd((ours - ours.mean(axis=0)).T @ (theirs - theirs.mean(axis=0)))
-    return np.asarray((turned - ours.mean(axis=0)) @ (U @ Vt) + theirs.mean(axis=0))
+    k, labels = n_columns - 1, [ALL % (n_columns - 1), ALL // 12]
+    runs = [centers_of(server, cn.AllRows(), None, labels[run], k=k, n_tries=4) for run in range(n_runs)]
+    turned = _placed(runs[0].distances, runs[0].tried, n_columns)
+    ours = np.vstack([_means(turned, run.labels, k) for run in runs])
+    return turned, ours, np.vstack([run.centers for run in runs])
+
+
+def turned_by_known(turned: Floats, ours: Floats, theirs: Floats, known: Floats) -> Floats:
+    """Turn rows so that centres fall together and, in the plane that these leave, so do a few values that are known.
+
+    `known` is of the first rows and the last columns.
+    """
+    n_rows, n_known = known.shape
+    rows, at, to = turned - ours.mean(axis=0), ours - ours.mean(axis=0), theirs - theirs.mean(axis=0)
+    spanned = rows @ np.linalg.pinv(at) @ to + theirs.mean(axis=0)
+    left, right = _across(at), _across(to)
+    angle = np.linalg.pinv(rows[:n_rows] @ left) @ (known - spanned[:n_rows, -n_known:]) @ right[-n_known:]
+    U, _, Vt = np.linalg.svd(angle)
+    return np.asarray(spanned + rows @ left @ U @ Vt @ right.T)
+
+
+def _across(points: Floats) -> Floats:
+    """Give a basis, shape (d, 2), of the plane that points span nothing of."""
+    return np.asarray(np.linalg.svd(points)[2][-2:].T)
 
 
 def _placed(squares: Floats, places: Rows, n_columns: int) -> Floats:
@@ -179,39 +217,79 @@ def everything(parties: list[cn.Party]) -> Floats:
     return np.hstack([features_of(party) for party in parties])
 
 
-def test_two_clusters_for_each_pair_tell_all_rows(tmp_path: Path) -> None:
-    parties = made_parties(label=False)
+@pytest.mark.parametrize(
+    ("attack", "why"),
+    [
+        (by_copies, "copies of one row into two clusters"),
+        (by_many_copies, "uses only coresets again that it agreed on"),
+        (by_many_clusters, "50 clusters of 10 columns in all"),
+        (by_small_clusters, "asks for sums over 10 rows at least, .* cluster 0 is over 2"),
+        (by_other_weights, "weights that rows drawn as agreed"),
+        (by_heavy_rows, "none of which has more than its share of the weight; cluster 0 is over 1"),
+    ],
+)
+def test_clusters_are_partitions_into_enough_rows(
+    tmp_path: Path, attack: Callable[[HostileServer], None], why: str
+) -> None:
+    parties = made_parties(widths=(1, 5, 4), label=False)
     with hostile_server(tmp_path, parties, FOR_LLOYD) as server:
-        found = rows_by_pairs(server)
+        turned_away(lambda: attack(server), why)
+        assert server.disclosed() <= {Reveals.TOTALS, Reveals.PREDICTIONS}, "no centre"
+
+
+@pytest.mark.parametrize(
+    ("attack", "why"),
+    [
+        (by_two_runs, "1 rows apart from a sum that it has told before"),
+        (by_two_weights, "over the same rows, with other weights, as a sum that it has told before"),
+        (by_a_second_question, "TryCenters that differs from what it asked before in this run"),
+    ],
+)
+def test_centres_are_told_once(tmp_path: Path, attack: Callable[[HostileServer], None], why: str) -> None:
+    with hostile_server(tmp_path, made_parties(label=False), FOR_LLOYD) as server:
+        turned_away(lambda: attack(server), why)
+        told = [reply for _, reply in server.received if isinstance(reply, LloydCenters)]
+        assert len(told) == 3, "those of one run"
+
+
+def test_two_solvers_do_not_sum_the_same_rows_with_other_weights(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, made_parties(), FOR_BOTH) as server:
+        turned_away(lambda: by_two_solvers(server), "over the same rows, with other weights")
+        assert not any(isinstance(reply, LloydCenters) for _, reply in server.received)
+
+
+def test_a_sheet_of_one_solver_opens_no_other(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, made_parties(), FOR_BOTH) as server:
+        server.new_run(task=cn.Regression(), sampler=cn.AllRows(), solver=cn.SecureGram())
+        rows = server.play(cn.AllRows().sample(server.roster, None, np.random.default_rng(0))).rows  # type: ignore[arg-type]
+        keys = server.play(exchange_keys(server.roster, rows))
+        request = OpenLloyd(None, 1, 4, 10, keys.signed)
+        turned_away(
+            lambda: server.told_by_all(request, LloydOpened),
+            "AskSealedSeeds, .* would be next in this job, not OpenLloyd",
+        )
+        assert server.disclosed() == set()
+
+
+def test_two_clusterings_are_one_too_many(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, made_parties(label=False), FOR_LLOYD) as server:
+        turned_away(lambda: rows_by_distances(server, 2), "it has told 9 centres in earlier runs: with 9 more")
         assert server.disclosed() == {Reveals.TOTALS, Reveals.PREDICTIONS, Reveals.MODEL}
-    np.testing.assert_allclose(found, everything(parties), atol=1e-8)
 
 
-def test_large_clusters_with_copies_of_rows_tell_rows(tmp_path: Path) -> None:
+@pytest.mark.xfail(
+    strict=True,
+    reason="distances fix rows up to a rotation, and k centres that up to one in columns - k + 1 dimensions",
+)
+def test_one_clustering_and_two_known_rows_do_not_tell_all_rows(tmp_path: Path) -> None:
+    """Nine centres of ten columns leave one angle open, for all rows of all parties together.
+
+    A party that joins forces, or two of its rows that the server has from elsewhere, fix that.
+    """
     parties = made_parties(label=False)
     with hostile_server(tmp_path, parties, FOR_LLOYD) as server:
-        found = rows_by_large_clusters(server)
-    np.testing.assert_allclose(found, everything(parties)[:25], atol=1e-8)
-
-
-def test_two_partitions_that_differ_by_a_row_tell_it(tmp_path: Path) -> None:
-    parties = made_parties(label=False)
-    with hostile_server(tmp_path, parties, FOR_LLOYD) as server:
-        found = rows_by_two_runs(server)
-    np.testing.assert_allclose(found, everything(parties)[:10], atol=1e-8)
-
-
-def test_two_solvers_on_the_same_rows_tell_a_row(tmp_path: Path) -> None:
-    parties = made_parties()
-    with hostile_server(tmp_path, parties, {"never": ["features", "labels", "scores"]}) as server:
-        found = rows_by_two_solvers(server)
-    np.testing.assert_allclose(found, everything(parties)[:10], atol=1e-8)
-
-
-def test_two_honest_clusterings_tell_all_rows(tmp_path: Path) -> None:
-    parties = made_parties(label=False)
-    with hostile_server(
-        tmp_path, parties, FOR_LLOYD | {"never": ["features", "labels", "scores", "moments"]}
-    ) as server:
-        found = rows_by_honest_runs(server)
-    np.testing.assert_allclose(found, np.hstack([columns_of(party) for party in parties]), atol=1e-5)
+        turned, ours, theirs = rows_by_distances(server, 1)
+        assert Reveals.FEATURES not in server.disclosed()
+    truth = everything(parties)
+    found = turned_by_known(turned, ours, theirs, truth[:2, -3:])
+    assert np.median(np.abs(found - truth) / truth.std(axis=0)) > 0.3

@@ -1,4 +1,9 @@
-"""Attack 5: models of the server's choice, applied to single rows, plainly, rounded, audited, or under masks."""
+"""Attack 5: models of the server's choice, applied to single rows, plainly, rounded, audited, or under masks.
+
+Before there were job sheets, a model of one coefficient told a column, exact, by one request; so did masked sums in
+which the other parties' coefficients were 0. That a model is the honest solution cannot be checked, and a server may
+tell parties any at the end of an honest run: what such models give is refused, or counted.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,175 +12,208 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.contracts import Rounding
+from colonnade.contracts import Model
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
+from colonnade.diagnostics.certifying import audit_sampler
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
-from colonnade.evaluation.clustering import AskPartialDistances, PartialDistances
-from colonnade.evaluation.linear import (
-    AskPartialPredictions,
-    AskRoundedPredictions,
-    PartialPredictions,
-)
+from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
+from colonnade.evaluation.masked.messages import MaskedPredictions, SummedLosses
 from colonnade.evaluation.masked.server import AppliedModel, masked_losses
-from colonnade.evaluation.rounding import RoundedParts, sum_parts
-from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.sixteen_bits import restore_evenly
-from colonnade.messages import Reveals, sendable_floats, sendable_rows
-from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, use_rows
-from colonnade.tasks.jobs import deliver_in_secret
-from hostile_trial import N_ROWS, HostileServer, columns_of, features_of, hostile_server, made_parties, one_hot
+from colonnade.evaluation.telling import ModelKept, TellModel
+from colonnade.kernels.arrays import Floats
+from colonnade.messages import Reveals, sendable_rows
+from colonnade.sampling.selecting import Ready, UseAllRows, use_all_rows
+from colonnade.tasks.jobs import deliver_in_secret, evaluate, evaluate_in_secret, learn, predict
+from hostile_trial import N_ROWS, HostileServer, features_of, hostile_server, made_parties, one_hot, turned_away
 
 TARGET, WIDTH = "party2", 4
-NO_RAW_DATA = {"never": ["features", "labels", "scores", "row ids", "row weights", "model"]}
+NO_RAW_DATA = {"never": ["features", "labels"]}
+STRICT = {"level": "strict"}
+TASK, GRAM, ALL = cn.Regression(), cn.SecureGram(), cn.AllRows()
 
 
-def columns_by_predictions(server: HostileServer) -> Floats:
-    """One coefficient is 1: predictions are a column. All of them exact, one request each."""
-    server.told(TARGET, UseAllRows(), Ready)
-    asks = (AskPartialPredictions(one_hot(column, WIDTH), False, False) for column in range(WIDTH))
-    return np.stack([server.told(TARGET, ask, PartialPredictions).values for ask in asks], axis=1)
+def tell(server: HostileServer, model: Model[object]) -> None:
+    """Learn honestly on all rows, and tell the parties another model in the end: they will know it again."""
+    server.new_run(task=TASK, sampler=ALL, solver=GRAM)
+    server.play_until(learn(TASK, ALL, GRAM, None, server.roster, 0), TellModel)
+    parts = model.parts(server.roster)
+    server.told_by_each({party: TellModel(*part) for party, part in parts.items()}, ModelKept)
 
 
-def columns_by_rounded_predictions(server: HostileServer) -> Floats:
-    """The same in 32 bits: to 1e-9 of the range of a column."""
-    server.told(TARGET, UseAllRows(), Ready)
-    found = []
-    for column in range(WIDTH):
-        ask = AskRoundedPredictions(one_hot(column, WIDTH), False, False, 32, 0)
-        reply = server.told(TARGET, ask, RoundedParts)
-        found.append(sum_parts({TARGET: reply}, (N_ROWS, 1), Rounding(32, {TARGET: 0})).values[:, 0])
-    return np.stack(found, axis=1)
-
-
-def columns_by_audit(server: HostileServer) -> Floats:
-    """All columns as directions of one audit, row by row: the least of a single value is the value, in full.
-
-    Of all rows at once they would come in 16 bits. 100 of 100 rows exact by 200 requests.
-    """
-    found = []
-    for row in range(N_ROWS):
-        server.told(TARGET, UseRows(sendable_rows([row])), Ready)
-        found.append(server.told(TARGET, AskAuditedPredictions(np.eye(WIDTH), 0), AuditedPredictions).low)
-    return np.stack(found)
-
-
-def columns_by_coarse_audit(server: HostileServer) -> Floats:
-    """All columns of all rows by one audit of one request: to a 65,000th of their range."""
-    server.told(TARGET, UseAllRows(), Ready)
-    reply = server.told(TARGET, AskAuditedPredictions(np.eye(WIDTH), 0), AuditedPredictions)
-    rng, codes = np.random.default_rng(0), np.split(np.frombuffer(reply.codes or b"", np.uint8), WIDTH)
-    ranges = zip(reply.low, reply.step, codes, strict=True)
-    return np.stack([restore_evenly(low, step, each.tobytes(), N_ROWS, rng) for low, step, each in ranges], axis=1)
-
-
-def columns_by_distances(server: HostileServer) -> Floats:
-    """Squared distances to 0 and to each unit vector: half of what they differ by is a column. To 1e-10."""
-    server.told(TARGET, UseAllRows(), Ready)
-    centers = np.vstack([np.zeros(WIDTH), np.eye(WIDTH)])
-    squares = server.told(TARGET, AskPartialDistances(sendable_floats(centers), None), PartialDistances).values
-    return np.asarray((squares[:, :1] - squares[:, 1:] + 1) / 2)
-
-
-def rows_by_row_distances(server: HostileServer) -> Floats:
-    """Distances of all rows to all rows: the rows up to a rotation and a shift, of one party alone."""
-    server.told(TARGET, UseAllRows(), Ready)
-    squares = server.told(TARGET, AskRowDistances(sendable_rows(np.arange(N_ROWS))), RowDistances).values
-    centred = np.eye(N_ROWS) - 1 / N_ROWS
-    values, vectors = np.linalg.eigh(-0.5 * centred @ squares @ centred)
-    return np.asarray(vectors[:, -WIDTH:] * np.sqrt(values[-WIDTH:]))
-
-
-def labels_by_predictions(server: HostileServer) -> Floats:
-    """A model of zeros less the label is the label."""
-    server.told("party3", UseAllRows(), Ready)
-    ask = AskPartialPredictions(np.zeros(3), True, False)
-    return -server.told("party3", ask, PartialPredictions).values
-
-
-def columns_by_masked_sums(server: HostileServer, to: str) -> Floats:
-    """Honest deliveries to a party that joins forces, of models that are 0 but for a 1 among the target's columns.
-
-    It is told sums of all parties' parts, under masks: a column of the target's. To 1e-9, a run a column.
-    """
+def of_column(server: HostileServer, column: int) -> cn.LinearModel:
+    """Make a model of zeros but for a 1 among the target's columns."""
     names, start = server.roster.feature_names, server.roster.parts[TARGET].start
-    found = []
-    for column in range(start, start + WIDTH):
-        server.new_run(verb="predict", task="regression", sampler=None, solver=None)
-        model = cn.LinearModel(one_hot(column, len(names)), 0.0, names)
-        server.play(deliver_in_secret(model, None, to, server.roster))
-        found.append(server.delivered_to(to))
-    return np.stack(found, axis=1)
+    return cn.LinearModel(one_hot(start + column, len(names)), 0.0, names)
 
 
-def values_by_losses(server: HostileServer, rows: Rows) -> Floats:
-    """Masked evaluations by an honest party, of 50 rows and of these and one more: sums of squares differ by one value.
+def of_all_columns(server: HostileServer) -> cn.KMeansModel:
+    """Make centres at 0 and one unit along each of the target's columns."""
+    names, here = server.roster.feature_names, server.roster.parts[TARGET]
+    return cn.KMeansModel(np.vstack([np.zeros(len(names)), np.eye(len(names))[here]]), names)
 
-    The centre is 0, and the units of all columns but one are huge: the cost is a sum of squares of one column. |x| of
-    ten rows to 1e-6, two runs each; only sums are told.
-    """
-    n_columns, column = len(server.roster.feature_names), server.roster.parts[TARGET].start
-    scale = np.where(np.arange(n_columns) == column, 1.0, 1e6)
 
-    def cost(chosen: Rows) -> float:
-        server.new_run(verb="evaluate", task="kmeans", sampler=None, solver=None)
-        server.play(use_rows(server.roster, chosen))
-        model = AppliedModel(None, np.zeros((1, n_columns)), scale, 0.0, "party1", evaluating=True)
-        losses, _, _ = server.play(masked_losses(server.roster, chosen, np.ones(len(chosen)), model))
-        return losses.cost
+def by_predictions(server: HostileServer) -> None:
+    """Predictions of all rows are a column."""
+    model = of_column(server, 0)
+    tell(server, model)
+    server.honestly(predict(model, None, None, None, server.roster), "predict", model=model)
 
-    base = np.setdiff1d(np.arange(N_ROWS), rows)[:50]
-    before = cost(base)
-    return np.sqrt([cost(np.sort(np.append(base, row))) - before for row in rows])
+
+def by_rounded_predictions(server: HostileServer) -> None:
+    """The same in 32 bits."""
+    model = of_column(server, 0)
+    tell(server, model)
+    server.honestly(predict(model, None, None, 32, server.roster), "predict", model=model, bits=32)
+
+
+def by_distances(server: HostileServer) -> None:
+    """Squared distances to 0 and to each unit vector: half of what they differ by is a column."""
+    model = of_all_columns(server)
+    tell(server, model)
+    server.honestly(predict(model, None, None, None, server.roster), "predict", model=model)
+
+
+def by_residuals(server: HostileServer) -> None:
+    """A model of zeros less the label is the label."""
+    model = cn.LinearModel(np.zeros(10), 0.0, server.roster.feature_names)
+    tell(server, model)
+    server.honestly(evaluate(model, None, None, None, server.roster, 0), "evaluate", model=model, seed=0)
+
+
+def by_audit(server: HostileServer) -> None:
+    """All columns as directions of one audit."""
+    sampler = audit_sampler(N_ROWS, secure=False)
+    server.new_run("certify", task=TASK, rows=N_ROWS, options={"directions": WIDTH})
+    server.play(sampler.sample(server.roster, TASK.score_rule(), np.random.default_rng([0, 3])))
+    server.told(TARGET, AskAuditedPredictions(np.eye(WIDTH), 0), AuditedPredictions)
+
+
+def by_row_distances(server: HostileServer) -> None:
+    """Distances of rows to rows: one party's rows up to a rotation and a shift."""
+    task, rows = cn.KMeans(n_clusters=2), np.arange(4)
+    server.new_run("diagnose", task=task, rows=N_ROWS)
+    sampler = cn.ImportanceSampling(N_ROWS, uniform_share=0.5)
+    server.play(sampler.sample(server.roster, task.score_rule(), np.random.default_rng([0, 2])))
+    server.told(TARGET, AskRowDistances(sendable_rows(rows)), RowDistances)
 
 
 @pytest.mark.parametrize(
-    ("attack", "error"),
+    ("attack", "reply"),
     [
-        (columns_by_predictions, 0.0),
-        (columns_by_rounded_predictions, 1e-7),
-        (columns_by_audit, 1e-12),
-        (columns_by_coarse_audit, 1e-2),
-        (columns_by_distances, 1e-8),
+        (by_predictions, "PartialPredictions"),
+        (by_rounded_predictions, "RoundedParts"),
+        (by_distances, "PartialPredictions"),  # either may come by the sheet of a prediction
+        (by_residuals, "PartialPredictions"),
+        (by_audit, "AuditedPredictions"),
+        (by_row_distances, "RowDistances"),
     ],
 )
-def test_a_model_of_one_coefficient_tells_a_column(
-    tmp_path: Path, attack: Callable[[HostileServer], Floats], error: float
+def test_what_models_give_of_rows_counts_as_features(
+    tmp_path: Path, attack: Callable[[HostileServer], None], reply: str
 ) -> None:
+    with hostile_server(tmp_path, made_parties(), NO_RAW_DATA) as server:
+        turned_away(lambda: attack(server), f"never reveals features, which a {reply} would")
+        assert not server.disclosed() & {Reveals.FEATURES, Reveals.LABELS, Reveals.PREDICTIONS}
+
+
+def test_only_models_that_were_told_are_applied(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, made_parties()) as server:
+        model = of_column(server, 0)
+        script = predict(model, None, None, None, server.roster)
+        turned_away(lambda: server.honestly(script, "predict", model=model), "applies only models that it helped")
+        tell(server, model)
+        server.new_run("predict", model=model)
+        server.told(TARGET, UseAllRows(), Ready)
+        other = AskPartialPredictions(one_hot(1, WIDTH), False, False)
+        turned_away(lambda: server.told(TARGET, other, PartialPredictions), "the job sheet says what has the digest")
+        assert Reveals.FEATURES not in server.disclosed()
+
+
+def test_predictions_count_against_the_rows_of_a_day(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, made_parties(), {"rows_a_day": 2 * N_ROWS}) as server:
+        found = []
+
+        def attack() -> None:
+            for column in range(WIDTH):
+                model = of_column(server, column)
+                tell(server, model)
+                found.append(server.honestly(predict(model, None, None, None, server.roster), "predict", model=model))
+
+        turned_away(attack, "limits replies to 200 rows a day; 200 were sent today")
+        assert len(found) == 2
+
+
+def delivered(server: HostileServer, model: Model[object], to: str) -> Floats:
+    """Tell a model, and deliver what it gives to a party that joins forces."""
+    tell(server, model)
+    server.honestly(deliver_in_secret(model, None, to, server.roster), "deliver", model=model, to=to)
+    return server.delivered_to(to)
+
+
+def test_masked_sums_tell_a_third_of_the_columns_to_a_party_that_joins_forces(tmp_path: Path) -> None:
+    """The others' coefficients are 0. Of four columns it is one, for all time."""
     parties = made_parties()
-    with hostile_server(tmp_path, parties, NO_RAW_DATA) as server:
-        found = attack(server)
-        assert server.disclosed() <= {Reveals.PREDICTIONS, Reveals.MOMENTS}
-    np.testing.assert_allclose(found, columns_of(parties[1]), atol=error)
+    with hostile_server(tmp_path, parties, STRICT) as server:
+        found = delivered(server, of_column(server, 0), "party3")
+        turned_away(lambda: delivered(server, of_column(server, 1), "party3"), "applies 1 models in all")
+        assert server.disclosed() == {Reveals.TOTALS, Reveals.MOMENTS}
+    np.testing.assert_allclose(found, features_of(parties[1])[:, 0], atol=1e-8)
 
 
-def test_a_model_of_zeros_tells_labels(tmp_path: Path) -> None:
-    parties = made_parties()
-    with hostile_server(tmp_path, parties, {"never": ["features"]}) as server:
-        found = labels_by_predictions(server)
-    np.testing.assert_array_equal(found, columns_of(parties[2])[:, -1])
+def test_a_clustering_counts_as_many_models_as_it_has_centres(tmp_path: Path) -> None:
+    """Who learns distances to 0 and to each unit vector has all columns, by one model."""
+    with hostile_server(tmp_path, made_parties(), STRICT) as server:
+        turned_away(lambda: delivered(server, of_all_columns(server), "party3"), "with this it would be 5")
 
 
-def test_distances_to_rows_tell_rows_up_to_a_rotation(tmp_path: Path) -> None:
-    parties = made_parties()
-    with hostile_server(tmp_path, parties, NO_RAW_DATA) as server:
-        found = rows_by_row_distances(server)
-    truth = features_of(parties[1]) - features_of(parties[1]).mean(axis=0)
-    U, _, Vt = np.linalg.svd(found.T @ truth)
-    np.testing.assert_allclose(found @ (U @ Vt), truth, atol=1e-8)
+def test_losses_of_two_runs_do_not_differ_by_a_row(tmp_path: Path) -> None:
+    """Costs of 50 rows and of 51 differ by one value squared."""
+    with hostile_server(tmp_path, made_parties(), NO_RAW_DATA) as server:
+        model = of_column(server, 0)
+        tell(server, model)
+
+        def attack() -> None:
+            for fraction in (0.5, 0.49):
+                split = cn.HoldOut(fraction, 0)
+                script = evaluate_in_secret(model, None, split, "party1", server.roster, 0)
+                server.honestly(script, "evaluate", model=model, split=split, by="party1", seed=0)
+
+        turned_away(attack, "1 rows apart from a sum that it has told before")
+        assert len([1 for _, reply in server.received if isinstance(reply, SummedLosses)]) == 1
 
 
-def test_masked_sums_tell_a_column_to_a_party_that_joins_forces(tmp_path: Path) -> None:
-    parties = made_parties()
-    with hostile_server(tmp_path, parties, {"never": ["features", "labels", "scores", "moments"]}) as server:
-        found = columns_by_masked_sums(server, "party3")
-        assert server.disclosed() == {Reveals.TOTALS}
-    np.testing.assert_allclose(found, features_of(parties[1]), atol=1e-8)
+def losses_by_intercepts(server: HostileServer, model: cn.LinearModel, count: int) -> list[float]:
+    """Evaluate one model with many intercepts: absolute residuals, summed, bend where an intercept is a residual.
+
+    As many as there are rows, or some more, tell all residuals; and those of even draws tell whose they are.
+    """
+    found = []
+    for intercept in np.linspace(-10, 10, count):
+        server.new_run("evaluate", model=model, by="party1", seed=0)
+        rows = server.play(use_all_rows(server.roster)).rows
+        applied = AppliedModel(model.coef_, None, None, float(intercept), "party1", evaluating=True, by_weight=True)
+        losses, _, _ = server.play(masked_losses(server.roster, rows, np.ones(len(rows)), applied))
+        found.append(losses.absolute)
+    return found
 
 
-def test_losses_of_two_runs_that_differ_by_a_row_tell_its_values(tmp_path: Path) -> None:
-    parties, rows = made_parties(label=False), np.arange(10)
-    with hostile_server(tmp_path, parties, {"never": ["features", "labels", "scores"]}) as server:
-        found = values_by_losses(server, rows)
-        assert server.disclosed() == {Reveals.MOMENTS, Reveals.TOTALS}
-        assert server.rows_disclosed() > 0  # passed on under masks: not to the server
-    np.testing.assert_allclose(found, np.abs(features_of(parties[1])[rows, 0]), rtol=1e-5)
+def test_losses_by_many_intercepts_are_counted(tmp_path: Path) -> None:
+    """The evaluating party has 40 values, half of which it tells as numbers: six evaluations of three."""
+    with hostile_server(tmp_path, made_parties(40, (1, 4, 3)), {"never": ["features", "labels", "scores"]}) as server:
+        model = of_column(server, 0)
+        tell(server, model)
+        turned_away(lambda: losses_by_intercepts(server, model, 50), "half of its values")
+        assert len([1 for _, reply in server.received if isinstance(reply, SummedLosses)]) == 6
+
+
+def test_the_spread_of_labels_is_of_enough_rows(tmp_path: Path) -> None:
+    """An evaluation on two rows drawn by a seed of the server's choice: their labels' spread is how far they differ."""
+    with hostile_server(tmp_path, made_parties(), STRICT) as server:
+        model = of_column(server, 0)
+        tell(server, model)
+        script = evaluate_in_secret(model, 2, None, "party1", server.roster, 0)
+        attack = lambda: server.honestly(script, "evaluate", model=model, rows=2, by="party1", seed=0)  # noqa: E731
+        why = turned_away(attack, "sums over rows that count as 2 tell single ones")
+        assert why.party == "party3", "the party with the label"
+        spreads = [reply.label_spread for _, reply in server.received if isinstance(reply, MaskedPredictions)]
+        assert spreads == [None, None]

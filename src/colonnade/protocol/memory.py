@@ -27,13 +27,17 @@ class ModelNote(msgspec.Struct, frozen=True, array_like=True, tag="model"):
 
 
 class AppliedNote(msgspec.Struct, frozen=True, array_like=True, tag="applied"):
-    """The party's part of a model that it applied so that somebody learned what came of it, by its digest."""
+    """The party's part of a model that it applied so that somebody learned what came of it, by its digest.
+
+    And how many numbers it gives of a row: of a clustering, one a centre.
+    """
 
     digest: bytes
+    numbers: int
 
 
-class CommitmentNote(msgspec.Struct, frozen=True, array_like=True, tag="commitment"):
-    """Scores that the party committed to, by a digest of what it was asked then: these it opens again."""
+class CommittedNote(msgspec.Struct, frozen=True, array_like=True, tag="committed"):
+    """Scores that the party committed to, by a digest of what makes this draw different from any other."""
 
     digest: bytes
 
@@ -47,7 +51,7 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     numbers: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | CommitmentNote | SumNote
+Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | SumNote
 
 
 class Memory(Protocol):

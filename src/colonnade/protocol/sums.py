@@ -10,6 +10,8 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.memory import SumNote, rows_apart, sum_note
 from colonnade.protocol.session import PartyData, PartyState
 
+# Of weights that are added up, and divided by.
+ROUNDING, TINY = 1e-9, 1e-300
 # Rows and weights of one sum.
 Group = tuple[Rows, Floats]
 
@@ -47,17 +49,17 @@ def check_hidden(
         The fewest rows, effectively, that a sum may be over.
     """
     for number, (rows, weights) in enumerate(groups):
-        effective, distinct = effective_rows(rows, weights), len(np.unique(rows[weights > 0]))
+        effective, alike = effective_rows(rows, weights), rows_alike(rows, weights)
         if effective <= n_columns or effective < least:
             raise InputError(
                 f"its {n_columns} columns of {effective:.3g} rows (effectively, in {what} {number}) would nearly show "
                 f"the rows: a sum hides them only if there are more rows than columns, and at least {least}. Use a "
                 "larger size."
             )
-        if distinct < data.policy.least_rows:
+        if alike < data.policy.least_rows:
             raise PolicyRefusedError(
-                f"its owner's policy asks for sums over {data.policy.least_rows} rows at least; {what} {number} is "
-                f"over {distinct}. Use a larger size, or fewer parts.",
+                f"its owner's policy asks for sums over {data.policy.least_rows} rows at least, none of which has more "
+                f"than its share of the weight; {what} {number} is over {alike}. Use a larger size, or fewer parts.",
                 party=data.name,
             )
     n_values = n_columns * len(np.unique(np.concatenate([rows for rows, _ in groups])))
@@ -70,8 +72,23 @@ def check_hidden(
 
 def effective_rows(rows: Rows, weights: Floats) -> float:
     """Count distinct rows, those of little weight less: (sum of weights)^2 / sum of their squares."""
-    total = np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights) if len(rows) else np.zeros(1)
-    return float(total.sum() ** 2 / max(float(total @ total), 1e-300))
+    total = _by_row(rows, weights)
+    return float(total.sum() ** 2 / max(float(total @ total), TINY))
+
+
+def rows_alike(rows: Rows, weights: Floats) -> int:
+    """Count distinct rows as if all weighed what the heaviest does: its part of a sum is one over that, at most.
+
+    A row that has a third of the weight is told to a fifth of its column's spread by a mean of a hundred rows, which
+    are effectively nine.
+    """
+    total = _by_row(rows, weights)
+    return int(total.sum() / max(float(total.max()), TINY) * (1 + ROUNDING))
+
+
+def _by_row(rows: Rows, weights: Floats) -> Floats:
+    """Add up the weights of copies of a row."""
+    return np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights) if len(rows) else np.zeros(1)
 
 
 def _count(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
@@ -101,6 +118,6 @@ def _compare(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
                 raise PolicyRefusedError(
                     f"its owner's policy asks for sums that are {least} rows apart; {what} would be {how} a sum that "
                     "it has told before, and the two together tell of single rows. Draw other rows, or use the same "
-                    "with the same weights",
+                    "with the same weights.",
                     party=data.name,
                 )

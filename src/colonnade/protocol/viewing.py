@@ -180,11 +180,11 @@ def _read_moments(
     shift, scale = np.empty(len(roster.feature_names)), np.empty(len(roster.feature_names))
     for card in roster.cards:
         part = roster.parts[card.name]
-        shift[part], scale[part] = _due_moments(card, replies[card.name])
+        shift[part], scale[part] = _due_moments(card, replies[card.name], scaling)
     return JobView(row_weights, shift, scale)
 
 
-def _due_moments(card: PartyCard, reply: Moments) -> tuple[Floats, Floats]:
+def _due_moments(card: PartyCard, reply: Moments, scaling: Scaling) -> tuple[Floats, Floats]:
     if reply.shift is None or reply.scale is None:
         raise checks.wrong(card.name, reply, "no moments where they were due")
     for values in (reply.shift, reply.scale):
@@ -192,6 +192,8 @@ def _due_moments(card: PartyCard, reply: Moments) -> tuple[Floats, Floats]:
         checks.in_range(card.name, reply, values)
     for value in reply.scale.tolist():
         checks.positive(card.name, reply, value)
+    if scaling == "scaled" and reply.shift.any():
+        raise checks.wrong(card.name, reply, "means where columns are not shifted")
     return reply.shift, reply.scale
 
 
@@ -254,7 +256,7 @@ def _check_sides(row_weights: Floats, data: PartyData) -> None:
     if not least <= left <= len(row_weights) - least and least > 1:
         raise PolicyRefusedError(
             f"its owner's policy asks that a split holds out, and leaves, {least} rows at least; this one has {left} "
-            f"on one side and {len(row_weights) - left} on the other",
+            f"on one side and {len(row_weights) - left} on the other.",
             party=data.name,
         )
 

@@ -38,7 +38,7 @@ def opening(policy: Policy | None = None, **roles: Any) -> PartySession:
 
 
 def request_of(sheet: JobSheet | bytes, signer: str = SERVER) -> OpenJob:
-    encoded = msgspec.json.encode(sheet) if isinstance(sheet, JobSheet) else sheet
+    encoded = msgspec.msgpack.encode(sheet) if isinstance(sheet, JobSheet) else sheet
     return OpenJob(encoded, PEOPLE[signer].sign(sheet_statement(encoded)))
 
 
@@ -100,11 +100,11 @@ def test_a_sheet_that_the_server_did_not_sign(signer: str) -> None:
         (b"\xff" * 40, "cannot be read"),
         (b"[]", "cannot be read"),
         (b"{}", "cannot be read: Object missing required field `verb`"),
-        (msgspec.json.encode(SHEET)[:-1], "cannot be read"),
-        (msgspec.json.encode({**msgspec.to_builtins(SHEET), "more": 1}), "unknown field `more`"),
-        (msgspec.json.encode({**msgspec.to_builtins(SHEET), "rows": "12"}), "`$.rows`"),
-        (msgspec.json.encode({**msgspec.to_builtins(SHEET), "options": {"pairs": "abc"}}), "$.options"),
-        (msgspec.json.encode(SHEET) + b" " * MAX_SHEET_BYTES, "a job sheet of 6"),
+        (msgspec.msgpack.encode(SHEET)[:-1], "cannot be read"),
+        (msgspec.msgpack.encode({**msgspec.to_builtins(SHEET), "more": 1}), "unknown field `more`"),
+        (msgspec.msgpack.encode({**msgspec.to_builtins(SHEET), "rows": "12"}), "`$.rows`"),
+        (msgspec.msgpack.encode({**msgspec.to_builtins(SHEET), "options": {"pairs": "abc"}}), "$.options"),
+        (msgspec.msgpack.encode(SHEET) + b" " * MAX_SHEET_BYTES, "a job sheet of 6"),
         (b"[" * MAX_SHEET_BYTES, "cannot be read"),
     ],
     ids=[

@@ -42,7 +42,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import AppliedNote
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
-from colonnade.protocol.sums import check_sums
+from colonnade.protocol.sums import check_sums, effective_rows
 from colonnade.signing import digest
 
 # An evaluation of fewer rows, or of rows of which fewer make up nearly all the weight, would tell single ones.
@@ -80,6 +80,10 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     numbers, spread = _numbers(state, request, data)
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
+    if spread is not None:
+        state = _check_told(
+            state, data, "the spread of labels", weights_of(state, data, by_weight=request.by_weight), 1
+        )
     question = question_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
     other = other_digest(request.part, spread)
     state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
@@ -121,15 +125,23 @@ def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tu
     if ours is None:
         return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
     weights = weights_of(state, data, by_weight=ours.request.by_weight)
-    _check_enough_rows(state.selected(), weights)
-    if data.policy.least_rows > 1:
-        state = check_sums(state, data, "losses", [(state.selected(), weights)], 1, 3, least=FEWEST_ROWS)
+    what = f"losses of model {_model_name(ours, request).hex()}"
+    state = _check_told(state, data, what, weights, 3 + ours.n_centers)
     losses = _losses(_unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
     # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
     deviation = 0.0 if ours.request.by_weight else losses.deviation
     sums, sizes = sendable_floats([losses.cost, losses.absolute, deviation]), sendable_rows(losses.cluster_sizes)
     identity, sent = _identity(data), losses_digest(ours.signed.other, request, sums, sizes)
     return state, SummedLosses(sums, sizes, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
+
+
+def _model_name(ours: KeptPart, request: AskLosses) -> bytes:
+    """Hash all parties' parts of a model and its intercept.
+
+    Other ones are other sums over the same rows: absolute residuals, summed for many intercepts, are the residuals.
+    """
+    intercept = np.array(request.intercept, "<f8").tobytes()
+    return digest(ours.signed.other, *(part.other for part in request.parts), intercept)
 
 
 def _let_go(state: PartyState, request: OthersParts, *, evaluating: bool) -> tuple[KeptPart | None, PartyState]:
@@ -176,25 +188,29 @@ def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
 
 
 def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> PartyState:
-    """Count a model that is applied for another party: each is an equation about every row."""
-    note, most = AppliedNote(model_digest(request.part)), data.policy.models_of(len(data.table.feature_names))
-    applied = {each for each in data.memory.notes() if isinstance(each, AppliedNote)}
-    if most is not None and note not in applied and len(applied) >= most:
+    """Count a model that is applied for another party: an equation about every row, of a clustering one a centre."""
+    note = AppliedNote(model_digest(request.part), 1 if request.centers is None else len(request.centers))
+    most = data.policy.models_of(len(data.table.feature_names))
+    applied = {note, *(each for each in data.memory.notes() if isinstance(each, AppliedNote))}
+    if most is not None and (told := sum(each.numbers for each in applied)) > most:
         raise PolicyRefusedError(
-            f"its owner's policy applies {most:,} models in all for others to learn what comes of them, and this would "
-            "be one more.",
+            f"its owner's policy applies {most:,} models in all for others to learn what comes of them, of which each "
+            f"centre of a clustering is one; with this it would be {told:,}.",
             party=data.name,
         )
     return replace(state, notes=(*state.notes, note))
 
 
-def _check_enough_rows(rows: Rows, weights: Floats) -> None:
-    total = np.bincount(np.unique(rows, return_inverse=True)[1], weights)  # a row may be drawn several times
-    effective = float(total.sum()) ** 2 / max(float(total @ total), np.finfo(np.float64).tiny)
-    if effective < FEWEST_ROWS:
+def _check_told(state: PartyState, data: PartyData, what: str, weights: Floats, n_numbers: int) -> PartyState:
+    """Require that sums over the selected rows, of one number a row, hide them; remember that they were told."""
+    rows = state.selected()
+    if (effective := effective_rows(rows, weights)) < FEWEST_ROWS:
         raise InputError(
             f"sums over rows that count as {effective:.3g} tell single ones. Evaluate {FEWEST_ROWS} rows or more."
         )
+    if data.policy.least_rows == 1:
+        return state
+    return check_sums(state, data, what, [(rows, weights)], 1, n_numbers, FEWEST_ROWS)
 
 
 def _identity(data: PartyData) -> Identity:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import numpy as np
 
-from colonnade.errors import InputError, LocalProtocolError
+from colonnade.errors import InputError, LocalProtocolError, PolicyRefusedError
 from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
@@ -19,7 +19,7 @@ from colonnade.privacy.sum_tree import SumTree, depth, pack_openings
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.memory import CommitmentNote
+from colonnade.protocol.memory import CommittedNote
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.sampling.committed.joint_seed import (
     contribution_digest,
@@ -65,9 +65,10 @@ def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyDat
     reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution), b"")
     draw = CommittedDraw(contribution, commitment_of(identity.name, reply))
     signed = commitment_statement(identity.name, request, draw.commitment, reply.contribution_digest)
-    notes = (*state.notes, CommitmentNote(digest(wire_bytes(request))))
-    state = replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=draw, has_committed=True)
-    state = replace(state, notes=notes)
+    notes = (*state.notes, CommittedNote(_context(state, request, data)))
+    state = replace(
+        state, rule=request.rule, rows=None, exchanged=(request,), secret=draw, has_committed=True, notes=notes
+    )
     return state, msgspec.structs.replace(reply, signature=identity.sign(signed))
 
 
@@ -118,10 +119,12 @@ def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -
         raise checks.wrong(SERVER, request, "a row to open twice")
     if len(request.rows) * depth(data.table.n_rows) > MAX_NODES:
         raise InputError(f"{len(request.rows):,} openings do not fit one message. Open fewer rows.")
-    asked = AskCommitment(request.rule, request.contribution_digest)
-    if data.policy.known_only and CommitmentNote(digest(wire_bytes(asked))) not in data.memory.notes():
-        raise checks.wrong(SERVER, request, "a commitment to open that this party never made")
-    tree = _tree(state, asked, data)
+    committed = AskCommitment(request.rule, request.contribution_digest)
+    if data.policy.known_only and CommittedNote(_context(state, committed, data)) not in data.memory.notes():
+        raise PolicyRefusedError(
+            "its owner's policy opens only scores that it committed to, and to these it never did.", party=data.name
+        )
+    tree = _tree(state, committed, data)
     openings = [tree.open(row) for row in request.rows.tolist()]
     salts, hashes = pack_openings(openings)
     return state, Openings(

@@ -13,7 +13,7 @@ import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import PartyCard, Roster
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
+from colonnade.privacy.identities import PinnedIdentity, RehearsedIdentity, identities_here, signing_key
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.committed.messages import (
     AskCommitment,
@@ -59,7 +59,7 @@ def rounds(run: cn.Run[Any]) -> int:
 def test_setting_totals_saves_a_round_and_nobody_tells_one() -> None:
     federation = make_federation()
     checked, fixed = (federation.coreset(cn.Regression(), each, seed=1) for each in (cn.ImportanceSampling(SIZE), SET))
-    assert (rounds(checked), rounds(fixed)) == (3, 2)
+    assert (rounds(checked), rounds(fixed)) == (4, 3), "the first opens the job"
     assert "Total" not in {entry.kind for entry in fixed.ledger}
     assert not any("totals" in entry.reveals for entry in fixed.ledger)
     assert checked.ledger.units - fixed.ledger.units == 3, "the paper's count less T totals"
@@ -174,10 +174,10 @@ def test_one_more_round_and_what_it_shows() -> None:
     run = make_federation().coreset(cn.Regression(), COMMITTED)
     kinds = list(dict.fromkeys(entry.kind for entry in run.ledger))
     assert kinds == [
-        "AskCommitment", "Commitment", "AskContribution", "Contribution", "DrawCommitted", "CommittedRows", "AskScores",
-        "Scores",
+        "OpenJob", "JobAccepted", "AskCommitment", "Commitment", "AskContribution", "Contribution", "DrawCommitted",
+        "CommittedRows", "AskScores", "Scores",
     ]  # fmt: skip
-    assert rounds(run) == 4
+    assert rounds(run) == 5
     assert run.ledger.units == SIZE + 2 * SIZE * 3 + 2 * 3, "the paper's m + 2mT + 2T"
 
 
@@ -192,7 +192,7 @@ def test_parties_with_tens_of_thousands_of_columns_are_told_why_not() -> None:
 def test_a_party_without_an_identity_does_not_commit() -> None:
     identities = identities_here(NAMES, np.random.default_rng(0).bytes)
     federation = make_federation(identities={**identities, "party2": None})
-    with pytest.raises(cn.InputError, match=r"'party2' did not answer AskCommitment.*draws=\"stratified\""):
+    with pytest.raises(cn.InputError, match=r"'party2' did not answer OpenJob: it has no identity"):
         federation.coreset(cn.Regression(), COMMITTED)
 
 
@@ -215,6 +215,9 @@ def other_contribution(index: int) -> Callable[[DrawCommitted], DrawCommitted]:
     return change
 
 
+OUT_OF_RANGE = "the job sheet says 0 to 40 where this DrawCommitted has"
+
+
 @pytest.mark.parametrize(
     ("kind", "change", "match"),
     [
@@ -222,8 +225,16 @@ def other_contribution(index: int) -> Callable[[DrawCommitted], DrawCommitted]:
         ("DrawCommitted", other_contribution(1), "another contribution of 'party2'"),
         ("DrawCommitted", lambda r: msgspec.structs.replace(r, server=bytes(32)), "another contribution of 'server'"),
         ("DrawCommitted", lambda r: msgspec.structs.replace(r, parties=r.parties[:2]), "2 contributions of 3 parties"),
-        ("DrawCommitted", lambda r: msgspec.structs.replace(r, count=-1), "a count of -1 rows"),
-        ("DrawCommitted", lambda r: msgspec.structs.replace(r, n_even=-1), "a count of -1 rows"),
+        (
+            "DrawCommitted",
+            lambda r: msgspec.structs.replace(r, count=-1),
+            OUT_OF_RANGE,
+        ),
+        (
+            "DrawCommitted",
+            lambda r: msgspec.structs.replace(r, n_even=-1),
+            OUT_OF_RANGE,
+        ),
         ("AskContribution", lambda r: AskContribution(r.parties[:2]), "2 commitments, where party1, party2, party3"),
     ],
 )
@@ -237,20 +248,23 @@ def test_steps_that_are_too_coarse_or_too_fine_are_refused(exponent: int) -> Non
     def other_step(request: AskCommitment) -> AskCommitment:
         return AskCommitment(msgspec.structs.replace(request.rule, exponent=exponent), request.contribution_digest)
 
-    with pytest.raises(cn.InputError, match=rf"steps of 2\^-{exponent} were asked for. Ask for 2\^-48 to"):
+    with pytest.raises(cn.LocalProtocolError, match=r"the job sheet says IntegerScores\(.* exponent=59\) where this"):
         make_federation(asked_otherwise("AskCommitment", other_step)).coreset(cn.Regression(), COMMITTED)
+    rule = IntegerScores(LeverageScores(fit_intercept=True), exponent)
+    with pytest.raises(cn.InputError, match=rf"steps of 2\^-{exponent} were asked for. Ask for 2\^-48 to"):
+        rule.scores(sessions_of(make_federation())["party1"]._data.table)
 
 
 def test_salts_and_identities_are_nowhere_to_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Derived secrets are looked for on the wire, in the run and in states; opened rows' salts do go out."""
     derived: list[bytes] = []
-    honest = PinnedIdentity.derived
+    honest = RehearsedIdentity.derived
 
-    def recorded(self: PinnedIdentity, context: bytes) -> bytes:
+    def recorded(self: RehearsedIdentity, context: bytes) -> bytes:
         derived.append(honest(self, context))
         return derived[-1]
 
-    monkeypatch.setattr(PinnedIdentity, "derived", recorded)
+    monkeypatch.setattr(RehearsedIdentity, "derived", recorded)
     texts: list[bytes] = []
     entropy = Recorded()
     federation = make_federation(
@@ -264,7 +278,7 @@ def test_salts_and_identities_are_nowhere_to_be_read(monkeypatch: pytest.MonkeyP
     texts += [path.read_bytes() for path in run.save(tmp_path / "run").iterdir()]
     texts += [*states, *(repr((s.state, s, s._data.identity)).encode() for s in sessions.values())]
     secrets = [*entropy.drawn, *derived]
-    assert len(secrets) == 3 + 3 + 3, "signing keys; salts of the commitment and of the openings"
+    assert len(secrets) == 4 + 3 + 3, "signing keys, the server's too; salts of the commitment and of the openings"
     for secret in secrets:
         for form in (secret, secret.hex().encode(), base64.b64encode(secret), repr(secret)[2:-1].encode()):
             assert not any(form in text for text in texts)
