@@ -191,7 +191,7 @@ def test_an_honest_server_stays_on_the_route_and_nothing_nearby_is_answered(name
     job()
     played = Suspicious.latest
     (encoded,) = played.sheets
-    sheet = msgspec.json.decode(encoded, type=JobSheet)
+    sheet = msgspec.msgpack.decode(encoded, type=JobSheet)
     assert sheet.verb == verb, "one sheet, the same for all parties"
     for party, session in played.sessions.items():
         left = session.state.route
@@ -210,4 +210,4 @@ def test_a_sheet_is_made_of_what_the_caller_asked_for_alone() -> None:
     assert first.seed == shared_seed(5)
     assert [each.name for each in first.parties] == list(roster.names)
     assert len(first.draws[0].own) == 3, "a digest for each party"
-    assert b"l2" in msgspec.json.encode(first.task)
+    assert b"l2" in msgspec.msgpack.encode(first.task)

@@ -89,13 +89,15 @@ def test_what_is_within_an_owners_policy(policy: Any) -> None:
     assert objection("fit", FIT, **policy) is None
 
 
-def test_a_job_that_names_no_task_is_none_that_was_allowed() -> None:
-    """Whoever says nothing does not pass for what is allowed."""
-    what = {"model": MODEL, "seed": 0}
-    assert "allows the tasks regression, not a job that names none" in (
-        objection("predict", what, tasks=["regression"]) or ""
-    )
-    assert objection("predict", what, solvers=["gram"]) is None, "nothing is learned"
+def test_a_model_whose_task_nobody_names_is_none_that_was_allowed() -> None:
+    """Whoever says nothing does not pass for what is allowed: it must be a model that the party helped to learn."""
+    sheet = sheet_of("predict", {"model": MODEL, "seed": 0}, ROSTER, None)
+    assert sheet.task is None
+    party = data("airline", tasks=["regression"])
+    assert "applies only models that it helped to learn" in (judged(sheet, party) or "")
+    party.memory.keep([ModelNote(model_digest(MODEL.parts(ROSTER)["airline"]))])
+    assert judged(sheet, party) is None
+    assert judged(sheet, data("airline", solvers=["gram"])) is None, "nothing is learned"
 
 
 def test_labels_are_kept_by_whom_they_are_of() -> None:
