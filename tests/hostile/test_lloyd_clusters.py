@@ -277,6 +277,20 @@ def test_two_clusterings_are_one_too_many(tmp_path: Path) -> None:
         assert server.disclosed() == {Reveals.TOTALS, Reveals.PREDICTIONS, Reveals.MODEL}
 
 
+def test_how_far_two_rows_are_apart_is_not_told(tmp_path: Path) -> None:
+    """The bound of distances is that of all rows, whichever are selected."""
+    with hostile_server(tmp_path, made_parties(label=False), FOR_LLOYD) as server:
+        bounds = set()
+        for seed in range(20):
+            task, sampler = cn.KMeans(n_clusters=1, n_starts=1), cn.UniformSampling(2)
+            server.new_run(task=task, sampler=sampler, solver=cn.SecureLloyd(), seed=seed)
+            rng = np.random.default_rng([seed, 0])
+            rows = server.play(sampler.sample(server.roster, task.score_rule(), rng)).rows
+            keys = server.play(exchange_keys(server.roster, rows))
+            bounds.add(server.told("party1", OpenLloyd(None, 1, 1, 10, keys.signed), LloydOpened).magnitude)
+        assert len(bounds) == 1
+
+
 @pytest.mark.xfail(
     strict=True,
     reason="distances fix rows up to a rotation, and k centres that up to one in columns - k + 1 dimensions",

@@ -161,5 +161,5 @@ def test_a_party_that_weighs_rows_and_joins_forces_cannot_single_one_out(tmp_pat
     parties[1] = cn.Party("party2", features_of(parties[1]), weight=np.ones(N_ROWS))
     with hostile_server(tmp_path, parties, {}, {"party2": weigher}) as server:
         script = agree_on_view(server.roster, None, "train", "standard")
-        turned_away(lambda: server.honestly(script, "fit", **JOB), "3 columns of 1 rows")
+        turned_away(lambda: server.honestly(script, "fit", **JOB), "by these weights there are 1")
         assert server.disclosed(TARGET) == set()
