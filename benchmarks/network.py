@@ -69,7 +69,7 @@ class FixedSession:
         self.state = PartyState()
         self._large = Columns(sendable_floats(np.random.default_rng(0).normal(size=(LARGE_BYTES // 80, 10))), None)
 
-    def greeted(self) -> "FixedSession":
+    def greeted(self, run_nonce: bytes) -> "FixedSession":  # noqa: ARG002  # of the contract
         """Give itself: nothing depends on the run."""
         return self
 

@@ -16,17 +16,22 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import numpy as np
 
 import colonnade as cn
 from colonnade.cli.main import main as command
+from colonnade.contracts import Script
+from colonnade.messages import Message
+from colonnade.protocol.session import PartySession
 
 LIBRARY = f"{Path(cn.__file__).parent}/"
 JOB_FILE = Path(__file__).parents[1] / "examples" / "bank" / "job.toml"
@@ -86,32 +91,35 @@ def secure() -> Play:
 
 
 def party() -> Play:
-    """One party on a machine of its own answers the four requests of a fit: bytes to bytes, journal and log too."""
+    """One party on a machine of its own answers the requests of a fit: bytes to bytes, journal and log too."""
     from colonnade.catalogue import codec, party_session
-    from colonnade.messages import sendable_rows
-    from colonnade.node.allowance import Allowance
+    from colonnade.contracts import PartyCard, Roster
+    from colonnade.job_sheets import sheet_of
+    from colonnade.ledger import SERVER
+    from colonnade.node.allowance import Allowance, DayLimits
     from colonnade.node.desk import PartyDesk
     from colonnade.node.log import EventLog
     from colonnade.node.state_folder import StateFolder
-    from colonnade.protocol.run_purpose import RunPurpose
-    from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawRows
-    from colonnade.sampling.rules.leverage import LeverageScores
-    from colonnade.solvers.central import AskColumns
+    from colonnade.privacy.identities import identities_here
+    from colonnade.protocol.sheet import opened
+    from colonnade.tasks.jobs import learn
     from colonnade.transports.envelopes import Ask
 
     scratch = tempfile.TemporaryDirectory()
-    folder, policy, wire = StateFolder(Path(scratch.name)), cn.Policy(), codec()
-    session = party_session(cn.Party("bank", TABLE[:, 1:], label=TABLE[:, 0]).table, policy, None)
-    allowance, log = Allowance(folder.path / "spent.json", None, None), EventLog(folder.path / "log.jsonl")
-    desk = PartyDesk(session, wire, policy=policy, allowance=allowance, folder=folder, log=log)
-    requests = [
-        AskTotal(LeverageScores(fit_intercept=True)),
-        DrawRows(20, 7, stratified=True),
-        AskScores(sendable_rows(np.arange(20)), n_own=20),
-        AskColumns(with_label=True),
-    ]
-    purpose = RunPurpose("fit", "regression", "importance", "central", "0" * 64)
-    asks = [Ask("fit-1", i + 1, None if i else purpose, wire.encode(request)) for i, request in enumerate(requests)]
+    folder, wire, people = StateFolder(Path(scratch.name)), codec(), identities_here(["bank"], os.urandom)
+    table = cn.Party("bank", TABLE[:, 1:], label=TABLE[:, 0]).table
+    session = party_session(table, cn.Policy(), people["bank"])
+    allowance, log = (
+        Allowance(folder.path / "spent.json", SERVER, DayLimits(), None),
+        EventLog(folder.path / "log.jsonl"),
+    )
+    desk = PartyDesk(session, wire, allowance=allowance, folder=folder, log=log)
+    roster = Roster((PartyCard("bank", table.n_rows, table.feature_names, table.label_name),))
+    task, sampler, solver = cn.Regression(), cn.ImportanceSampling(size=20), cn.Central()
+    sheet = sheet_of("fit", {"task": task, "sampler": sampler, "solver": solver}, roster, None)
+    script = opened(sheet, people[SERVER], learn(task, sampler, solver, None, roster, 0))
+    requests = _requests(script, session.greeted(os.urandom(32)))
+    asks = [Ask("fit-1", i + 1, wire.encode(request)) for i, request in enumerate(requests)]
 
     def answer() -> None:
         for ask in asks:
@@ -122,6 +130,17 @@ def party() -> Play:
         scratch.cleanup()
 
     return answer
+
+
+def _requests(script: Script[Any], session: PartySession) -> list[Message]:
+    """List what a script asks its only party."""
+    requests: list[Message] = []
+    outbox = next(script)
+    with contextlib.suppress(StopIteration):
+        while True:
+            requests += outbox.values()
+            outbox = script.send({name: session.answer(request) for name, request in outbox.items()})
+    return requests
 
 
 def job_file() -> Play:

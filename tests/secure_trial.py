@@ -103,7 +103,9 @@ class Restarting:
     def _restart(self) -> None:
         self.restarts += 1
         old = self.sessions[self._party]
-        self.sessions[self._party] = party_session(old._data.table, old._policy, old._data.identity).greeted()
+        self.sessions[self._party] = party_session(old._data.table, old._policy, old._data.identity).greeted(
+            old.state.run_nonce
+        )
         for heard in self._heard:
             self.sessions[self._party].answer(heard)
 

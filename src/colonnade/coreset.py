@@ -19,7 +19,8 @@ class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `root` is of the tree of its scores, and `total` their sum, in steps. The digest of its contribution to the joint
     seed was told before any contribution was. `rows`, ascending, are what it drew. `scores`, in steps, are of all rows
-    of the coreset; None where they were summed in secret. `opened` is, by row, what a spot check showed.
+    of the coreset; None where they were summed in secret. `opened` is, by row, what a spot check showed. It signed what
+    it committed to, with `signature`, and what was drawn, with `draw_signature`; runs of earlier versions have neither.
     """
 
     root: bytes
@@ -29,6 +30,8 @@ class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[int, ...]
     scores: tuple[int, ...] | None = None
     opened: dict[int, "OpenedRow"] = {}
+    signature: bytes = b""
+    draw_signature: bytes = b""
 
 
 class OpenedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -31,7 +31,7 @@ from colonnade.planning.pilot import play_pilot
 from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
-from colonnade.protocol.conductor import RoundListener, nobody_listens
+from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import UseFrame
@@ -429,7 +429,7 @@ class Federation:
         >>> federation = cn.Federation(cn.split_columns(X, y, [3, 3]))
         >>> plan = federation.plan(cn.Regression(), target_excess=0.01)
         >>> plan.excess.mean <= 0.01, plan.rounds, plan.solver.step > 0.2
-        (True, 2, True)
+        (True, 4, True)
         """
         task = validation.paper_task(task, "planned")
         validation.check_job(task, self.roster, split=split)
@@ -438,7 +438,8 @@ class Federation:
         script, started = play_pilot(task, self.roster, split, size, seed), perf_counter()
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
         seconds = perf_counter() - started
-        return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds)
+        with reading(self.roster.names):
+            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds)
 
     def disclosure(
         self,
@@ -570,8 +571,8 @@ class Federation:
         run : Run
             Of these parties, with ``draws="committed"``.
         rows : int or None
-            How many of each party's draws to open, at every party; all if None. An opened row shows its score, that of
-            a neighbour, and sums of scores around it.
+            How many of each party's draws to open, and of the rows drawn evenly, at every party; all if None. An opened
+            row shows its score, that of a neighbour, and sums of scores around it.
         seed : int, optional
             Chooses them. If left out, nobody can tell beforehand, which is the point; give one only in tests.
 
@@ -593,7 +594,7 @@ class Federation:
         count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
         rule, evidence = validation.committed(run, self.roster)
         rng = np.random.default_rng(None if seed is None else validation.seed_number(seed))
-        chosen = rows_to_open(evidence, count, rng)
+        chosen = rows_to_open(run.coreset, evidence, count, rng)
         script = jobs.open_commitments(run.task, rule, run.split, self.roster, evidence, chosen)
         what = {"task": run.task, "sampler": run.sampler, "split": run.split, "rows": chosen}
         evidence, sent = self._runtime.play(script, "audit", **what)  # its name to parties' owners

@@ -2,6 +2,7 @@
 
 import platform
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,9 +14,13 @@ from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.disclosure import Disclosure
 from colonnade.errors import UnsupportedError
 from colonnade.ledger import Ledger
-from colonnade.protocol.splits import AnySplit
+from colonnade.node.identity_files import read_pins
+from colonnade.privacy.identities import is_signed
+from colonnade.protocol.splits import AnySplit, SplitBy, counted
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.committed.spot_check import SpotCheck, spot_check
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.weights import Design
 from colonnade.solvers import AnySolver
 from colonnade.storage import AnyPath, Folder, Layout
 from colonnade.tasks import AnyTask
@@ -120,11 +125,17 @@ class Run(Generic[M]):
         """Who learned what about whom in this run: print it, or take its `lines`."""
         return Disclosure.of(self.ledger)
 
-    def spot_check(self) -> SpotCheck:
+    def spot_check(self, pins: AnyPath | None = None) -> SpotCheck:
         """Compare what parties drew and told with what they had committed to, from this run alone.
 
         Needs ``draws="committed"``; rows that `Federation.spot_check` opened are compared too. The first that does not
         fit is a `RemoteProtocolError` that names the party.
+
+        Parameters
+        ----------
+        pins : str or path-like, optional
+            The pins.toml of parties on their own machines. Their signatures are then compared too: a server that
+            changed the run is named, and not a party that it would blame.
 
         Returns
         -------
@@ -140,14 +151,18 @@ class Run(Generic[M]):
         'Weights follow from the scores that were told.'
         """
         evidence, sampler = self.coreset.evidence, self.sampler
-        if evidence is None or not isinstance(sampler, ImportanceSampling):
+        rule = self.rule
+        if evidence is None or not isinstance(sampler, ImportanceSampling) or not isinstance(rule, IntegerScores):
             raise UnsupportedError(
                 "This run's draws were not committed: there is nothing to compare them with. "
                 'Draw with ImportanceSampling(size, draws="committed").'
             )
-        rule = self.rule
-        most = {card.name: rule.bounds(card, self.roster.n_rows).total for card in self.roster.cards}
-        return spot_check(self.coreset, evidence, most, sampler.size, sampler.uniform_share)
+        # What rows count follows from the split, unless a column of a party says it, which the run does not keep.
+        known = self.roster.weight_party is None and not isinstance(self.split, SplitBy)
+        row_weights = counted(self.roster.n_rows, "train", self.split, None, None) if known else None
+        design = Design(self.roster, row_weights, sampler.size, sampler.uniform_share)
+        signed = None if pins is None else partial(is_signed, read_pins(pins))
+        return spot_check(self.coreset, evidence, rule, design, weights_known=known, is_signed=signed)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.

@@ -18,6 +18,7 @@ from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, UnsupportedError
 from colonnade.job_sheets import sheet_of
 from colonnade.ledger import SERVER, Ledger
+from colonnade.node.desk import NONCE_BYTES
 from colonnade.node.files import FLARE, FederationFile, read_federation_file
 from colonnade.node.server import NetworkServer
 from colonnade.privacy.identities import BesideServer, identities_here
@@ -186,7 +187,7 @@ class PartiesHere:
 
     def sessions(self) -> dict[str, PartySession]:
         """Open a session at every party."""
-        return {name: party.greeted() for name, party in self._parties.items()}
+        return {name: party.greeted(os.urandom(NONCE_BYTES)) for name, party in self._parties.items()}
 
     @contextmanager
     def run(self, _verb: str, _what: Mapping[str, object]) -> Iterator[Transport]:

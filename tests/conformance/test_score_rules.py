@@ -1,5 +1,6 @@
 """Laws that every registered score rule passes."""
 
+import math
 from typing import Any, get_args
 
 import numpy as np
@@ -14,20 +15,24 @@ from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.leverage import LeverageScores
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
+from colonnade.sampling.rules.rounded import RoundedScores, rounded_rule
 
 RULES = [
     LeverageScores(fit_intercept=True),
     LeverageScores(fit_intercept=False),
     ClusteringScores(n_clusters=3),
-    RoundedScores(LeverageScores(fit_intercept=True)),
+    rounded_rule(LeverageScores(fit_intercept=True), round_scores=True),
     FilledScores(LeverageScores(fit_intercept=True)),
     FilledScores(ClusteringScores(n_clusters=3)),
     IntegerScores(LeverageScores(fit_intercept=False), 57),
-    CoarseScores(LeverageScores(fit_intercept=True), 0.2),
+    RoundedScores(LeverageScores(fit_intercept=True), 0.2),
 ]
-# How far rounding may take a score or a total.
-ROUNDED_BY: dict[Any, float] = {RoundedScores: 1e-3, CoarseScores: 0.11}
+
+
+def rounded_by(rule: Any, otherwise: float) -> float:
+    """Say how far rounding may take a score or a total."""
+    return math.expm1(rule.log_step / 2) if isinstance(rule, RoundedScores) else otherwise
+
 
 pytestmark = pytest.mark.parametrize("rule", RULES, ids=str)
 
@@ -58,9 +63,7 @@ def test_scores_are_finite_and_positive_and_bounded(
     assert np.isfinite(scores).all()
     assert (scores > 0).all(), "every row can be drawn, so the weighted cost is unbiased"
     bound = 2 * (3 + 1) if isinstance(getattr(rule, "rule", rule), ClusteringScores) else n_features + 2 + 1
-    assert scores.sum() <= bound * (1 + ROUNDED_BY.get(type(rule), 1e-9)), (
-        "totals are known beforehand (rank + 1; 2 (k + 1))"
-    )
+    assert scores.sum() <= bound * (1 + rounded_by(rule, 1e-9)), "totals are known beforehand (rank + 1; 2 (k + 1))"
 
 
 def test_the_same_table_scores_the_same(rule: Any) -> None:
@@ -98,7 +101,7 @@ def test_a_row_of_weight_k_scores_as_its_k_copies_together(rule: Any, shape: str
     summed = np.zeros(60)
     np.add.at(summed, np.repeat(np.arange(60), copies), theirs)
     # Rounding is the same for all rows of one score, but a row's score is not that of its copies together.
-    tolerance = 2.1 * ROUNDED_BY.get(type(rule), 1e-8)
+    tolerance = 2.1 * rounded_by(rule, 1e-8)
     np.testing.assert_allclose(ours, summed, rtol=tolerance, atol=1e-12)
     assert ours.sum() == pytest.approx(theirs.sum(), rel=tolerance), "so the law g / G is that of the copies"
 

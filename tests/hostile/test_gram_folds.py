@@ -116,7 +116,7 @@ def test_a_gram_matrix_is_of_rows_and_weights_that_were_agreed_on(
 
 
 def test_honest_fits_on_even_draws_end_before_there_are_equations_enough(tmp_path: Path) -> None:
-    """70 means of draws of 50 of 60 rows were equations enough for all rows. Half as many numbers as values are told."""
+    """70 means of draws of 50 of 60 rows told all rows: now half as many numbers as there are values are told."""
     parties, n_rows = made_parties(60), 60
     means, shares = [], []
 

@@ -14,7 +14,7 @@ import pytest
 import colonnade as cn
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.masks import ring_of_magnitude, to_numbers, unpack
+from colonnade.kernels.masks import Words, ring_of_magnitude, to_numbers, unpack
 from colonnade.messages import Reveals, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import exchange_keys
 from colonnade.sampling import AnySampler
@@ -87,7 +87,7 @@ def centers_of(
     for places in tries:
         request = TryCenters(sendable_rows(places), magnitude)
         masked = server.told_by_each(dict.fromkeys(asked, request), MaskedDistances).values()
-        total = np.sum([unpack(reply.masked or b"", WIDTH) for reply in masked], axis=0, dtype=np.uint64)
+        total: Words = np.sum([unpack(reply.masked or b"", WIDTH) for reply in masked], axis=0, dtype=np.uint64)
         distances += list(to_numbers(total, ring).reshape(-1, n_tries).T)
     moved = MoveCenters(sendable_rows(labels), sendable_rows(tries[:, 0]))
     server.told_by_each(dict.fromkeys(asked, moved), MaskedDistances)

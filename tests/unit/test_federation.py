@@ -48,7 +48,9 @@ def test_algorithm_1_counts_the_papers_units(size: int, n_parties: int) -> None:
     parties = cn.split_columns(RNG.normal(size=(40, 5)), RNG.normal(size=40), [1] * (n_parties - 1) + [6 - n_parties])
     run = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=size))
     assert run.ledger.units == size + 2 * size * n_parties + 2 * n_parties
-    assert [entry.round for entry in run.ledger] == [1] * 2 * n_parties + [2] * 2 * n_parties + [3] * 2 * n_parties
+    in_a_round = 2 * n_parties
+    assert [entry.round for entry in run.ledger] == [number for number in (1, 2, 3, 4) for _ in range(in_a_round)]
+    assert run.ledger.by_phase()["opening"].units == 0, "the paper has no job sheet"
 
 
 def test_central_adds_the_rows_it_fetches() -> None:
@@ -62,8 +64,8 @@ def test_the_ledger_names_every_disclosure() -> None:
     assert run.ledger.disclosures() == {
         ("airline", "server"): ("totals", "row ids", "scores", "features", "labels"),
         ("weather", "server"): ("totals", "row ids", "scores", "features"),
-        ("server", "airline"): ("totals", "row ids"),
-        ("server", "weather"): ("totals", "row ids"),
+        ("server", "airline"): ("schema", "totals", "row ids", "model"),
+        ("server", "weather"): ("schema", "totals", "row ids", "model"),
     }
 
 
@@ -118,7 +120,8 @@ def test_rounds_are_told_as_they_start(task: Any) -> None:
     parties = [cn.Party("airline", FLIGHTS, label="delay"), cn.Party("weather", WEATHER)]
     told = cn.Federation(parties, on_round=lambda phase, number: seen.append((phase, number)))
     told.fit(task, sampler=cn.ImportanceSampling(size=10))
-    assert seen == [("hello", 1), ("sampling", 1), ("sampling", 2), ("summing", 3), ("solving", 4)]
+    sampled = [("sampling", 2), ("sampling", 3), ("summing", 4)]
+    assert seen == [("hello", 1), ("opening", 1), *sampled, ("solving", 5), ("telling", 6)]
 
 
 def test_repr() -> None:
@@ -272,12 +275,13 @@ def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None
 
     def federation() -> cn.Federation:
         parties = cn.split_columns(X, X @ np.ones(4), [2, 2])
-        parties[1].policy = cn.Policy(never=["features"])
+        parties[1].policy = cn.Policy(least_rows=100)
         return cn.Federation(parties)
 
-    refused = federation()
+    refused, solver = federation(), cn.SecureGram(allow_two_parties=True)
     with pytest.raises(cn.PolicyRefusedError):
-        refused.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=20))
+        refused.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=20), solver=solver)
+    assert "solving" in refused.sent.by_phase(), "no sheet says how many of the rows are distinct"
     assert refused.sent.units > 0, "what a refused job sent before it stopped"
     task = cn.KMeans(n_clusters=2)
     found, first = refused.diagnose(task, pairs=50), federation().diagnose(task, pairs=50)

@@ -22,9 +22,11 @@ from colonnade.signing import digest
 
 
 class ModelKept(Message, frozen=True):
-    """The party will know it again."""
+    """The party will know it again: a digest of what it was told."""
 
     phase: ClassVar[str] = "telling"
+
+    digest: Annotated[bytes, Reveals.NOTHING]
 
 
 class TellModel(Message, frozen=True):
@@ -52,7 +54,10 @@ TOLD: Route = Ask(TellModel)
 
 def tell_model(parts: Mapping[str, ModelPart]) -> Script[None]:
     """Tell every party its part."""
-    yield {party: TellModel(*part) for party, part in parts.items()}
+    inbox = yield {party: TellModel(*part) for party, part in parts.items()}
+    for party, reply in checks.replies(inbox, ModelKept).items():
+        if reply.digest != model_digest(parts[party]):
+            raise checks.wrong(party, reply, "the digest of another model than it was told")
 
 
 def model_digest(part: ModelPart) -> bytes:
@@ -71,7 +76,8 @@ def _answer(state: PartyState, request: TellModel, data: PartyData) -> tuple[Par
     for numbers in request.part:
         if numbers is not None and numbers.shape[-1:] != (n_features,):
             raise checks.wrong(SERVER, request, f"an array of shape {numbers.shape} for {n_features} features")
-    return replace(state, notes=(*state.notes, ModelNote(model_digest(request.part)))), ModelKept()
+    kept = model_digest(request.part)
+    return replace(state, notes=(*state.notes, ModelNote(kept))), ModelKept(kept)
 
 
 HANDLERS = (Handler(TellModel, _answer, after=None, then="told"),)

@@ -4,12 +4,11 @@ Every run has a session of its own. A request of this phase that comes again is 
 after a restart a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
+import os
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-import msgspec
 
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
@@ -17,6 +16,7 @@ from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
 from colonnade.node.desk_records import (
     AnswerRecord,
+    OpeningRecord,
     checksum_record,
     compacted_records,
     earlier_reply,
@@ -31,8 +31,10 @@ from colonnade.protocol.codec import Codec
 from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
-from colonnade.protocol.sheet import JobSheet, OpenJob
+from colonnade.protocol.sheet import OpenJob
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
+
+NONCE_BYTES = 32
 
 
 @dataclass
@@ -152,7 +154,7 @@ class PartyDesk:
         return Refused("policy", f"{objection}.") if objection else None
 
     def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused:
-        session = self._session.greeted() if run is None else run.session
+        session = self._session.greeted(os.urandom(NONCE_BYTES)) if run is None else run.session
         before = session.state
         try:
             reply = self._answer_within_limits(session, request)
@@ -192,6 +194,7 @@ class PartyDesk:
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
+            write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
             self._log.write("run opened", run=ask.run, server=self._server, **_words(request))
         is_large = len(reply) >= LARGE
@@ -236,10 +239,12 @@ class PartyDesk:
             self._log.write("run rebuilt", run=name, number=run.number)
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
-        run = None
+        run, run_nonce = None, b""
         for record in read_records(journal):
+            if isinstance(record, OpeningRecord):
+                run_nonce = record.run_nonce
             if isinstance(record, AnswerRecord):
-                run = run or _OpenRun(journal, self._session.greeted())
+                run = run or _OpenRun(journal, self._session.greeted(run_nonce))
                 request = self._codec.decode(record.request, party=SERVER)
                 reply = run.session.answer(request)
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
@@ -259,6 +264,6 @@ def _words(request: Message) -> dict[str, object]:
     """Say what a run is for, as its sheet does."""
     if not isinstance(request, OpenJob):
         return {"verb": "hello"}
-    sheet = msgspec.json.decode(request.sheet, type=JobSheet)
+    sheet = request.read()
     kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
     return {"verb": sheet.verb, **{name: None if each is None else each.get("kind") for name, each in kinds.items()}}

@@ -5,10 +5,17 @@ from collections.abc import Iterator
 
 import msgspec
 
+from colonnade.errors import LocalProtocolError
 from colonnade.node.journal import Journal
 
 
 # A record keeps the tag that it had in the first journals: a party reads its unfinished runs again after an update.
+class OpeningRecord(msgspec.Struct, array_like=True, tag="Begun"):
+    """The first record: what no other run of this party has."""
+
+    run_nonce: bytes
+
+
 class AnswerRecord(msgspec.Struct, array_like=True, tag="Answered"):
     """A request and its reply; a large reply is only in memory, and is made again after a restart."""
 
@@ -24,13 +31,17 @@ class ChecksumRecord(msgspec.Struct, array_like=True, tag="Checked"):
     checksum: int
 
 
-Record = AnswerRecord | ChecksumRecord
+Record = OpeningRecord | AnswerRecord | ChecksumRecord
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 
 def read_records(journal: Journal) -> Iterator[Record]:
     """Read a journal from its first record."""
-    return (_decoder.decode(encoded) for encoded, _ in journal.records())
+    try:
+        for encoded, _ in journal.records():
+            yield _decoder.decode(encoded)
+    except msgspec.ValidationError as error:
+        raise LocalProtocolError("its journal of this run was begun by another version of Colonnade.") from error
 
 
 def write_record(journal: Journal, record: Record) -> None:

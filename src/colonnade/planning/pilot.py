@@ -9,16 +9,18 @@ import numpy as np
 
 from colonnade.contracts import ClusteringTask, Inbox, Roster, Script
 from colonnade.job_sheets import PILOT_STEP
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.kernels.value_bits import value_bits
 from colonnade.messages import Message
+from colonnade.planning.sheet_sizes import opening_bytes, telling_bytes
 from colonnade.protocol import checks
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
-from colonnade.sampling import ImportanceSampling
+from colonnade.sampling import ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import ScoreCodes, Total
+from colonnade.solvers import CompactCentral
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 from colonnade.tasks import KMeans, PaperTask, Regression
@@ -27,8 +29,9 @@ T = TypeVar("T")
 SCORE_BITS = 12.0
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
-# Messages without rows, for each party: of a pilot, and of an even draw.
-MESSAGES_OF_A_PARTY, EVEN_MESSAGES = 200, 90
+# Messages without rows, for each party, but for the job sheet: of a pilot, where it is told of each other party's draw,
+# and of an even draw.
+MESSAGES_OF_A_PARTY, OF_A_DRAW, EVEN_MESSAGES = 210, 80, 90
 COARSE_STEP = 1.4
 
 
@@ -75,7 +78,7 @@ def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: in
     sampler = ImportanceSampling(size, round_scores=True)
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
-    columns = yield from _fetch(task, roster, size, rng.integers(2**63, size=len(roster.cards)).tolist())
+    columns = yield from _fetch(task, roster, coreset.rows, rng.integers(2**63, size=len(roster.cards)).tolist())
     totals, codes = _replies(heard, Total), _replies(heard, ScoreCodes)
     return PilotRows(
         coreset.weights * size / coreset.total_weight,
@@ -107,21 +110,21 @@ def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
 
 
 def _fetch(
-    task: PaperTask, roster: Roster, size: int, seeds: list[int]
+    task: PaperTask, roster: Roster, rows: Rows, seeds: list[int]
 ) -> Script[dict[str, WhitenedRows | ScaledRows]]:
     asked = list(zip(roster.cards, seeds, strict=True))
     if isinstance(task, ClusteringTask):
         inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
         scaled = checks.replies(inbox, ScaledColumns)
-        return {
-            card.name: ScaledRows(
-                read_scaled(card, scaled[card.name], size, seed), scaled[card.name].step, len(scaled[card.name].levels)
-            )
-            for card, seed in asked
-        }
+        found: dict[str, WhitenedRows | ScaledRows] = {}
+        for card, seed in asked:
+            reply = scaled[card.name]
+            values = read_scaled(card, reply, roster, rows, PILOT_STEP, seed)
+            found[card.name] = ScaledRows(values, reply.step, len(reply.levels))
+        return found
     inbox = yield {card.name: AskWhitenedColumns(PILOT_STEP, seed) for card, seed in asked}
     whitened = checks.replies(inbox, WhitenedColumns)
-    return {card.name: read_whitened(card, whitened[card.name], size, PILOT_STEP, seed) for card, seed in asked}
+    return {card.name: read_whitened(card, whitened[card.name], roster, rows, PILOT_STEP, seed) for card, seed in asked}
 
 
 def least_pilot(task: PaperTask, roster: Roster) -> int:
@@ -171,21 +174,28 @@ def pilot_bytes(task: PaperTask, roster: Roster, size: int) -> int:
 
 def least_run_bytes(task: PaperTask, roster: Roster) -> int:
     """Guess what the smallest run will send."""
-    fixed, _ = _pilot_bytes(task, roster)
-    bits = sum(_widths(task, roster)) * value_bits(COARSE_STEP)
-    return math.ceil(
-        fixed - (MESSAGES_OF_A_PARTY - EVEN_MESSAGES) * len(roster.cards) + least_size(task, roster) * bits / 8
-    )
+    n_parties, size = len(roster.cards), least_size(task, roster)
+    what = {"task": task, "sampler": UniformSampling(size), "solver": CompactCentral(COARSE_STEP)}
+    fixed = (EVEN_MESSAGES + opening_bytes("fit", what, roster)) * n_parties + _moments(task, roster)
+    told = sum(telling_bytes(task, card) for card in roster.cards)
+    return math.ceil(fixed + told + size * sum(_widths(task, roster)) * value_bits(COARSE_STEP) / 8)
 
 
 def _pilot_bytes(task: PaperTask, roster: Roster) -> tuple[float, float]:
     """Guess the bytes of its messages, and of each row."""
     n_parties = len(roster.cards)
-    widths = _widths(task, roster)
-    moments = 0 if isinstance(task, ClusteringTask) else sum(8 * width * (width + 3) // 2 for width in widths)
-    ids = 8 * row_id_bytes(roster.n_rows, 500) / 500
-    bits = sum(widths) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
-    return MESSAGES_OF_A_PARTY * n_parties + moments, bits / 8
+    drawn = max(500 // n_parties, 1)
+    ids = 8 * row_id_bytes(roster.n_rows, drawn) / drawn
+    bits = sum(_widths(task, roster)) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
+    messages = MESSAGES_OF_A_PARTY + OF_A_DRAW * n_parties + opening_bytes("plan", {"task": task}, roster)
+    return messages * n_parties + _moments(task, roster), bits / 8
+
+
+def _moments(task: PaperTask, roster: Roster) -> int:
+    """Give the bytes of what tells the rows' units."""
+    if isinstance(task, ClusteringTask):
+        return 0
+    return sum(8 * width * (width + 3) // 2 for width in _widths(task, roster))
 
 
 def _widths(task: PaperTask, roster: Roster) -> list[int]:

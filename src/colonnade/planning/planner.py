@@ -48,7 +48,7 @@ class Limits:
             positive_number("target_excess", self.target_excess, example="Pass for instance 0.02, an excess of 2 %.")
         if self.max_rounds is not None:
             whole_number(
-                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 2 rounds, drawing by scores 4."
+                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 6."
             )
 
 

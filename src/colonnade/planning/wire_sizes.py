@@ -1,36 +1,34 @@
 """What a run will send: every message of it, written with content of the right length."""
 
 from collections.abc import Iterator
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from colonnade.contracts import PartyCard, Roster
-from colonnade.evaluation.telling import ModelKept, TellModel
-from colonnade.job_sheets import sheet_of
+from colonnade.evaluation.telling import TellModel
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows, ScaledRows
+from colonnade.planning.sheet_sizes import A_SIGNATURE, opening_bytes, telling_bytes
 from colonnade.protocol.codec import wire_bytes
-from colonnade.protocol.sheet import JobAccepted, OpenJob
+from colonnade.protocol.sheet import OpenJob
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
-from colonnade.sampling.rules.rounded import RoundedScores
+from colonnade.sampling.rules.rounded import rounded_rule
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
 from colonnade.solvers import AnySolver
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
-from colonnade.tasks import KMeans, PaperTask, Regression
+from colonnade.tasks import PaperTask
 
 # Of a seed drawn at random: all but one in a million take as many bytes on the wire.
 A_SEED = 2**62
 # The header of an array of more than 65,535 bytes is longer than that of an empty one by so many.
 LONG_HEADER = 3
-A_SIGNATURE, A_DIGEST = bytes(64), bytes(32)
 
 
 class MessageSize(NamedTuple):
@@ -56,25 +54,14 @@ def sampling_messages(
 
 
 def sheet_messages(
-    task: PaperTask, roster: Roster, split: AnySplit | None, sampler: AnySampler, solver: AnySolver
+    task: PaperTask, roster: Roster, split: AnySplit | None, sampler: AnySampler, solver: AnySolver, seed: int = 0
 ) -> Iterator[MessageSize]:
     """List what opens a run, the job sheet, and what ends it: every party is told its part of the model."""
-    what = {"task": task, "sampler": sampler, "solver": solver, "split": split}
-    sheet = OpenJob(msgspec.json.encode(sheet_of("fit", what, roster, None)), A_SIGNATURE)
+    what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed}
+    opening = opening_bytes("fit", what, roster)
     for card in roster.cards:
-        yield from _sent(card.name, sheet, JobAccepted(A_DIGEST), _told_model(task, card), ModelKept())
-
-
-def _told_model(task: PaperTask, card: PartyCard) -> TellModel:
-    of_one = sendable_floats(np.zeros(card.n_features))
-    match task:
-        case Regression():
-            return TellModel(of_one, None, None)
-        case KMeans():
-            centers = sendable_floats(np.zeros((task.n_clusters, card.n_features)))
-            return TellModel(None, centers, of_one if task.standardize else None)
-        case _:
-            assert_never(task)
+        yield MessageSize(OpenJob.phase, card.name, opening)
+        yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
 
 
 def _by_scores(
@@ -82,7 +69,7 @@ def _by_scores(
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
-    yield from _sent(card.name, AskTotal(RoundedScores(task.score_rule())), Total(1 / 3))
+    yield from _sent(card.name, AskTotal(rounded_rule(task.score_rule(), sampler.round_scores)), Total(1 / 3))
     yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     codes = ScoreCodes(size, bytes(round(size * score_bytes)))

@@ -23,6 +23,18 @@ def signing_key(seed: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 
 
+def is_signed(pins: Mapping[str, bytes], party: str, statement: bytes, signature: bytes) -> bool:
+    """Tell whether a pinned party signed this statement: whoever has the pins can."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(pins[party]).verify(signature, statement)
+    except (InvalidSignature, KeyError, ValueError):
+        return False
+    return True
+
+
 class PinnedIdentity:
     """A signing key and a list of pins.
 
@@ -60,9 +72,9 @@ class PinnedIdentity:
         """Derive secret bytes from the signing key's seed (HMAC-SHA-256)."""
         return hmac.digest(self._seed, digest(b"colonnade derived", context), "sha256")
 
-    def nonce(self, context: bytes) -> bytes:  # noqa: ARG002  # of the contract
-        """Draw bytes to add to a joint seed."""
-        return self.fresh(KEY_BYTES)
+    def contribution(self, request: bytes, run_nonce: bytes) -> bytes:
+        """Derive bytes to add to a joint seed."""
+        return self.derived(digest(b"contribution", run_nonce, request))
 
     def sign(self, statement: bytes) -> bytes:
         """Sign a statement as this party."""
@@ -72,14 +84,7 @@ class PinnedIdentity:
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a pinned party signed this statement."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        try:
-            Ed25519PublicKey.from_public_bytes(self._pins[party]).verify(signature, statement)
-        except (InvalidSignature, KeyError, ValueError):
-            return False
-        return True
+        return is_signed(self._pins, party, statement, signature)
 
     def __repr__(self) -> str:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"
@@ -107,9 +112,9 @@ class RehearsedIdentity:
         """Derive secret bytes from its secret (HMAC-SHA-256)."""
         return hmac.digest(self._secrets[self.name], digest(b"colonnade derived", context), "sha256")
 
-    def nonce(self, context: bytes) -> bytes:
+    def contribution(self, request: bytes, run_nonce: bytes) -> bytes:  # noqa: ARG002  # the same in every run
         """Derive bytes to add to a joint seed from the party's name."""
-        return digest(b"colonnade rehearsal", self.name.encode(), context)
+        return digest(b"colonnade rehearsal", self.name.encode(), request)
 
     def sign(self, statement: bytes) -> bytes:
         """Sign a statement as this party (HMAC-SHA-512)."""
@@ -136,12 +141,8 @@ class BesideServer:
     def __init__(self, identity: Identity, server: Identity) -> None:
         self._identity, self._server = identity, server
         self.name, self.parties = identity.name, identity.parties
-        self.fresh, self.derived, self.nonce, self.sign = (
-            identity.fresh,
-            identity.derived,
-            identity.nonce,
-            identity.sign,
-        )
+        self.fresh, self.derived, self.sign = identity.fresh, identity.derived, identity.sign
+        self.contribution = identity.contribution
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Ask the server's identity about the server, and the owner's about parties."""

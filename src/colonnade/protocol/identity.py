@@ -20,8 +20,11 @@ class Identity(Protocol):
     def derived(self, context: bytes) -> bytes:
         """Derive 32 secret bytes that are the same whenever it is asked for the same, also after a restart."""
 
-    def nonce(self, context: bytes) -> bytes:
-        """Draw 32 bytes to add to a joint seed, that nobody else can tell beforehand; a rehearsal draws them alike."""
+    def contribution(self, request: bytes, run_nonce: bytes) -> bytes:
+        """Derive 32 bytes to add to a joint seed: the same again in this run, others in any other, and nobody can tell.
+
+        A rehearsal leaves out the run's nonce, so that all its runs contribute alike.
+        """
 
     def sign(self, statement: bytes) -> bytes:
         """Sign a statement as this party."""

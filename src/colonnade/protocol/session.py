@@ -70,6 +70,10 @@ class PartyState:
         What an honest server playing that sheet may still ask; None, where no run was opened, is anything.
     notes : tuple of Note
         What the party will remember of this run.
+    run_nonce : bytes
+        What no other run of this party has, and this one still has after a restart: contributions are made of it.
+    has_committed : bool
+        Whether it has committed to a draw in this run: it does so once.
     """
 
     step: str = NEW
@@ -87,6 +91,8 @@ class PartyState:
     learning: object | None = None
     answered_digests: tuple[bytes, ...] = ()
     received: Delivery | None = None
+    run_nonce: bytes = b""
+    has_committed: bool = False
 
     def __repr__(self) -> str:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
@@ -235,8 +241,11 @@ class PartySession:
         self.state = replace(state, step=handler.then)
         return reply
 
-    def greeted(self) -> "PartySession":
-        """Open another session on the same data, as after a hello: each run has its own."""
+    def greeted(self, run_nonce: bytes) -> "PartySession":
+        """Open another session on the same data, as after a hello: each run has its own.
+
+        The bytes are drawn for the run, and given again where it is rebuilt.
+        """
         other = copy(self)
-        other.state = PartyState(step=GREETED, route=self._opening)
+        other.state = PartyState(step=GREETED, route=self._opening, run_nonce=run_nonce)
         return other

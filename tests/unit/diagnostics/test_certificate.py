@@ -9,7 +9,7 @@ import pytest
 
 import colonnade as cn
 from colonnade import validation
-from colonnade.diagnostics.certifying import _in_secret, certify
+from colonnade.diagnostics.certifying import certify, in_secret
 from colonnade.transports.loopback import Loopback
 from harness import play
 
@@ -266,14 +266,13 @@ def test_an_owner_can_refuse_audits(run: cn.Run[Any]) -> None:
 def test_between_machines_scores_stay_secret_unless_the_run_told_them(sampler: Any, apart: bool) -> None:
     federation = cn.Federation(cn.split_columns(X, Y, WIDTHS))
     run = federation.fit(cn.Regression(), sampler=sampler)
-    script = certify(
-        validation.audit_subject(run, federation.roster), federation.roster, 200, 1, between_machines=apart
-    )
+    secure = in_secret(run.coreset.sampler, 3, between_machines=apart)
+    script = certify(validation.audit_subject(run, federation.roster), federation.roster, 200, 1, secure=secure)
     play(federation, script)
     assert ("scores" in {what for entry in federation.sent for what in entry.reveals}) is not apart
 
 
 def test_a_run_that_told_its_scores_is_certified_likewise() -> None:
-    assert not _in_secret(repr(cn.ImportanceSampling(400, scores="plain")), 3, between_machines=True)
-    assert not _in_secret(repr(cn.ImportanceSampling(400, round_scores=True)), 3, between_machines=True)
-    assert not _in_secret(repr(cn.AllRows()), 2, between_machines=True)
+    assert not in_secret(repr(cn.ImportanceSampling(400, scores="plain")), 3, between_machines=True)
+    assert not in_secret(repr(cn.ImportanceSampling(400, round_scores=True)), 3, between_machines=True)
+    assert not in_secret(repr(cn.AllRows()), 2, between_machines=True)

@@ -25,7 +25,8 @@ def of(results: list[SmoothedResult], noise: float, name: str) -> float:
 def test_without_noise_the_assumptions_and_the_coresets_fail(results: list[SmoothedResult]) -> None:
     assert of(results, 0.0, "gamma") < 0.02
     assert of(results, 0.0, "tau") == np.inf
-    assert of(results, 0.0, "regression_epsilon") >= 1.0
+    # A coreset without the one row of a direction says 0 of its cost: epsilon is 1, or more, but for rounding.
+    assert of(results, 0.0, "regression_epsilon") >= 1.0 - 1e-9
     assert of(results, 0.0, "clustering_epsilon") >= 0.9
 
 

@@ -29,7 +29,7 @@ TASKS = [
 
 
 @pytest.mark.parametrize("task", TASKS, ids=str)
-@pytest.mark.parametrize("budget", [8_000, 25_000])
+@pytest.mark.parametrize("budget", [9_000, 25_000])
 def test_a_run_sends_what_was_planned_and_never_more_than_the_budget(task: Any, budget: int) -> None:
     federation = cn.Federation(parties())
     plan = federation.plan(task, budget_bytes=budget)
@@ -77,9 +77,9 @@ def test_more_bytes_buy_less_excess_and_a_target_costs_what_it_buys() -> None:
 
 def test_few_rounds_leave_only_even_draws() -> None:
     federation = cn.Federation(parties())
-    plan = federation.plan(cn.Regression(), budget_bytes=8_000, max_rounds=2)
-    assert (plan.rounds, type(plan.sampler)) == (2, cn.UniformSampling)
-    everything = federation.plan(cn.Regression(), max_rounds=2)
+    plan = federation.plan(cn.Regression(), budget_bytes=8_000, max_rounds=4)
+    assert (plan.rounds, type(plan.sampler)) == (4, cn.UniformSampling)
+    everything = federation.plan(cn.Regression(), max_rounds=4)
     assert (everything.sampler, everything.solver, everything.excess.mean) == (cn.AllRows(), cn.Central(), 0.0)
     run = federation.fit(cn.Regression(), plan=everything)
     assert run.ledger.bytes == pytest.approx(everything.bytes, rel=1e-4)
@@ -129,6 +129,6 @@ def test_printed() -> None:
     text = str(plan)
     assert f"a pilot of {plan.pilot_rows:,} rows" in text
     assert text.count("  chosen") == 1
-    assert f"By phase: sampling {plan.by_phase['sampling']:,}" in text
+    assert f"By phase: opening {plan.by_phase['opening']:,}, sampling {plan.by_phase['sampling']:,}" in text
     assert f"{run.ledger.bytes:,}" in compared(plan, run)
     assert "1.2 %" in compared(plan, run, 0.012)

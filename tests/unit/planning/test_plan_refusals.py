@@ -39,7 +39,7 @@ def plan(federation: cn.Federation) -> cn.Plan:
         ({"target_excess": math.nan}, "target_excess must be a number"),
         ({"target_excess": math.inf}, "target_excess must be a number"),
         ({"max_rounds": 0}, "max_rounds must be a whole number"),
-        ({"budget_bytes": 9_000, "max_rounds": 1}, "every plan takes 2 or more. Allow 2"),
+        ({"budget_bytes": 9_000, "max_rounds": 1}, "every plan takes 4 or more. Allow 4"),
         ({"budget_bytes": 9_000, "pilot": 10}, "pilot must be a whole number of 150 or more, got 10"),
         ({"budget_bytes": 9_000, "pilot": "few"}, "pilot must be a whole number"),
         ({"budget_bytes": 9_000, "seed": -1}, "seed must be a whole number"),

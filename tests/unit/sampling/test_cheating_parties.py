@@ -1,5 +1,6 @@
 """Parties that cheat, in real sessions with altered handlers: each is caught, by name."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,22 @@ import pytest
 
 import colonnade as cn
 from colonnade.coreset import Evidence
+from colonnade.kernels.integer_draws import even_rows
 from colonnade.messages import Message, sendable_floats, sendable_rows
-from colonnade.sampling.committed.messages import Commitment, Contribution, DrawCommitted, Openings, commitment_of
+from colonnade.privacy.identities import PinnedIdentity, signing_key
+from colonnade.sampling.committed.joint_seed import even_key, joint_draw_statement, joint_key
+from colonnade.sampling.committed.messages import (
+    Commitment,
+    CommittedRows,
+    Contribution,
+    DrawCommitted,
+    Openings,
+    commitment_of,
+    commitment_statement,
+)
 from colonnade.sampling.committed.party import CommittedDraw
 from colonnade.sampling.plain.messages import DrawnRows, DrawRows, OpenDraw, Scores, Total
+from colonnade.sampling.plain.party import signed_draw
 from colonnade.sampling.secure.messages import AskMaskedScores
 from harness import sessions_of
 
@@ -36,31 +49,53 @@ def make_federation(**cheats: Change) -> cn.Federation:
 
             def answer(state: Any, asked: Any, data: Any, honest: Any = handler.answer, change: Any = change) -> Any:
                 state, reply = honest(state, asked, data)
-                return as_if_honest(state, reply, changed := change(reply, data)), changed
+                return as_if_honest(state, reply, changed := signed(change(reply, data), asked, state, data)), changed
 
             handlers[request] = type(handler)(handler.request, answer, handler.after, handler.then, handler.solver)
     return federation
+
+
+def signed(changed: Any, asked: Any, state: Any, data: Any) -> Message:
+    """Let the cheat sign its lie."""
+    if isinstance(changed, DrawnRows):
+        return signed_draw(state, changed.rows, data)
+    if isinstance(changed, Commitment):
+        commitment = commitment_of(CHEAT, changed)
+        statement = commitment_statement(CHEAT, asked, commitment, changed.contribution_digest)
+        return msgspec.structs.replace(changed, signature=data.identity.sign(statement))
+    if isinstance(changed, CommittedRows):
+        key = joint_key(asked.server, asked.parties)
+        even = even_rows(data.table.n_rows, asked.n_even, even_key(key), data.table.row_weights)
+        statement = joint_draw_statement(CHEAT, key, changed.rows, even)
+        return CommittedRows(changed.rows, data.identity.sign(statement))
+    honest: Message = changed
+    return honest
 
 
 def as_if_honest(state: Any, reply: Message, changed: Message) -> Any:
     """Let the cheat remember its lie as if it were the truth, so that nothing but the lie itself gives it away."""
     if state.exchanged and state.exchanged[-1] is reply:
         state = replace(state, exchanged=(*state.exchanged[:-1], changed))
-    if isinstance(changed, DrawnRows):
+    if isinstance(changed, DrawnRows | CommittedRows):
         state = replace(state, rows=changed.rows)
     if isinstance(changed, Commitment):
         state = replace(state, secret=CommittedDraw(state.secret.contribution, commitment_of(CHEAT, changed)))
     return state
 
 
-def evenly(reply: DrawnRows, data: Any) -> DrawnRows:
+def with_rows(reply: Any, rows: Any) -> Message:
+    drawn: Message = msgspec.structs.replace(reply, rows=sendable_rows(rows))
+    return drawn
+
+
+def evenly(reply: CommittedRows, data: Any) -> Message:
     """Draw evenly, whatever the scores: biased, and looks precise."""
     drawn = np.random.default_rng(1).integers(data.table.n_rows, size=len(reply.rows))
-    return DrawnRows(sendable_rows(np.sort(drawn)))
+    return with_rows(reply, np.sort(drawn))
 
 
-def one_row(reply: DrawnRows, _: Any) -> DrawnRows:
-    return DrawnRows(sendable_rows(np.full(len(reply.rows), reply.rows[0])))
+def one_row(reply: DrawnRows | CommittedRows, _: Any) -> Message:
+    return with_rows(reply, np.full(len(reply.rows), reply.rows[0]))
 
 
 def caught(federation: cn.Federation, sampler: cn.ImportanceSampling, match: str) -> cn.RemoteProtocolError:
@@ -94,7 +129,7 @@ def test_honest_parties_are_not_accused(scores: Any, totals: Any, tmp_path: Path
 def test_an_inflated_total_is_caught(draws: Any) -> None:
     federation = make_federation(
         AskTotal=lambda reply, _: Total(reply.total * 5),
-        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total * 5, reply.contribution_digest),
+        AskCommitment=lambda reply, _: msgspec.structs.replace(reply, total=reply.total * 5),
     )
     caught_at_once(federation, cn.ImportanceSampling(SIZE, draws=draws), r"the total 20.*add up to 4 at most")
 
@@ -102,7 +137,7 @@ def test_an_inflated_total_is_caught(draws: Any) -> None:
 def test_a_total_within_the_bound_that_is_not_the_committed_one_is_caught_by_an_audit() -> None:
     """A party of low rank claims more, up to its columns: its tree does not add up to it."""
     federation = make_federation(
-        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total - 1000, reply.contribution_digest),
+        AskCommitment=lambda reply, _: msgspec.structs.replace(reply, total=reply.total - 1000),
     )
     caught(federation, COMMITTED, "opened row .* to something that it had not committed to")
 
@@ -115,7 +150,7 @@ def test_a_total_that_was_set_is_not_asked_for() -> None:
 
 def test_a_set_total_that_a_commitment_falls_short_of_is_caught() -> None:
     federation = make_federation(
-        AskCommitment=lambda reply, _: Commitment(reply.root, reply.total // 2, reply.contribution_digest),
+        AskCommitment=lambda reply, _: msgspec.structs.replace(reply, total=reply.total // 2),
     )
     caught_at_once(federation, cn.ImportanceSampling(SIZE, draws="committed", totals="set"), "total 2, where 4 was set")
 
@@ -132,10 +167,10 @@ def test_sampling_evenly_under_honest_scores_is_caught() -> None:
 
 
 def test_one_row_in_ten_drawn_otherwise_is_caught_when_all_are_opened() -> None:
-    def a_few(reply: DrawnRows, data: Any) -> DrawnRows:
+    def a_few(reply: CommittedRows, data: Any) -> Message:
         rows = reply.rows.copy()
         rows[::10] = np.minimum(rows[::10] + 1, data.table.n_rows - 1)
-        return DrawnRows(sendable_rows(np.sort(rows)))
+        return with_rows(reply, np.sort(rows))
 
     caught(make_federation(DrawCommitted=a_few), COMMITTED, f"'{CHEAT}' drew row")
 
@@ -186,10 +221,10 @@ def test_scores_changed_under_the_mask_are_noticed_though_not_whose() -> None:
 @pytest.mark.parametrize("where", [-1, N])
 @pytest.mark.parametrize(("draws", "totals"), [("stratified", "checked"), ("stratified", "set"), ("committed", "set")])
 def test_row_ids_out_of_range_are_caught(draws: Any, totals: Any, where: int) -> None:
-    def beyond(reply: DrawnRows, _: Any) -> DrawnRows:
+    def beyond(reply: DrawnRows | CommittedRows, _: Any) -> Message:
         rows = reply.rows.copy()
         rows[-1 if where > 0 else 0] = where
-        return DrawnRows(sendable_rows(rows))
+        return with_rows(reply, rows)
 
     cheats = {kind.__name__: beyond for kind in (DrawRows, OpenDraw, DrawCommitted)}
     sampler = cn.ImportanceSampling(SIZE, draws=draws, totals=totals)
@@ -215,13 +250,8 @@ def test_duplicates_beyond_the_law_of_committed_draws_are_caught() -> None:
 
 
 def test_another_contribution_than_was_committed_to_is_caught() -> None:
-    federation = make_federation(AskContribution=lambda reply, _: Contribution(b"!" * 32, reply.proof))
+    federation = make_federation(AskContribution=lambda _reply, _: Contribution(b"!" * 32))
     caught_at_once(federation, COMMITTED, "another contribution to the joint seed than it had committed to")
-
-
-def test_a_party_that_loses_its_contribution_again_and_again_is_an_error() -> None:
-    federation = make_federation(AskContribution=lambda _reply, _: Contribution(None, b""))
-    caught_at_once(federation, COMMITTED, "'party2' lost what it had committed to 5 times")
 
 
 def test_openings_of_something_else_are_caught() -> None:
@@ -251,6 +281,9 @@ def tampered(**changes: Any) -> cn.Run[None]:
     ("changes", "match"),
     [
         ({"evidence": {"contribution": bytes(32)}}, "'server' contributed something else"),
+        ({"evidence": {"exponent": 50}}, r"'server' has evidence of party1, party2, party3 in steps of 2\^-50, not of"),
+        ({"evidence": {"counts": (2.0,) * SIZE}}, "'server' lets rows count otherwise than the split says"),
+        ({"total_weight": 2.0 * N}, "'server' lets rows count otherwise than the split says"),
         ({"party1": {"contribution": bytes(32)}}, "'party1' contributed something else"),
         ({"party1": {"total": 2**63}}, "'party1' committed to a total"),
         ({"party1": {"total": -5}}, "'party1' committed to a total"),
@@ -279,7 +312,67 @@ def test_an_audit_says_what_it_is_worth() -> None:
     assert sum(every.opened.values()) == SIZE
     assert str(every).startswith("Nothing was found wrong.\n- The server and all parties contributed")
     even = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 1.0, "committed"))
-    assert sum(federation.spot_check(even, rows=2).spot_check().opened.values()) == 0, "the server drew all of them"
+    found = federation.spot_check(even, rows=2).spot_check()
+    assert sum(found.opened.values()) == 0, "the joint seed drew all of them"
+    assert found.opened_evenly >= 2
+
+
+def test_even_rows_are_opened_like_the_rest() -> None:
+    federation = make_federation()
+    run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 0.3, "committed"), seed=3)
+    unopened = run.spot_check()
+    assert (unopened.opened_evenly, "none of the even ones" in unopened.findings[-1]) == (0, True)
+    some, every = (federation.spot_check(run, rows=rows).spot_check() for rows in (3, None))
+    assert 3 <= some.opened_evenly < every.opened_evenly
+    assert sum(every.opened.values()) + every.opened_evenly == SIZE
+    assert f"{every.opened_evenly} of {every.opened_evenly} drawn evenly." in every.findings[-2]
+    assert "Rows drawn evenly are those that the joint seed says." in every.findings
+
+
+# Rows whose weights are a party's column, which the run does not keep.
+
+
+def signed_federation(folder: Path, weight: Any = None) -> tuple[cn.Federation, Path]:
+    """Let parties meet that have identities of their own, and write the pins of all."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(N, 3))
+    parties = cn.split_columns(X, X.sum(axis=1) + rng.normal(size=N), [1, 1, 1], weight=weight)
+    seeds = {party.name: rng.bytes(32) for party in parties}
+    pins = {name: signing_key(seed) for name, seed in seeds.items()}
+    for party in parties:
+        party.identity = PinnedIdentity(party.name, seeds[party.name], pins, rng.bytes)
+    (folder / "pins.toml").write_text("".join(f'{name} = "{pin.hex()}"\n' for name, pin in pins.items()))
+    return cn.Federation(parties), folder / "pins.toml"
+
+
+def test_even_rows_by_a_column_of_weights_are_checked_by_signatures(tmp_path: Path) -> None:
+    federation, pins = signed_federation(tmp_path, np.random.default_rng(1).uniform(size=N))
+    run = federation.coreset(cn.Regression(), cn.ImportanceSampling(SIZE, 0.3, "committed"), seed=3)
+    assert any(finding.startswith("Whether rows drawn evenly are") for finding in run.spot_check().findings)
+    assert any(finding.endswith("as all parties signed.") for finding in run.spot_check(pins).findings)
+    rows, evidence = run.coreset.rows.copy(), run.coreset.evidence
+    assert evidence is not None
+    drawn = {row for each in evidence.parties.values() for row in each.rows}
+    at = next(at for at in range(SIZE - 1) if rows[at] not in drawn and rows[at] + 1 < rows[at + 1])
+    rows[at] += 1
+    bent = replace(run, coreset=replace(run.coreset, rows=rows))
+    bent.spot_check()
+    with pytest.raises(cn.RemoteProtocolError, match="even rows, that 'party1' did not sign") as error:
+        bent.spot_check(pins)
+    assert error.value.party == "server"
+
+
+def test_a_run_of_an_earlier_version_has_no_signatures(tmp_path: Path) -> None:
+    federation, pins = signed_federation(tmp_path)
+    saved = federation.coreset(cn.Regression(), COMMITTED, seed=3).save(tmp_path / "run")
+    evidence = json.loads((saved / "evidence.json").read_text())
+    for each in evidence["parties"].values():
+        del each["signature"], each["draw_signature"]
+    (saved / "evidence.json").write_text(json.dumps(evidence))
+    run = cn.Run.load(saved)
+    assert any(finding.startswith("Signatures were not compared") for finding in run.spot_check().findings)
+    with pytest.raises(cn.RemoteProtocolError, match="a commitment of 'party1' that 'party1' did not sign"):
+        run.spot_check(pins)
 
 
 def test_a_run_that_was_not_committed_cannot_be_audited() -> None:

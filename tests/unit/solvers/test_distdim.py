@@ -159,7 +159,8 @@ def test_what_is_shown() -> None:
 def test_an_owner_can_refuse(never: str) -> None:
     parties = cn.split_columns(np.eye(6), None, [3, 3])
     parties[1].policy = cn.Policy(never=[never])
-    with pytest.raises(cn.PolicyRefusedError, match="'party2' did not answer AskLocalClusters"):
+    refused = f"'party2' did not answer OpenJob: .* reveals {never}, which a LocalClusters"
+    with pytest.raises(cn.PolicyRefusedError, match=refused):
         cn.Federation(parties).fit(cn.KMeans(2), sampler=cn.AllRows(), solver=DistDim())
 
 

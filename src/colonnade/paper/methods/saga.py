@@ -16,8 +16,10 @@ from colonnade.paper.methods.method import Method, Outcome
 from colonnade.paper.methods.saga_fused import saga_fused
 from colonnade.paper.problem import Problem
 from colonnade.paper.variants import Variant
+from colonnade.planning.wire_sizes import sheet_messages
 from colonnade.solvers import Saga
 from colonnade.solvers.saga.server import linear_task
+from colonnade.tasks.jobs import shared_seed
 
 
 def _learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:
@@ -29,13 +31,16 @@ def _learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome
 
 def _library(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:
     """Do what ``federation.fit(task, sampler, solver=Saga())`` does, bit for bit, without passing its messages."""
-    run = problem.federation.coreset(problem.task(variant), draw.sampler(), seed=seed)
-    solver = Saga()
+    task, sampler, solver, federation = problem.task(variant), draw.sampler(), Saga(), problem.federation
+    run = federation.coreset(task, sampler, seed=seed)
     model, sent = _fused(problem, solver, run.coreset, seed)
     n_blocks, n_parties = -(-len(run.coreset) // solver.batch), len(problem.tables)
     # Each epoch asks every party once a block and once for its progress; opening and closing are two questions more.
     epochs = (sent.messages // (2 * n_parties) - 2) // (n_blocks + 1)
-    return Outcome(model, run.ledger.units + sent.units, run.ledger.bytes + sent.bytes, epochs)
+    # The sheet of a fit takes the place of that of a coreset, and parties are told the model.
+    framed = sum(message.bytes for message in sheet_messages(task, federation.roster, None, sampler, solver, seed))
+    drawing = run.ledger.bytes - run.ledger.by_phase()["opening"].bytes
+    return Outcome(model, run.ledger.units + sent.units, drawing + sent.bytes + framed, epochs)
 
 
 def _authors(problem: Problem, variant: Variant, draw: Draw, seed: int, tolerance: float) -> Outcome:
@@ -75,7 +80,7 @@ def _fused(problem: Problem, solver: Saga, coreset: Coreset, seed: int) -> tuple
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the epochs are stored
         # The stream that the federation gives a solver.
-        rng, roster = np.random.default_rng([seed, 1]), problem.federation.roster
+        rng, roster = np.random.default_rng(shared_seed(seed)), problem.federation.roster
         return saga_fused(solver, problem.part.learn, problem.tables, roster, coreset, rng, weigh)
 
 

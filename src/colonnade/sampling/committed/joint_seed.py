@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from colonnade.coreset import Evidence
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.integer_draws import count_even, shares
-from colonnade.signing import digest
+from colonnade.signing import digest, rows_digest
 
 # In every hashed text, so that none of another protocol, or of another version, can take its place. The words beside it
 # ("seal") belong to this version, and stay with it.
@@ -39,6 +39,11 @@ def quotas_of(key: bytes, totals: Sequence[int], size: int, even_share: float) -
 def even_count_of(key: bytes, size: int, even_share: float) -> int:
     """Draw how many rows are drawn evenly."""
     return count_even(even_share, size, digest(key, b"how many evenly"))
+
+
+def joint_draw_statement(party: str, key: bytes, rows: Rows, even: Rows) -> bytes:
+    """Give the text a party signs to say: by this joint seed I drew these rows, and those are drawn evenly."""
+    return digest(PROTOCOL, b"drawn", party.encode(), key, rows_digest(rows), rows_digest(even))
 
 
 def draw_key(key: bytes, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What committed draws tell, and what a commitment hashes."""
+"""What committed draws tell, what a commitment hashes, and what parties sign."""
 
 from typing import Annotated, ClassVar
 
@@ -6,21 +6,21 @@ import msgspec
 
 from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
+from colonnade.protocol.codec import wire_bytes
 from colonnade.sampling.committed.joint_seed import PROTOCOL
-from colonnade.sampling.plain.messages import DrawnRows
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.signing import digest
 
 
 class Commitment(Message, frozen=True):
-    """The root of the tree of the party's scores, their total in steps, and the digest of its contribution."""
+    """The root of the tree of the party's scores, their total in steps, and the digest of its contribution; signed."""
 
     phase: ClassVar[str] = "sampling"
-    fresh: ClassVar[bool] = True
 
     root: Annotated[bytes, Reveals.NOTHING]
     total: Annotated[int, Reveals.TOTALS]
     contribution_digest: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
 
 
 class AskCommitment(Message, frozen=True):
@@ -34,20 +34,19 @@ class AskCommitment(Message, frozen=True):
 
 
 class Contribution(Message, frozen=True):
-    """What the party adds to the joint seed, or nothing where it no longer has it; and how it will know it again."""
+    """What the party adds to the joint seed: what its signed digest is of."""
 
     phase: ClassVar[str] = "sampling"
-    fresh: ClassVar[bool] = True
 
-    value: Annotated[bytes | None, Reveals.NOTHING]
-    proof: Annotated[bytes, Reveals.NOTHING]
+    value: Annotated[bytes, Reveals.NOTHING]
 
 
 class PartyCommitment(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The digest of a party's commitment, which hides its total, and the digest of its contribution."""
+    """Digests of a party's commitment, in which its total is hidden, and of its contribution; its signature on both."""
 
     commitment: bytes
     contribution_digest: bytes
+    signature: bytes
 
 
 class AskContribution(Message, frozen=True):
@@ -59,19 +58,25 @@ class AskContribution(Message, frozen=True):
     parties: Annotated[tuple[PartyCommitment, ...], Reveals.NOTHING]
 
 
-class DrawCommitted(Message, frozen=True):
-    """a_j, how many rows this party draws, and all contributions: the server's, and the parties' by name.
-
-    With the proof that the party's own is its own.
-    """
+class CommittedRows(Message, frozen=True):
+    """S^(j), the rows the party drew; signed together with the joint seed, and the rows that it draws evenly."""
 
     phase: ClassVar[str] = "sampling"
-    reply: ClassVar[type[Message]] = DrawnRows
+
+    rows: Annotated[Rows, Reveals.ROW_IDS]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+class DrawCommitted(Message, frozen=True):
+    """a_j, how many rows this party draws, how many are drawn evenly, and all contributions: the server's first."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = CommittedRows
 
     count: Annotated[int, Reveals.TOTALS]
+    n_even: Annotated[int, Reveals.NOTHING]
     server: Annotated[bytes, Reveals.NOTHING]
     parties: Annotated[tuple[bytes, ...], Reveals.NOTHING]
-    proof: Annotated[bytes, Reveals.NOTHING]
 
 
 class Openings(Message, frozen=True):
@@ -101,5 +106,10 @@ class AskOpenings(Message, frozen=True):
 
 def commitment_of(name: str, commitment: Commitment) -> bytes:
     """Hash what a party committed to; the root's salts hide the total in it."""
-    total = commitment.total.to_bytes(8, "little")
+    total = str(commitment.total).encode()
     return digest(PROTOCOL, b"commitment", name.encode(), commitment.root, total, commitment.contribution_digest)
+
+
+def commitment_statement(party: str, asked: AskCommitment, commitment: bytes, contribution_digest: bytes) -> bytes:
+    """Give the text a party signs to say: asked this, I committed to that."""
+    return digest(PROTOCOL, b"signed", party.encode(), wire_bytes(asked), commitment, contribution_digest)

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 
 from colonnade.contracts import Roster, Script
-from colonnade.coreset import Evidence, OpenedRow
+from colonnade.coreset import Coreset, Evidence, OpenedRow
 from colonnade.kernels.arrays import Rows
 from colonnade.messages import sendable_rows
 from colonnade.privacy.sum_tree import depth, unpack_openings
@@ -33,10 +33,13 @@ def open_rows(roster: Roster, rule: IntegerScores, evidence: Evidence, rows: Row
     return msgspec.structs.replace(evidence, parties=parties)
 
 
-def rows_to_open(evidence: Evidence, count: int | None, rng: np.random.Generator) -> Rows:
-    """Choose rows among each party's draws, `count` of each, or all."""
-    chosen = [_some(np.unique(np.array(each.rows, np.int64)), count, rng) for each in evidence.parties.values()]
-    return np.unique(np.concatenate(chosen))
+def rows_to_open(coreset: Coreset, evidence: Evidence, count: int | None, rng: np.random.Generator) -> Rows:
+    """Choose rows among each party's draws, and among those drawn evenly, `count` of each, or all."""
+    drawn = [np.array(each.rows, np.int64) for each in evidence.parties.values()]
+    # As often as a row is in the coreset and nobody drew it, it was drawn evenly.
+    left = np.bincount(coreset.rows) - np.bincount(np.concatenate(drawn), minlength=coreset.rows[-1] + 1)
+    even = np.flatnonzero(left > 0)
+    return np.unique(np.concatenate([_some(np.unique(rows), count, rng) for rows in (*drawn, even)]))
 
 
 def _some(rows: Rows, count: int | None, rng: np.random.Generator) -> Rows:

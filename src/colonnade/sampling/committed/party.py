@@ -1,16 +1,17 @@
 """A party's side of committed draws: commits to its scores, contributes to the joint seed, draws by it, opens rows.
 
 Salts are derived from the party's identity and the request that opened the draw, so rows can be opened long after the
-run, and after a restart. A contribution is drawn anew each time: whoever could repeat a request would else know it.
+run, and after a restart. A contribution is derived from these and from what no other run has: a restart changes nothing
+of it, so nobody can be said to have lost one, and whoever repeats a request in another run learns nothing of it.
 """
 
 from dataclasses import dataclass, field, replace
-from hmac import compare_digest
 
+import msgspec
 import numpy as np
 
 from colonnade.errors import InputError, LocalProtocolError, PolicyRefusedError
-from colonnade.kernels.integer_draws import TOTAL_BITS, rows_at, stratified_points, to_steps
+from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, rows_at, stratified_points, to_steps
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.statements import digest_of_view
@@ -20,18 +21,26 @@ from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import CommittedNote
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
-from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, joint_key
+from colonnade.sampling.committed.joint_seed import (
+    contribution_digest,
+    draw_key,
+    even_key,
+    joint_draw_statement,
+    joint_key,
+)
 from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
     AskOpenings,
     Commitment,
+    CommittedRows,
     Contribution,
     DrawCommitted,
     Openings,
     commitment_of,
+    commitment_statement,
 )
-from colonnade.sampling.plain.party import DRAWN, signed_draw
+from colonnade.sampling.plain.party import DRAWN
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import digest
 
@@ -49,32 +58,42 @@ class CommittedDraw:
 
 
 def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyData) -> tuple[PartyState, Message]:
+    if state.has_committed:
+        raise checks.wrong(SERVER, request, "a second committed draw in one run: the first counts, however it came out")
     identity, tree = _identity(data), _tree(state, request, data)
-    contribution = identity.nonce(wire_bytes(request))
-    reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution))
+    contribution = identity.contribution(wire_bytes(request), state.run_nonce)
+    reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution), b"")
     draw = CommittedDraw(contribution, commitment_of(identity.name, reply))
+    signed = commitment_statement(identity.name, request, draw.commitment, reply.contribution_digest)
     notes = (*state.notes, CommittedNote(_context(state, request, data)))
-    return replace(state, rule=request.rule, rows=None, exchanged=(request,), secret=draw, notes=notes), reply
+    state = replace(
+        state, rule=request.rule, rows=None, exchanged=(request,), secret=draw, has_committed=True, notes=notes
+    )
+    return state, msgspec.structs.replace(reply, signature=identity.sign(signed))
 
 
 def _answer_contribution(state: PartyState, request: AskContribution, data: PartyData) -> tuple[PartyState, Message]:
     identity, parties = _identity(data), _identity(data).parties
+    (asked,), draw = state.exchanged, state.secret
+    if not isinstance(asked, AskCommitment) or not isinstance(draw, CommittedDraw):
+        raise LocalProtocolError("No scores were committed to: ask for a commitment first.")
     if len(request.parties) != len(parties):
         raise checks.wrong(
             SERVER, request, f"{len(request.parties)} commitments, where {', '.join(parties)} were to commit"
         )
-    state = replace(state, exchanged=(*state.exchanged, request))
-    draw = state.secret
-    ours = request.parties[parties.index(identity.name)].commitment
-    if not isinstance(draw, CommittedDraw) or draw.commitment != ours:
-        # It was restarted, and its contribution went with the old process; or the server relayed something else.
-        return replace(state, secret=None), Contribution(None, b"")
-    return state, Contribution(draw.contribution, _proof(state, draw.contribution, data))
+    if request.parties[parties.index(identity.name)].commitment != draw.commitment:
+        raise checks.wrong(SERVER, request, "another commitment of this party than it made in this run")
+    for party, each in zip(parties, request.parties, strict=True):
+        statement = commitment_statement(party, asked, each.commitment, each.contribution_digest)
+        if not identity.is_signed(party, statement, each.signature):
+            raise checks.wrong(SERVER, request, f"a commitment of {party!r} that {party!r} did not sign")
+    return replace(state, exchanged=(asked, request), secret=None), Contribution(draw.contribution)
 
 
 def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
-    name, parties = _identity(data).name, _identity(data).parties
+    checks.count(request, request.n_even, MAX_SIZE)
+    identity, parties = _identity(data), _identity(data).parties
     opened, told = _exchanged(state)
     if len(request.parties) != len(parties):
         raise checks.wrong(SERVER, request, f"{len(request.parties)} contributions of {len(parties)} parties")
@@ -85,15 +104,13 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
             raise checks.wrong(
                 SERVER, request, f"another contribution of {who!r} to the joint seed than was committed to"
             )
-    ours = request.parties[parties.index(name)]
-    if not compare_digest(request.proof, _proof(state, ours, data)):
-        raise checks.wrong(SERVER, request, "a contribution of this party that it never made")
     steps = to_steps(data.scores(opened.rule), opened.rule.exponent)
     key = joint_key(request.server, request.parties)
-    points = stratified_points(int(steps.sum()), request.count, draw_key(key, name))
-    reply = signed_draw(state, rows_at(steps, points), data)
-    exchanged = (*state.exchanged, request, reply)
-    return replace(state, rows=reply.rows, joint_key=key, secret=None, exchanged=exchanged), reply
+    points = stratified_points(int(steps.sum()), request.count, draw_key(key, identity.name))
+    rows = sendable_rows(rows_at(steps, points))
+    even = even_rows(data.table.n_rows, request.n_even, even_key(key), data.table.row_weights)
+    reply = CommittedRows(rows, identity.sign(joint_draw_statement(identity.name, key, rows, even)))
+    return replace(state, rows=rows, joint_key=key, exchanged=(*state.exchanged, request, reply)), reply
 
 
 def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -> tuple[PartyState, Message]:
@@ -132,12 +149,6 @@ def _context(state: PartyState, request: AskCommitment, data: PartyData) -> byte
     """Hash what makes this draw different from any other: rule, step, the server's digest, rows that count, units."""
     scaling = "own" if state.view is None else state.view.scaling
     return digest(b"committed draw", wire_bytes(request), digest_of_view(data.table.row_weights, scaling))
-
-
-def _proof(state: PartyState, contribution: bytes, data: PartyData) -> bytes:
-    """Authenticate a contribution for ourselves: after a restart the party knows it again, and no other."""
-    context = _context(state, _exchanged(state)[0], data)
-    return _identity(data).derived(digest(b"contribution", context, contribution))
 
 
 def _exchanged(state: PartyState) -> tuple[AskCommitment, AskContribution]:

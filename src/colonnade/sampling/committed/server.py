@@ -6,7 +6,7 @@ The joint seed decides, in whole numbers, how many rows each party draws and whi
 whoever sees a few rows of the tree opened can tell whether it was made so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -14,15 +14,14 @@ import numpy as np
 
 from colonnade.contracts import Draw, Outbox, Roster, Script
 from colonnade.coreset import Coreset, Evidence, PartyEvidence
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, stratified_points
 from colonnade.kernels.masks import Words
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, until_kept
 from colonnade.privacy.statements import DIGEST_BYTES
 from colonnade.protocol import checks
-from colonnade.routes import Ask, AtMost, Route, some, then
+from colonnade.routes import Ask, AtMost, Route, then
 from colonnade.sampling.committed.joint_seed import (
     PROTOCOL,
     contribution_digest,
@@ -37,12 +36,12 @@ from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
     Commitment,
+    CommittedRows,
     Contribution,
     DrawCommitted,
     PartyCommitment,
     commitment_of,
 )
-from colonnade.sampling.plain.messages import DrawnRows
 from colonnade.sampling.plain.server import (
     ROUNDING,
     add_scores,
@@ -50,13 +49,12 @@ from colonnade.sampling.plain.server import (
     bounds_of_totals,
     check_total,
     exchanged,
-    read_rows,
 )
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.secure.server import SecureSum
 from colonnade.sampling.weights import Design
-from colonnade.signing import digest
+from colonnade.signing import SignedRows, digest
 
 
 def sample_committed(
@@ -66,9 +64,8 @@ def sample_committed(
 
     The random generator makes the server's contribution to the joint seed, and nothing else.
     """
-    # One for all attempts: it is told only after all parties have contributed.
     ours = digest(PROTOCOL, b"server", rng.bytes(DIGEST_BYTES))
-    draw, total, evidence = yield from until_kept(lambda: _draw(design, rule, ours), what="what it had committed to")
+    draw, total, evidence = yield from _draw(design, rule, ours)
     if in_secret:
         scores = yield from SecureSum(rule, design.row_weights)(design.roster, draw)
     else:
@@ -77,13 +74,13 @@ def sample_committed(
 
 
 def committed_route(rule: IntegerScores, size: int) -> Route:
-    """Say what a party is asked: to commit, to contribute, to draw; again where something was lost."""
-    attempt = then(Ask(AskCommitment, rule=rule), Ask(AskContribution))
-    return then(some(attempt, least=1, most=MAX_ATTEMPTS), Ask(DrawCommitted, count=AtMost(size)))
+    """Say what a party is asked: to commit, to contribute, to draw; once."""
+    drawing = Ask(DrawCommitted, count=AtMost(size), n_even=AtMost(size))
+    return then(Ask(AskCommitment, rule=rule), Ask(AskContribution), drawing)
 
 
-def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw, float, Evidence] | LostKey]:
-    """Play the three rounds once: S, G, and evidence without scores; or the party that lost its contribution."""
+def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw, float, Evidence]]:
+    """Play the three rounds: S, G, and evidence without scores."""
     roster, row_weights = design.roster, design.row_weights
     asked: Outbox = dict.fromkeys(roster.names, AskCommitment(rule, contribution_digest(SERVER, ours)))
     told = yield asked
@@ -91,37 +88,34 @@ def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw
     _check_commitments(commitments, bounds_of_totals(design, rule), rule)
 
     names = sorted(roster.names)
-    entries = tuple(
-        PartyCommitment(commitment_of(name, commitments[name]), commitments[name].contribution_digest) for name in names
+    reveal: Outbox = dict.fromkeys(
+        roster.names, AskContribution(tuple(_relayed(name, commitments[name]) for name in names))
     )
-    reveal: Outbox = dict.fromkeys(roster.names, AskContribution(entries))
     shown = yield reveal
     replies = checks.replies(shown, Contribution)
-    for party, reply in replies.items():
-        if reply.value is None:
-            return LostKey(party)
     contributions = {name: _contribution(name, commitments[name], replies[name]) for name in names}
     key = joint_key(ours, tuple(contributions.values()))
 
     totals = [commitments[name].total for name in roster.names]
     n_even, quotas = quotas_of(key, totals, design.size, design.even_share)
     orders: Outbox = {
-        name: DrawCommitted(int(quota), ours, tuple(contributions.values()), replies[name].proof)
+        name: DrawCommitted(int(quota), n_even, ours, tuple(contributions.values()))
         for name, quota in zip(roster.names, quotas, strict=True)
     }
     answers = yield orders
-    drawn = read_rows(checks.replies(answers, DrawnRows), quotas.tolist(), roster.n_rows)
+    drawn = checks.replies(answers, CommittedRows)
+    signed = _read_rows(drawn, quotas.tolist(), roster.n_rows)
     even = even_rows(roster.n_rows, n_even, even_key(key), row_weights)
     rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
     evidence = Evidence(
         rule.exponent,
         contribution_digest(SERVER, ours),
         ours,
-        {name: _evidence(commitments[name], contributions[name], drawn[name].rows) for name in roster.names},
+        {name: _evidence(commitments[name], contributions[name], drawn[name]) for name in roster.names},
         None if row_weights is None else tuple(row_weights[rows].tolist()),
     )
     # What parties committed and contributed comes back to them in these requests.
-    draw = Draw(rows, drawn, exchanged(roster, asked, reveal, orders, answers), design.even_share)
+    draw = Draw(rows, signed, exchanged(roster, asked, reveal, orders, answers), design.even_share)
     return draw, total_of(totals, rule.exponent), evidence
 
 
@@ -164,13 +158,29 @@ def _check_commitments(replies: Mapping[str, Commitment], most: Mapping[str, flo
 
 
 def _contribution(name: str, commitment: Commitment, reply: Contribution) -> bytes:
-    value = reply.value or b""
-    if contribution_digest(name, value) != commitment.contribution_digest:
+    if contribution_digest(name, reply.value) != commitment.contribution_digest:
         raise checks.wrong(name, reply, "another contribution to the joint seed than it had committed to")
-    return value
+    return reply.value
 
 
-def _evidence(commitment: Commitment, contribution: bytes, rows: Rows) -> PartyEvidence:
+def _read_rows(replies: Mapping[str, CommittedRows], counts: Sequence[int], n_rows: int) -> dict[str, SignedRows]:
+    for (party, reply), count in zip(replies.items(), counts, strict=True):
+        checks.shape(party, reply, reply.rows, (count,))
+        checks.row_ids(party, reply, reply.rows, n_rows)
+    return {party: SignedRows(party, reply.rows, reply.signature) for party, reply in replies.items()}
+
+
+def _relayed(name: str, commitment: Commitment) -> PartyCommitment:
+    return PartyCommitment(commitment_of(name, commitment), commitment.contribution_digest, commitment.signature)
+
+
+def _evidence(commitment: Commitment, contribution: bytes, drawn: CommittedRows) -> PartyEvidence:
     return PartyEvidence(
-        commitment.root, commitment.total, commitment.contribution_digest, contribution, tuple(map(int, rows.tolist()))
+        commitment.root,
+        commitment.total,
+        commitment.contribution_digest,
+        contribution,
+        tuple(map(int, drawn.rows.tolist())),
+        signature=commitment.signature,
+        draw_signature=drawn.signature,
     )

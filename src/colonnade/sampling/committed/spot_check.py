@@ -1,9 +1,10 @@
 """The spot check of a committed draw: compares the evidence of a run with what was opened of it.
 
-It needs no party and no secret: anybody can do it again.
+It needs no party and no secret: anybody can do it again. Who has the parties' pins can also tell whether a party is
+blamed for what it did: each signed what it committed to and what it drew.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -11,17 +12,37 @@ import numpy as np
 
 from colonnade.coreset import Coreset, Evidence, PartyEvidence
 from colonnade.errors import RemoteProtocolError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.integer_draws import even_rows, stratified_points
 from colonnade.ledger import SERVER
 from colonnade.privacy.sum_tree import Opening, start_of
-from colonnade.sampling.committed.joint_seed import contribution_digest, draw_key, even_key, key_of, quotas_of, total_of
-from colonnade.sampling.weights import weights_of
+from colonnade.sampling.committed.joint_seed import (
+    contribution_digest,
+    draw_key,
+    even_key,
+    joint_draw_statement,
+    key_of,
+    quotas_of,
+    total_of,
+)
+from colonnade.sampling.committed.messages import (
+    AskCommitment,
+    Commitment,
+    commitment_of,
+    commitment_statement,
+)
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.weights import Design, weight_of_all, weights_of
+
+# Tells whether a party, by its name, signed a statement.
+IsSigned = Callable[[str, bytes, bytes], bool]
 
 # Sums that were made under masks are rounded.
 SUM_TOLERANCE = 1e-5
 WEIGHT_TOLERANCE = 1e-9
 _ROOT_BYTES = 32
+SIGNED = "Every party signed what it committed to, and what it drew."
+NOT_SIGNED = "Signatures were not compared: that takes the parties' pins, `colonnade spot-check RUN --pins pins.toml`."
 
 
 @dataclass(frozen=True)
@@ -34,12 +55,15 @@ class SpotCheck:
         How many rows the coreset has.
     opened : dict of str to int
         How many of each party's draws were opened and compared.
+    opened_evenly : int
+        How many of the rows drawn evenly were.
     findings : tuple of str
         What was checked, in plain words.
     """
 
     n_rows: int
     opened: dict[str, int]
+    opened_evenly: int
     findings: tuple[str, ...]
 
     def to_json(self) -> str:
@@ -51,56 +75,129 @@ class SpotCheck:
 
 
 def spot_check(
-    coreset: Coreset, evidence: Evidence, totals: Mapping[str, float], size: int, even_share: float
+    coreset: Coreset,
+    evidence: Evidence,
+    rule: IntegerScores,
+    design: Design,
+    *,
+    weights_known: bool,
+    is_signed: IsSigned | None = None,
 ) -> SpotCheck:
     """Compare what was drawn and told with what was committed to; what does not fit is an error that names the party.
 
-    No party's total can exceed `totals`; `size` and `even_share` are what was asked for.
+    Parameters
+    ----------
+    rule : IntegerScores
+        What parties were asked to score by.
+    design : Design
+        What was asked for.
+    weights_known : bool
+        Whether rows' weights in it are the run's; else the server alone says what rows of the coreset count.
+    is_signed : callable, optional
+        Lets signatures be compared first: a party is then blamed for nothing that it did not sign.
     """
-    key = _joint_key(evidence, totals)
-    n_even, quotas = quotas_of(key, [each.total for each in evidence.parties.values()], size, even_share)
+    _check_parties(evidence, rule, design)
+    even = _even_part(coreset, evidence)
+    if is_signed is not None:
+        _check_signatures(evidence, rule, even, is_signed)
+    key = _joint_key(evidence, rule, design)
+    n_even, quotas = quotas_of(key, [each.total for each in evidence.parties.values()], design.size, design.even_share)
     for (party, each), quota in zip(evidence.parties.items(), quotas.tolist(), strict=True):
         if len(each.rows) != quota:
             raise _caught(party, f"drew {len(each.rows)} rows where the joint seed says {quota}")
-    _check_rows(coreset, evidence, n_even, key)
-    _check_scores(coreset, evidence, size, even_share)
+    _check_rows(coreset, evidence, even, n_even)
+    if weights_known:
+        _check_even(coreset, evidence, even, key, design)
+    _check_scores(coreset, evidence, design.size, design.even_share)
     opened = {party: _check_draws(party, each, coreset, key) for party, each in evidence.parties.items()}
-    _check_sums(coreset, evidence, size, even_share)
-    return SpotCheck(size, opened, _findings(evidence, opened))
+    _check_sums(coreset, evidence, design.size, design.even_share)
+    opened_evenly = int(np.isin(even, list(_opened_by_all(evidence))).sum())
+    drawn = {f"of {party}": (opened[party], len(each.rows)) for party, each in evidence.parties.items()}
+    drawn |= {"drawn evenly": (opened_evenly, n_even)} if n_even else {}
+    findings = (
+        "The server and all parties contributed to the joint seed what they had committed to before.",
+        "Every party committed to a total that its columns can have, and drew as many rows as the joint seed says.",
+        _weights_finding(evidence),
+        *([_even_finding(known=weights_known, signed=is_signed is not None)] if n_even else []),
+        NOT_SIGNED if is_signed is None else SIGNED,
+        *_opened_findings(drawn),
+    )
+    return SpotCheck(design.size, opened, opened_evenly, findings)
 
 
-def _joint_key(evidence: Evidence, most: Mapping[str, float]) -> bytes:
+def _check_parties(evidence: Evidence, rule: IntegerScores, design: Design) -> None:
+    names = design.roster.names
+    if set(evidence.parties) != set(names) or evidence.exponent != rule.exponent:
+        raise _caught(
+            SERVER,
+            f"has evidence of {', '.join(evidence.parties)} in steps of 2^-{evidence.exponent}, not of "
+            f"{', '.join(names)} in steps of 2^-{rule.exponent}",
+        )
+
+
+def _even_part(coreset: Coreset, evidence: Evidence) -> Rows:
+    """List the rows of the coreset that no party drew, or that are in it more often than parties drew them."""
+    ids, counts = np.unique(coreset.rows, return_counts=True)
+    drawn = _drawn(evidence)
+    np.subtract.at(counts, np.searchsorted(ids, drawn[np.isin(drawn, ids)]), 1)
+    return np.repeat(ids, np.maximum(counts, 0))
+
+
+def _drawn(evidence: Evidence) -> Rows:
+    return np.concatenate([np.array(each.rows, np.int64) for each in evidence.parties.values()])
+
+
+def _opened_by_all(evidence: Evidence) -> set[int]:
+    return set.intersection(*(set(each.opened) for each in evidence.parties.values()))
+
+
+def _check_signatures(evidence: Evidence, rule: IntegerScores, even: Rows, is_signed: IsSigned) -> None:
+    """Require each party's signature on what it committed to, and on the joint seed with the rows that it decided."""
+    asked, key = AskCommitment(rule, evidence.contribution_digest), key_of(evidence)
+    for party, each in evidence.parties.items():
+        commitment = commitment_of(party, Commitment(each.root, each.total, each.contribution_digest, each.signature))
+        committed = commitment_statement(party, asked, commitment, each.contribution_digest)
+        drew = joint_draw_statement(party, key, np.array(each.rows, np.int64), even)
+        if not is_signed(party, committed, each.signature):
+            raise _caught(SERVER, f"has a commitment of {party!r} that {party!r} did not sign")
+        if not is_signed(party, drew, each.draw_signature):
+            raise _caught(SERVER, f"has a draw of {party!r}, or even rows, that {party!r} did not sign")
+
+
+def _joint_key(evidence: Evidence, rule: IntegerScores, design: Design) -> bytes:
     """Check contributions and totals, and make the joint seed."""
-    if set(evidence.parties) != set(most):
-        raise _caught(SERVER, f"has evidence of {', '.join(evidence.parties)}, not of {', '.join(most)}")
     committed = {SERVER: (evidence.contribution_digest, evidence.contribution)}
     committed |= {party: (each.contribution_digest, each.contribution) for party, each in evidence.parties.items()}
     for who, (digest, contribution) in committed.items():
         if contribution_digest(who, contribution) != digest:
             raise _caught(who, "contributed something else to the joint seed than it had committed to")
-    for party, each in evidence.parties.items():
+    for card in design.roster.cards:
+        each, most = evidence.parties[card.name], rule.bounds(card, design.roster.n_rows).total
         total = total_of([each.total], evidence.exponent)
-        if len(each.root) != _ROOT_BYTES or not 0 < total <= most[party] * (1 + SUM_TOLERANCE):
-            raise _caught(party, f"committed to a total of {total:g}, where {most[party]:g} is the most there can be")
+        if len(each.root) != _ROOT_BYTES or not 0 < total <= most * (1 + SUM_TOLERANCE):
+            raise _caught(card.name, f"committed to a total of {total:g}, where {most:g} is the most there can be")
     return key_of(evidence)
 
 
-def _check_rows(coreset: Coreset, evidence: Evidence, n_even: int, key: bytes) -> None:
+def _check_rows(coreset: Coreset, evidence: Evidence, even: Rows, n_even: int) -> None:
     for party, each in evidence.parties.items():
         rows = np.array(each.rows, np.int64)
         if len(rows) and (rows[0] < 0 or rows[-1] >= coreset.n_rows or np.any(rows[1:] < rows[:-1])):
             raise _caught(party, f"drew rows that do not ascend within 0..{coreset.n_rows - 1}")
-    drawn = np.concatenate([np.array(each.rows, np.int64) for each in evidence.parties.values()])
-    ids, counts = np.unique(coreset.rows, return_counts=True)
-    drawn_ids, drawn_counts = np.unique(drawn, return_counts=True)
-    left = counts.copy()
-    known = np.isin(drawn_ids, ids)
-    left[np.searchsorted(ids, drawn_ids[known])] -= drawn_counts[known]
-    if not known.all() or (left < 0).any() or left.sum() != n_even:
+    together = np.sort(np.concatenate([_drawn(evidence), even]))
+    if len(even) != n_even or not np.array_equal(together, coreset.rows):
         raise _caught(SERVER, "has other rows in the coreset than were drawn")
-    if evidence.counts is None and not np.array_equal(
-        np.repeat(ids, left), even_rows(coreset.n_rows, n_even, even_key(key))
+
+
+def _check_even(coreset: Coreset, evidence: Evidence, even: Rows, key: bytes, design: Design) -> None:
+    """Compare what rows count, and which were drawn evenly, with the split and the joint seed."""
+    weights = design.row_weights
+    counts = np.ones(len(coreset)) if weights is None else weights[coreset.rows]
+    if not np.array_equal(_counts(evidence, len(coreset)), counts) or coreset.total_weight != weight_of_all(
+        design.roster, weights
     ):
+        raise _caught(SERVER, "lets rows count otherwise than the split says")
+    if not np.array_equal(even, even_rows(coreset.n_rows, len(even), even_key(key), weights)):
         raise _caught(SERVER, "drew other even rows than the joint seed says")
 
 
@@ -155,7 +252,7 @@ def _check_sums(coreset: Coreset, evidence: Evidence, size: int, even_share: flo
     counts = _counts(evidence, len(coreset))
     by_weight = total * counts / (size * coreset.weights)
     sums = (by_weight - even_share * total * counts / coreset.total_weight) / (1 - even_share)
-    for row in set.intersection(*(set(each.opened) for each in parties.values())):
+    for row in _opened_by_all(evidence):
         at = int(np.searchsorted(coreset.rows, row))
         opened = total_of([each.opened[row].score for each in parties.values()], evidence.exponent)
         if at < len(coreset) and coreset.rows[at] == row and abs(opened - sums[at]) > SUM_TOLERANCE * opened:
@@ -170,32 +267,39 @@ def _counts(evidence: Evidence, size: int) -> Floats:
     return np.ones(size) if evidence.counts is None else np.array(evidence.counts)
 
 
-def _findings(evidence: Evidence, opened: Mapping[str, int]) -> tuple[str, ...]:
-    secret = any(each.scores is None for each in evidence.parties.values())
-    checked = [f"{draws:,} of {len(evidence.parties[party].rows):,} of {party}" for party, draws in opened.items()]
+def _weights_finding(evidence: Evidence) -> str:
+    if any(each.scores is None for each in evidence.parties.values()):
+        return "Weights follow from sums that were made in secret; those of opened rows were compared."
+    return "Weights follow from the scores that were told."
+
+
+def _even_finding(*, known: bool, signed: bool) -> str:
+    """Say whether rows drawn evenly are the joint seed's."""
+    if known or signed:
+        return f"Rows drawn evenly are those that the joint seed says{'' if known else ', as all parties signed'}."
     return (
-        "The server and all parties contributed to the joint seed what they had committed to before.",
-        "Every party committed to a total that its columns can have, and drew as many rows as the joint seed says.",
-        "Weights follow from sums that were made in secret; those of opened rows were compared."
-        if secret
-        else "Weights follow from the scores that were told.",
-        f"Draws that were opened and compared with the commitment: {', '.join(checked)}.",
-        _certainty([opened[party] for party, each in evidence.parties.items() if opened[party] < len(each.rows)]),
+        "Whether rows drawn evenly are those that the joint seed says was not compared: it takes what all rows count, "
+        "which the run does not keep, or the parties' pins."
     )
 
 
-def _certainty(opened: Sequence[int]) -> str:
-    """Say what it is worth that only so many draws were opened, of parties that drew more."""
-    if not opened:
-        return "All draws were compared: every party drew by the scores that it had committed to."
-    if not min(opened):
-        return (
-            "No draw of some party was opened: whether it drew by its scores is not checked. "
-            "`fit --spot-check 20` opens 20."
+def _opened_findings(drawn: Mapping[str, tuple[int, int]]) -> tuple[str, str]:
+    """Say how many draws were opened, of how many, and what it is worth that only so many were."""
+    checked = [f"{opened:,} of {count:,} {who}" for who, (opened, count) in drawn.items()]
+    some = [opened for opened, count in drawn.values() if opened < count]
+    if not some:
+        worth = "All draws were compared: every party drew by the scores that it had committed to."
+    elif not min(some):
+        worth = (
+            "No draw of some party, or none of the even ones, was opened: whether its scores are those that it had "
+            "committed to is not checked. `fit --spot-check 20` opens 20."
         )
-    found = 1 - 0.9 ** min(opened)
-    odds = f"probability {found:.2g} or more"
-    return f"A party that made one in ten of its draws otherwise would have been found with {odds}."
+    else:
+        worth = (
+            "A party that made one in ten of its draws otherwise, or told another score of one in ten of a party's, "
+            f"would have been found with probability {1 - 0.9 ** min(some):.2g} or more."
+        )
+    return f"Draws that were opened and compared with the commitment: {', '.join(checked)}.", worth
 
 
 def _caught(party: str, what: str) -> RemoteProtocolError:

@@ -14,7 +14,7 @@ from colonnade.privacy.pair_keys import view_digest
 from colonnade.protocol import checks
 from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.sampling.committed.joint_seed import even_count_of, even_key
+from colonnade.sampling.committed.joint_seed import even_count_of, even_key, joint_draw_statement
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
@@ -81,12 +81,15 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
     others = [name for name in identity.parties if name != identity.name]
     if [each.party for each in request.others] != others:
         raise checks.wrong(SERVER, request, f"draws of other parties than {', '.join(others)}")
-    view = view_digest(state, data)
+    even, view = _even_rows(state, request, data), view_digest(state, data)
     for each in request.others:
         checks.row_ids(SERVER, request, each.rows, data.table.n_rows)
-        if not identity.is_signed(each.party, draw_statement(each.party, state.sheet, view, each.rows), each.signature):
+        if state.joint_key is None:
+            statement = draw_statement(each.party, state.sheet, view, each.rows)
+        else:
+            statement = joint_draw_statement(each.party, state.joint_key, each.rows, even)
+        if not identity.is_signed(each.party, statement, each.signature):
             raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
-    even = _even_rows(state, request, data)
     rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in request.others), own, even]), kind="stable"))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")

@@ -9,9 +9,9 @@ from colonnade.errors import UnsupportedError
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.plain import PlainRule
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
+from colonnade.sampling.rules.rounded import RoundedScores
 
-AnyRule = PlainRule | RoundedScores | CoarseScores | FilledScores | IntegerScores
+AnyRule = PlainRule | RoundedScores | FilledScores | IntegerScores
 
 
 def travelling(rule: ScoreRule) -> AnyRule:

@@ -15,32 +15,9 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP, round_scores
 from colonnade.sampling.rules.plain import PlainRule, plain_rule
 
-# A score is off by less than this, relative.
-ROUNDED_BY = math.expm1(LOG_STEP / 2)
-
 
 class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
     """The scores of another rule, rounded.
-
-    Parameters
-    ----------
-    rule : LeverageScores or ClusteringScores
-        The other rule.
-    """
-
-    rule: PlainRule
-
-    def scores(self, table: Table) -> Floats:
-        """Compute the other rule's scores and round each by less than a thousandth of itself."""
-        return round_scores(self.rule.scores(table))
-
-    def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
-        """Allow the other rule's bounds what rounding may add."""
-        return self.rule.bounds(card, n_counted).times(1 + ROUNDED_BY)
-
-
-class CoarseScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """The scores of another rule, rounded coarsely.
 
     Parameters
     ----------
@@ -64,13 +41,11 @@ class CoarseScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
         return self.rule.bounds(card, n_counted).times(math.exp(self.log_step / 2))
 
 
-def rounded_rule(rule: ScoreRule, round_scores: bool | float) -> RoundedScores | CoarseScores:
+def rounded_rule(rule: ScoreRule, round_scores: bool | float) -> RoundedScores:
     """Round the scores of a rule, by less than a thousandth or as coarsely as asked."""
-    if round_scores is True:
-        return RoundedScores(plain_rule(rule))
-    return CoarseScores(plain_rule(rule), float(round_scores))
+    return RoundedScores(plain_rule(rule), LOG_STEP if round_scores is True else float(round_scores))
 
 
 def log_step_of(rule: ScoreRule | None) -> float:
     """Give the step, in logarithm, to whose multiples a rule rounds scores."""
-    return rule.log_step if isinstance(rule, CoarseScores) else LOG_STEP
+    return rule.log_step if isinstance(rule, RoundedScores) else LOG_STEP

@@ -13,14 +13,13 @@ import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import PartyCard, Roster
 from colonnade.messages import Message, sendable_rows
-from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
+from colonnade.privacy.identities import PinnedIdentity, RehearsedIdentity, identities_here, signing_key
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
     AskOpenings,
     Commitment,
-    Contribution,
     DrawCommitted,
     Openings,
     PartyCommitment,
@@ -60,7 +59,7 @@ def rounds(run: cn.Run[Any]) -> int:
 def test_setting_totals_saves_a_round_and_nobody_tells_one() -> None:
     federation = make_federation()
     checked, fixed = (federation.coreset(cn.Regression(), each, seed=1) for each in (cn.ImportanceSampling(SIZE), SET))
-    assert (rounds(checked), rounds(fixed)) == (3, 2)
+    assert (rounds(checked), rounds(fixed)) == (4, 3), "the first opens the job"
     assert "Total" not in {entry.kind for entry in fixed.ledger}
     assert not any("totals" in entry.reveals for entry in fixed.ledger)
     assert checked.ledger.units - fixed.ledger.units == 3, "the paper's count less T totals"
@@ -175,10 +174,10 @@ def test_one_more_round_and_what_it_shows() -> None:
     run = make_federation().coreset(cn.Regression(), COMMITTED)
     kinds = list(dict.fromkeys(entry.kind for entry in run.ledger))
     assert kinds == [
-        "AskCommitment", "Commitment", "AskContribution", "Contribution", "DrawCommitted", "DrawnRows", "AskScores",
-        "Scores",
+        "OpenJob", "JobAccepted", "AskCommitment", "Commitment", "AskContribution", "Contribution", "DrawCommitted",
+        "CommittedRows", "AskScores", "Scores",
     ]  # fmt: skip
-    assert rounds(run) == 4
+    assert rounds(run) == 5
     assert run.ledger.units == SIZE + 2 * SIZE * 3 + 2 * 3, "the paper's m + 2mT + 2T"
 
 
@@ -193,7 +192,7 @@ def test_parties_with_tens_of_thousands_of_columns_are_told_why_not() -> None:
 def test_a_party_without_an_identity_does_not_commit() -> None:
     identities = identities_here(NAMES, np.random.default_rng(0).bytes)
     federation = make_federation(identities={**identities, "party2": None})
-    with pytest.raises(cn.InputError, match=r"'party2' did not answer AskCommitment.*draws=\"stratified\""):
+    with pytest.raises(cn.InputError, match=r"'party2' did not answer OpenJob: it has no identity"):
         federation.coreset(cn.Regression(), COMMITTED)
 
 
@@ -216,6 +215,9 @@ def other_contribution(index: int) -> Callable[[DrawCommitted], DrawCommitted]:
     return change
 
 
+OUT_OF_RANGE = "the job sheet says 0 to 40 where this DrawCommitted has"
+
+
 @pytest.mark.parametrize(
     ("kind", "change", "match"),
     [
@@ -223,8 +225,16 @@ def other_contribution(index: int) -> Callable[[DrawCommitted], DrawCommitted]:
         ("DrawCommitted", other_contribution(1), "another contribution of 'party2'"),
         ("DrawCommitted", lambda r: msgspec.structs.replace(r, server=bytes(32)), "another contribution of 'server'"),
         ("DrawCommitted", lambda r: msgspec.structs.replace(r, parties=r.parties[:2]), "2 contributions of 3 parties"),
-        ("DrawCommitted", lambda r: msgspec.structs.replace(r, proof=bytes(32)), "that it never made"),
-        ("DrawCommitted", lambda r: msgspec.structs.replace(r, count=-1), "a count of -1 rows"),
+        (
+            "DrawCommitted",
+            lambda r: msgspec.structs.replace(r, count=-1),
+            OUT_OF_RANGE,
+        ),
+        (
+            "DrawCommitted",
+            lambda r: msgspec.structs.replace(r, n_even=-1),
+            OUT_OF_RANGE,
+        ),
         ("AskContribution", lambda r: AskContribution(r.parties[:2]), "2 commitments, where party1, party2, party3"),
     ],
 )
@@ -238,20 +248,23 @@ def test_steps_that_are_too_coarse_or_too_fine_are_refused(exponent: int) -> Non
     def other_step(request: AskCommitment) -> AskCommitment:
         return AskCommitment(msgspec.structs.replace(request.rule, exponent=exponent), request.contribution_digest)
 
-    with pytest.raises(cn.InputError, match=rf"steps of 2\^-{exponent} were asked for. Ask for 2\^-48 to"):
+    with pytest.raises(cn.LocalProtocolError, match=r"the job sheet says IntegerScores\(.* exponent=59\) where this"):
         make_federation(asked_otherwise("AskCommitment", other_step)).coreset(cn.Regression(), COMMITTED)
+    rule = IntegerScores(LeverageScores(fit_intercept=True), exponent)
+    with pytest.raises(cn.InputError, match=rf"steps of 2\^-{exponent} were asked for. Ask for 2\^-48 to"):
+        rule.scores(sessions_of(make_federation())["party1"]._data.table)
 
 
 def test_salts_and_identities_are_nowhere_to_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Derived secrets are looked for on the wire, in the run and in states; proofs and opened rows' salts do go out."""
+    """Derived secrets are looked for on the wire, in the run and in states; opened rows' salts do go out."""
     derived: list[bytes] = []
-    honest = PinnedIdentity.derived
+    honest = RehearsedIdentity.derived
 
-    def recorded(self: PinnedIdentity, context: bytes) -> bytes:
+    def recorded(self: RehearsedIdentity, context: bytes) -> bytes:
         derived.append(honest(self, context))
         return derived[-1]
 
-    monkeypatch.setattr(PinnedIdentity, "derived", recorded)
+    monkeypatch.setattr(RehearsedIdentity, "derived", recorded)
     texts: list[bytes] = []
     entropy = Recorded()
     federation = make_federation(
@@ -262,11 +275,10 @@ def test_salts_and_identities_are_nowhere_to_be_read(monkeypatch: pytest.MonkeyP
     run = federation.coreset(cn.Regression(), COMMITTED)
     states = [repr((s.state, s, s._data.identity)).encode() for s in sessions.values()]
     run = federation.spot_check(run, rows=3)
-    proofs = {reply.proof for data in texts if isinstance(reply := codec().decode(data), Contribution)}
     texts += [path.read_bytes() for path in run.save(tmp_path / "run").iterdir()]
     texts += [*states, *(repr((s.state, s, s._data.identity)).encode() for s in sessions.values())]
-    secrets = [*entropy.drawn, *(each for each in derived if each not in proofs)]
-    assert len(secrets) == 3 + 3 + 3, "signing keys; salts of the commitment and of the openings"
+    secrets = [*entropy.drawn, *derived]
+    assert len(secrets) == 4 + 3 + 3, "signing keys, the server's too; salts of the commitment and of the openings"
     for secret in secrets:
         for form in (secret, secret.hex().encode(), base64.b64encode(secret), repr(secret)[2:-1].encode()):
             assert not any(form in text for text in texts)
@@ -284,22 +296,21 @@ class Recorded:
 
 
 def test_a_server_that_shows_another_commitment_gets_no_contribution() -> None:
-    fake = asked_otherwise("AskContribution", lambda _: AskContribution((PartyCommitment(b"", b""),) * 3))
-    with pytest.raises(cn.RemoteProtocolError, match="'party2' lost what it had committed to 5 times"):
+    fake = asked_otherwise("AskContribution", lambda _: AskContribution((PartyCommitment(b"", b"", b""),) * 3))
+    with pytest.raises(cn.LocalProtocolError, match="another commitment of this party than it made in this run"):
         make_federation(fake).coreset(cn.Regression(), COMMITTED)
 
 
 @pytest.mark.parametrize("scores", ["plain", "secure"])
 @pytest.mark.parametrize("kind", ["AskCommitment", "AskContribution", "DrawCommitted", "AskScores", "AskMaskedScores"])
 def test_a_party_that_restarts_keeps_the_draw_honest(kind: str, scores: Any) -> None:
-    """Before it has contributed all begin again; after that it knows its own contribution when it sees it."""
+    """Its contribution is the same: nothing is begun again, so nobody can make it seem that something was lost."""
     restarting = Restarting(kind)
     federation = make_federation(restarting, own_identities())
     sampler = cn.ImportanceSampling(SIZE, draws="committed", scores=scores)
     run = federation.coreset(cn.Regression(), sampler, seed=5)
     assert restarting.restarts == (kind != ("AskScores" if scores == "secure" else "AskMaskedScores"))
-    asked = sum(entry.kind == "AskCommitment" for entry in run.ledger)
-    assert asked == (6 if kind == "AskContribution" else 3)
+    assert sum(entry.kind == "AskCommitment" for entry in run.ledger) == 3
     federation.spot_check(run, rows=None)
 
 

@@ -18,7 +18,7 @@ from colonnade.sampling import ImportanceSampling
 from colonnade.sampling.plain.messages import AskTotal, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.leverage import LeverageScores
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
+from colonnade.sampling.rules.rounded import RoundedScores, rounded_rule
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x", "y"), None) for name in ("airline", "weather")))
@@ -55,7 +55,7 @@ def test_no_data_exceeds_the_bounds(task: Any, weighted: bool) -> None:
 def test_rounded_scores_have_bounds_and_a_larger_total_is_caught(
     rule: LeverageScores | ClusteringScores,
 ) -> None:
-    card, rounded = ROSTER.cards[0], RoundedScores(rule)
+    card, rounded = ROSTER.cards[0], rounded_rule(rule, round_scores=True)
     exact, bounds = rule.bounds(card, N), rounded.bounds(card, N)
     assert round_scores(np.array([exact.score]))[0] <= bounds.score
     assert exact.total * 1.0009 < bounds.total < exact.total * 1.001
@@ -70,6 +70,6 @@ def test_a_server_that_asks_for_an_absurd_rounding_is_refused(log_step: float) -
     table = read_table("airline", np.arange(8.0).reshape(4, 2))
     party = party_session(table, Policy())
     party.answer(Hello(WIRE_VERSION))
-    reply = party.answer(AskTotal(CoarseScores(LeverageScores(fit_intercept=True), log_step)))
+    reply = party.answer(AskTotal(RoundedScores(LeverageScores(fit_intercept=True), log_step)))
     assert isinstance(reply, Refused)
     assert "cannot be rounded" in reply.reason

@@ -142,7 +142,8 @@ def test_owners_who_keep_rows_scores_and_predictions_take_part() -> None:
 
 
 def test_fewer_rows_than_columns_are_refused() -> None:
-    with pytest.raises(cn.InputError, match=r"its 2 columns of .* rows \(effectively, in fold 0\) would nearly show"):
+    few = r"its 2 columns of .* rows \(effectively, in the Gram matrix of fold 0\) would nearly show"
+    with pytest.raises(cn.InputError, match=few):
         fit(coreset=cn.Coreset(np.array([1, 1, 2]), np.ones(3), 300, 300.0))
 
 
@@ -181,5 +182,5 @@ def test_a_server_that_is_a_party_would_hold_both_shares() -> None:
 
 def test_a_party_without_an_identity_says_so() -> None:
     people = {**identities_here(NAMES, Entropy()), "party2": None}
-    with pytest.raises(cn.InputError, match=r"'party2' did not answer AskPairKey.*no identity"):
+    with pytest.raises(cn.InputError, match=r"'party2' did not answer OpenJob.*no identity"):
         fit(identities=people)

@@ -29,8 +29,9 @@ from colonnade.solvers.lloyd.messages import (
     OpenLloyd,
     TryCenters,
 )
+from colonnade.tasks.jobs import learn
 from colonnade.transports.loopback import Loopback
-from harness import sessions_of
+from harness import play, sessions_of
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
 LLOYD = cn.SecureLloyd()
@@ -82,7 +83,8 @@ def test_no_partys_own_distances_or_columns_reach_the_server() -> None:
     parties = federation(wire)
     run = parties.fit(TASK, coreset=CORESET, solver=LLOYD, seed=1)
     assert {entry.kind for entry in run.ledger if entry.sender != SERVER} == {
-        "Ready", "PairKey", "LloydOpened", "MaskedDistances", "LloydCenters", "PairAgreement",
+        "JobAccepted", "Ready", "PairKey", "LloydOpened", "MaskedDistances", "LloydCenters", "PairAgreement",
+        "ModelKept",
     }  # fmt: skip
     requests = [codec().decode(data) for data in wire.sent]
     magnitude = next(request.magnitude for request in requests if isinstance(request, TryCenters))
@@ -148,7 +150,7 @@ def opened(sessions: Any, weights: Any = None) -> list[Any]:
     """Open a clustering of the first 30 rows at all parties, from the row ids on."""
     for message in (UseRows(sendable_rows(np.arange(30))), AskPairKey()):
         keys = {name: sessions[name].answer(message) for name in NAMES}
-    return [sessions[name].answer(OpenLloyd(weights, 3, 3, signed(keys))) for name in NAMES]
+    return [sessions[name].answer(OpenLloyd(weights, 3, 3, 6, signed(keys))) for name in NAMES]
 
 
 def test_a_party_counts_the_rounds_itself() -> None:
@@ -210,11 +212,9 @@ def test_as_many_clusters_as_columns_are_refused_before_anything_is_sent() -> No
     parties = federation(wire)
     n_greetings = len(wire.sent)
     for n_clusters in (6, 9):
-        with pytest.raises(
-            cn.InputError, match=rf"{n_clusters} clusters of 6 columns in all.*DistDim\(\), or Central\(\)"
-        ):
+        with pytest.raises(cn.InputError, match=rf"{n_clusters} clusters of 6 columns: .*DistDim\(\), or Central\(\)"):
             parties.fit(cn.KMeans(n_clusters=n_clusters), sampler=cn.UniformSampling(30), solver=LLOYD)
-        with pytest.raises(cn.InputError, match="6 columns in all"):
+        with pytest.raises(cn.InputError, match="of 6 columns: "):
             next(LLOYD.solve(cn.KMeans(n_clusters=n_clusters), parties.roster, CORESET, np.random.default_rng(0)))
     assert len(wire.sent) == n_greetings
     assert parties.fit(cn.KMeans(n_clusters=5), coreset=CORESET, solver=LLOYD).model.cluster_centers_.shape == (5, 6)
@@ -266,7 +266,7 @@ def test_what_an_earlier_clustering_left_behind_is_not_used() -> None:
     sessions = sessions_of(federation())
     for message in (UseRows(sendable_rows(np.arange(30))), AskPairKey()):
         keys = {name: sessions[name].answer(message) for name in NAMES}
-    opened = OpenLloyd(None, 1, 2, signed(keys))
+    opened = OpenLloyd(None, 1, 2, 6, signed(keys))
     assert all(isinstance(sessions[name].answer(opened), LloydOpened) for name in NAMES)
     keys = {name: sessions[name].answer(AskPairKey()) for name in NAMES}
     assert all(isinstance(sessions[name].answer(AskSealedSeeds(signed(keys))), SealedSeeds) for name in NAMES)
@@ -281,10 +281,12 @@ def signed(keys: Any) -> tuple[SignedKey, ...]:
 
 def test_sizes_that_multiply_are_refused_before_anything_is_made() -> None:
     many = meddled(OpenLloyd, lambda request: msgspec.structs.replace(request, n_clusters=2**26))
+    parties = cn.Federation(made_parties(label=False), transport=many)
+    of_one_row = cn.Coreset(np.array([3]), np.array([300.0]), 300, 300.0)
+    with pytest.raises(cn.LocalProtocolError, match="the job sheet says 3 where"):
+        parties.fit(TASK, coreset=of_one_row, solver=LLOYD)
     with pytest.raises(cn.InputError, match="do not fit one message"):
-        cn.Federation(made_parties(label=False), transport=many).fit(
-            TASK, coreset=cn.Coreset(np.array([3]), np.array([300.0]), 300, 300.0), solver=LLOYD
-        )
+        play(parties, learn(TASK, of_one_row, LLOYD, None, parties.roster, 0))
 
 
 def test_too_few_distinct_rows_are_the_callers_error() -> None:

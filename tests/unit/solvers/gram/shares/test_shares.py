@@ -15,7 +15,9 @@ from colonnade.messages import sendable_floats
 from colonnade.privacy.identities import identities_here
 from colonnade.privacy.primitives import public_key
 from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.tasks.jobs import learn
 from colonnade.transports.loopback import Loopback
+from harness import play
 from secure_trial import Entropy, Recording, Restarting, Wire, flip_message, float_forms, made_parties, numbers_in
 
 GRAM = cn.SecureGram()
@@ -133,8 +135,11 @@ def test_weights_that_single_out_rows_are_refused(weights: str) -> None:
 
 def test_numbers_of_columns_that_multiply_are_refused_before_masks_are_made() -> None:
     asked = meddled(AskGramShares, lambda r: msgspec.structs.replace(r, n_columns=(2**20, r.n_columns[1], 2**20)))
-    with pytest.raises(cn.InputError, match="40 rows do not fit one message"):
+    with pytest.raises(cn.LocalProtocolError, match="the job sheet says"):
         fit(asked)
+    parties = federation(asked)
+    with pytest.raises(cn.InputError, match="40 rows do not fit one message"):
+        play(parties, learn(RIDGE, CORESET, GRAM, None, parties.roster, 1))
 
 
 @pytest.mark.parametrize("columns", [(2, 3), (2, 3, 1), (2, -3, 2), (2, 3, 3)])
