@@ -93,7 +93,7 @@ class HostileServer:
         self.begin()
         signer, outbox = identity_of(self._folder, signed_by), {}
         for party, sheet in sheets.items():
-            encoded = msgspec.json.encode(sheet)
+            encoded = msgspec.msgpack.encode(sheet)
             outbox[party] = OpenJob(encoded, signer.sign(sheet_statement(encoded)))
         self.told_by_each(outbox, JobAccepted)
 

@@ -14,13 +14,13 @@ import colonnade as cn
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import hold_out
-from colonnade.messages import Reveals, sendable_floats, sendable_rows
+from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairKey, PairKey
 from colonnade.privacy.pairwise import Secret
 from colonnade.privacy.statements import SignedKey, digest_of_view, key_statement
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.sheet import JobAccepted
-from colonnade.protocol.viewing import Moments, UseFrame, agree_on_view
+from colonnade.protocol.viewing import Moments, RowWeights, UseFrame, agree_on_view
 from colonnade.sampling.committed.messages import AskOpenings, Openings
 from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, OpenDraw, Scores, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
@@ -29,7 +29,7 @@ from colonnade.sampling.rules.integers import integer_rule
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.secure.messages import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.sampling.seeds import Seeds
-from colonnade.signing import SignedRows, SignedWeights, digest, draw_statement, rows_digest
+from colonnade.signing import SignedRows, SignedWeights, digest, draw_statement, rows_digest, weights_statement
 from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
@@ -39,7 +39,17 @@ from colonnade.solvers.lloyd.messages import (
     OpenLloyd,
     TryCenters,
 )
-from hostile_trial import N_ROWS, HostileServer, TurnedAwayError, hostile_server, identity_of, made_parties, turned_away
+from colonnade.tasks.jobs import draw
+from hostile_trial import (
+    N_ROWS,
+    HostileServer,
+    TurnedAwayError,
+    features_of,
+    hostile_server,
+    identity_of,
+    made_parties,
+    turned_away,
+)
 
 TASK, RULE = cn.Regression(), LeverageScores(fit_intercept=True)
 HIDDEN = ["scores", "features", "labels", "predictions", "moments", "model"]
@@ -206,6 +216,33 @@ def test_totals_are_of_enough_rows(tmp_path: Path, attack: Callable[[HostileServ
         assert server.disclosed() == set()
 
 
+class WeighingParty:
+    """Holds the rows' weights, says that all of it is on two rows, and signs that."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._sheet = folder, b""
+
+    def __call__(self, request: Message, reply: Message) -> Message:
+        if isinstance(reply, JobAccepted):
+            self._sheet = reply.digest
+        if request.kind == "AskRowWeights":
+            weights = sendable_floats(np.where(np.arange(N_ROWS) < 2, 1.0, 1e-18))
+            signature = identity_of(self._folder, "party2").sign(weights_statement("party2", self._sheet, weights))
+            return RowWeights(weights, signature)
+        return reply
+
+
+def test_totals_by_weights_of_a_party_that_joins_forces_are_of_enough_rows(tmp_path: Path) -> None:
+    """Of two rows, the total would say whether they are of one category."""
+    parties = made_parties()
+    parties[1] = cn.Party("party2", features_of(parties[1]), weight=np.ones(N_ROWS))
+    with hostile_server(tmp_path, parties, {"never": HIDDEN}, {"party2": WeighingParty(tmp_path)}) as server:
+        script = draw(TASK, SECURE, None, server.roster, 0)
+        attack = lambda: server.honestly(script, "coreset", task=TASK, sampler=SECURE)  # noqa: E731
+        turned_away(attack, "by these weights there are 2")
+        assert Reveals.TOTALS not in server.disclosed(TARGET)
+
+
 @pytest.mark.xfail(strict=True, reason="a total is a rank, and less by one where a category is wholly held out")
 def test_totals_by_honest_splits_do_not_tell_a_rare_category(tmp_path: Path) -> None:
     """Three of 100 rows are of one category. What all splits that lower the total hold out are just these."""
@@ -273,5 +310,10 @@ def test_a_party_that_joins_forces_chooses_rows_but_not_all(tmp_path: Path, step
     with hostile_server(tmp_path, parties) as server:
         drawer = identity_of(tmp_path, "party3")
         rolled = (np.roll(np.arange(60), step * run)[:30] for run in range(60))
-        turned_away(lambda: [found.append(centers_by_collusion(server, drawer, rows)) for rows in rolled], why)
+
+        def attack() -> None:
+            for rows in rolled:
+                found.append(centers_by_collusion(server, drawer, rows))
+
+        turned_away(attack, why)
     assert 1 <= len(found) <= n_told, "each is 3 numbers, and all are half of 60 x 3 at most"

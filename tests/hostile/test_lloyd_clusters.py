@@ -14,7 +14,7 @@ import pytest
 import colonnade as cn
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.masks import ring_of_magnitude, to_numbers, unpack
+from colonnade.kernels.masks import Words, ring_of_magnitude, to_numbers, unpack
 from colonnade.messages import Reveals, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import exchange_keys
 from colonnade.sampling import AnySampler
@@ -87,7 +87,7 @@ def centers_of(
     for places in tries:
         request = TryCenters(sendable_rows(places), magnitude)
         masked = server.told_by_each(dict.fromkeys(asked, request), MaskedDistances).values()
-        total = np.sum([unpack(reply.masked or b"", WIDTH) for reply in masked], axis=0, dtype=np.uint64)
+        total: Words = np.sum([unpack(reply.masked or b"", WIDTH) for reply in masked], axis=0, dtype=np.uint64)
         distances += list(to_numbers(total, ring).reshape(-1, n_tries).T)
     moved = MoveCenters(sendable_rows(labels), sendable_rows(tries[:, 0]))
     server.told_by_each(dict.fromkeys(asked, moved), MaskedDistances)
@@ -275,6 +275,20 @@ def test_two_clusterings_are_one_too_many(tmp_path: Path) -> None:
     with hostile_server(tmp_path, made_parties(label=False), FOR_LLOYD) as server:
         turned_away(lambda: rows_by_distances(server, 2), "it has told 9 centres in earlier runs: with 9 more")
         assert server.disclosed() == {Reveals.TOTALS, Reveals.PREDICTIONS, Reveals.MODEL}
+
+
+def test_how_far_two_rows_are_apart_is_not_told(tmp_path: Path) -> None:
+    """The bound of distances is that of all rows, whichever are selected."""
+    with hostile_server(tmp_path, made_parties(label=False), FOR_LLOYD) as server:
+        bounds = set()
+        for seed in range(20):
+            task, sampler = cn.KMeans(n_clusters=1, n_starts=1), cn.UniformSampling(2)
+            server.new_run(task=task, sampler=sampler, solver=cn.SecureLloyd(), seed=seed)
+            rng = np.random.default_rng([seed, 0])
+            rows = server.play(sampler.sample(server.roster, task.score_rule(), rng)).rows
+            keys = server.play(exchange_keys(server.roster, rows))
+            bounds.add(server.told("party1", OpenLloyd(None, 1, 1, 10, keys.signed), LloydOpened).magnitude)
+        assert len(bounds) == 1
 
 
 @pytest.mark.xfail(

@@ -7,6 +7,7 @@ tell parties any at the end of an honest run: what such models give is refused, 
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ STRICT = {"level": "strict"}
 TASK, GRAM, ALL = cn.Regression(), cn.SecureGram(), cn.AllRows()
 
 
-def tell(server: HostileServer, model: Model[object]) -> None:
+def tell(server: HostileServer, model: Model[Any]) -> None:
     """Learn honestly on all rows, and tell the parties another model in the end: they will know it again."""
     server.new_run(task=TASK, sampler=ALL, solver=GRAM)
     server.play_until(learn(TASK, ALL, GRAM, None, server.roster, 0), TellModel)
@@ -143,7 +144,7 @@ def test_predictions_count_against_the_rows_of_a_day(tmp_path: Path) -> None:
         assert len(found) == 2
 
 
-def delivered(server: HostileServer, model: Model[object], to: str) -> Floats:
+def delivered(server: HostileServer, model: Model[Any], to: str) -> Floats:
     """Tell a model, and deliver what it gives to a party that joins forces."""
     tell(server, model)
     server.honestly(deliver_in_secret(model, None, to, server.roster), "deliver", model=model, to=to)

@@ -47,14 +47,14 @@ def moments(server: HostileServer, frame: UseFrame) -> Floats:
 
 def by_weights(server: HostileServer) -> None:
     """All weight on one row: its mean is that row. The weights are those of a party that never signed them."""
-    server.new_run(**JOB)
+    server.new_run("fit", **JOB)
     weights = SignedWeights("party2", sendable_floats(one_hot(3, N_ROWS)), bytes(64))
     moments(server, UseFrame("train", "standard", None, None, weights))
 
 
 def held_out(server: HostileServer) -> None:
     """Hold out all rows but one, by a column that another party is said to have."""
-    server.new_run(**JOB, split=cn.SplitBy("party2"))
+    server.new_run("fit", **JOB, split=cn.SplitBy("party2"))
     marks = SignedMarks("party2", sendable_flags(one_hot(3, N_ROWS) > 0), bytes(64))
     moments(server, UseFrame("train", "standard", cn.SplitBy("party2"), marks, None))
 
@@ -62,21 +62,21 @@ def held_out(server: HostileServer) -> None:
 def by_fractions(server: HostileServer) -> None:
     """Hold out 99 % by a seed, which both ends draw from: the row that is left."""
     split = cn.HoldOut(0.99, 0)
-    server.new_run(**JOB, split=split)
+    server.new_run("fit", **JOB, split=split)
     server.play(agree_on_view(server.roster, split, "train", "standard"))
 
 
 def by_another_frame(server: HostileServer) -> None:
     """Agree on one split, and ask for moments of another; or for a second frame in one run."""
     split = cn.HoldOut(0.5, 0)
-    server.new_run(**JOB, split=split)
+    server.new_run("fit", **JOB, split=split)
     moments(server, UseFrame("train", "standard", cn.HoldOut(0.5, 1), None, None))
 
 
 def by_the_other_side(server: HostileServer) -> None:
     """Learn on one side of a split, and ask for moments of the other."""
     split = cn.HoldOut(0.5, 0)
-    server.new_run(**JOB, split=split)
+    server.new_run("fit", **JOB, split=split)
     moments(server, UseFrame("test", "standard", split, None, None))
 
 
@@ -161,5 +161,5 @@ def test_a_party_that_weighs_rows_and_joins_forces_cannot_single_one_out(tmp_pat
     parties[1] = cn.Party("party2", features_of(parties[1]), weight=np.ones(N_ROWS))
     with hostile_server(tmp_path, parties, {}, {"party2": weigher}) as server:
         script = agree_on_view(server.roster, None, "train", "standard")
-        turned_away(lambda: server.honestly(script, "fit", **JOB), "3 columns of 1 rows")
+        turned_away(lambda: server.honestly(script, "fit", **JOB), "by these weights there are 1")
         assert server.disclosed(TARGET) == set()

@@ -40,7 +40,8 @@ def opened(server: HostileServer) -> list[int]:
     server.told(TARGET, UseAllRows(), Ready)
     seed = int(np.random.default_rng(shared_seed(0)).integers(2**63))  # what follows from the sheet
     server.told(TARGET, OpenSaga(N_ROWS, seed, *TASK.penalties(), False, False), SquaredNorms)
-    return np.argsort(shuffled(N_ROWS, seed)).tolist()
+    blocks: list[int] = np.argsort(shuffled(N_ROWS, seed)).tolist()
+    return blocks
 
 
 def row_by_coefficients(server: HostileServer, row: int) -> Floats:
@@ -93,8 +94,10 @@ def test_at_the_usual_level_rows_told_by_steps_are_counted(tmp_path: Path) -> No
     """A run a row: norms of 100 rows, and a product. Saga may show rows there, as `Central` does, so many a day."""
     parties, found = made_parties(), []
     with hostile_server(tmp_path, parties, {"rows_a_day": 350}) as server:
-        turned_away(
-            lambda: [found.append(row_by_coefficients(server, row)) for row in range(N_ROWS)],
-            "limits replies to 350 rows a day; 303 were sent today",
-        )
+
+        def attack() -> None:
+            for row in range(N_ROWS):
+                found.append(row_by_coefficients(server, row))
+
+        turned_away(attack, "limits replies to 350 rows a day; 303 were sent today")
     np.testing.assert_allclose(found, features_of(parties[0])[:3], rtol=1e-12)

@@ -34,7 +34,7 @@ def sheet(server: HostileServer, **changes: object) -> JobSheet:
 def unsigned(server: HostileServer) -> None:
     """No signature."""
     server.begin()
-    server.told(TARGET, OpenJob(msgspec.json.encode(sheet(server)), bytes(64)), JobAccepted)
+    server.told(TARGET, OpenJob(msgspec.msgpack.encode(sheet(server)), bytes(64)), JobAccepted)
 
 
 def signed_by_a_party(server: HostileServer) -> None:
@@ -94,7 +94,7 @@ def by_a_second_sheet(server: HostileServer) -> None:
     """Agree on Gram matrices, and open the run again for columns."""
     server.new_run(task=TASK, sampler=cn.AllRows(), solver=GRAM)
     server.told(TARGET, UseAllRows(), Ready)
-    encoded = msgspec.json.encode(sheet(server))
+    encoded = msgspec.msgpack.encode(sheet(server))
     server.told(TARGET, OpenJob(encoded, bytes(64)), JobAccepted)
 
 
@@ -113,7 +113,7 @@ def after_the_end(server: HostileServer) -> None:
 
 def by_leaving_out(server: HostileServer) -> None:
     """Ask for columns before rows were agreed on."""
-    server.new_run(**JOB)
+    server.new_run("fit", **JOB)
     server.told(TARGET, AskColumns(True), Columns)
 
 

@@ -22,7 +22,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
-from colonnade.protocol.sums import check_sums
+from colonnade.protocol.sums import check_sums, rows_alike
 from colonnade.protocol.viewed_table import ViewedTable
 from colonnade.routes import END, Ask, Route, then
 from colonnade.signing import SignedMarks, SignedWeights, marks_statement, weights_statement
@@ -223,8 +223,8 @@ def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple
     if isinstance(request.split, SplitBy) and request.held_out is None and data.table.split_column is None:
         raise checks.wrong(SERVER, request, "a split by a column that neither it nor this party has")
     viewed = cast(ViewedTable, data.seen(request).table)
-    if request.split is not None and viewed.row_weights is not None:
-        _check_sides(viewed.row_weights, data)
+    if viewed.row_weights is not None:
+        _check_counted(request, viewed.row_weights, data)
     if viewed.shift is None or viewed.scale is None:
         return replace(state, view=request), Moments(None, None)
     if data.policy.least_rows > 1:
@@ -251,12 +251,22 @@ def _check_relayed(request: UseFrame, sheet: bytes, data: PartyData) -> None:
             raise checks.wrong(SERVER, request, f"row weights that {weighed.party!r} did not sign for this job")
 
 
-def _check_sides(row_weights: Floats, data: PartyData) -> None:
-    least, left = data.policy.least_rows, int(np.count_nonzero(row_weights))
-    if not least <= left <= len(row_weights) - least and least > 1:
+def _check_counted(request: UseFrame, row_weights: Floats, data: PartyData) -> None:
+    """Require that enough rows count, whatever is told of them later: a total of scores is a rank of the rows."""
+    least, counted_rows = data.policy.least_rows, np.flatnonzero(row_weights)
+    left, out = len(counted_rows), len(row_weights) - len(counted_rows)
+    if least == 1:
+        return
+    if request.split is not None and not (least <= left and least <= out):
         raise PolicyRefusedError(
             f"its owner's policy asks that a split holds out, and leaves, {least} rows at least; this one has {left} "
-            f"on one side and {len(row_weights) - left} on the other.",
+            f"on one side and {out} on the other.",
+            party=data.name,
+        )
+    if (alike := rows_alike(counted_rows, row_weights[counted_rows])) < least:
+        raise PolicyRefusedError(
+            f"its owner's policy asks for {least} rows at least, none of which has more than its share of the weight; "
+            f"by these weights there are {alike}.",
             party=data.name,
         )
 

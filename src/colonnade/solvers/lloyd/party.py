@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
+from colonnade.contracts import Table
 from colonnade.errors import InputError, LocalProtocolError, PolicyRefusedError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import largest_distance, means_by_label, single_clusters, squared_distances
@@ -100,10 +101,19 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     asked = wire_bytes(msgspec.structs.replace(request, keys=()))
     state = require_same_question(state, request, digest(seen_rows(state, data), asked))
     transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
-    magnitude = magnitude_of(np.array([largest_distance(_features(state, data))]))
+    magnitude = magnitude_of(np.array([data.once(_largest_distance)]))
     learning = LloydLearning(weights, request.n_tries, request.n_clusters, magnitude, transcript)
     told = None if kept.secret is None else magnitude
     return replace(state, secret=kept, learning=learning), LloydOpened(told)
+
+
+def _largest_distance(table: Table) -> float:
+    """Bound squared distances between any rows: of the selected ones, two say, it would tell how far they are apart."""
+    n_features = len(table.feature_names)
+    corners = [
+        np.stack([block[:, :n_features].min(axis=0), block[:, :n_features].max(axis=0)]) for block in table.blocks()
+    ]
+    return largest_distance(np.concatenate(corners)) if corners else 0.0
 
 
 def _count_centers(request: OpenLloyd, data: PartyData) -> None:
