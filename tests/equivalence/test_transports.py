@@ -211,6 +211,21 @@ def test_weights_splits_and_scales_are_bit_identical(job: Callable[[cn.Federatio
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_policy_that_lists_tasks_lets_models_be_applied_that_were_learned_so(transport: Any) -> None:
+    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(tasks=["regression"]))
+    federation = cn.Federation([*make_parties(), guarded], transport=transport)
+    model = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=50)).model
+    assert federation.evaluate(model).n_evaluated == len(federation.predict(model))
+    federation.deliver(model, "party1", rows=[3, 5])
+    another = cn.LinearModel(np.ones(8), 0.0, federation.roster.feature_names)
+    for apply in (federation.evaluate, federation.predict):
+        with pytest.raises(cn.PolicyRefusedError, match="applies only models that it helped to learn"):
+            apply(another)
+    with pytest.raises(cn.PolicyRefusedError, match="allows the tasks regression, not 'kmeans'"):
+        federation.coreset(cn.KMeans(n_clusters=2), cn.ImportanceSampling(size=50))
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_errors_are_the_same_too(transport: Any) -> None:
     parties = make_parties()
     guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))

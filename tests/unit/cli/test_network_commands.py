@@ -71,7 +71,7 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
         ("certify", "done"),
     ]
     fit = found["runs"][1]
-    assert (fit["phase"], fit["round"]) == ("solving", 6), "scores are summed in secret: three rounds instead of one"
+    assert (fit["phase"], fit["round"]) == ("telling", 8), "scores are summed in secret: three rounds instead of one"
     assert sum(fit["bytes_sent"].values()) + sum(fit["bytes_received"].values()) == done[0]["bytes"]
     assert "The server is not running." in run("status", str(trial.federation_file)).stdout
     assert all("run" in line for line in events(tmp_path / "bank-state/log.jsonl") if line["event"] == "answered")
@@ -79,7 +79,9 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
 
 def test_a_refusal_exits_6_on_all_sides_with_the_partys_reason(tmp_path: Path) -> None:
     with Trial(tmp_path, [FIT]) as trial:
-        trial.party_files["shop"] = write_party_file(tmp_path, "shop", trial.port, policy={"rows_a_day": 50})
+        trial.party_files["shop"] = write_party_file(
+            tmp_path, "shop", trial.port, policy={"level": "open", "rows_a_day": 50}
+        )
         parties = {name: trial.start_party(name) for name in trial.names}
         process = trial.start_server()
         said, _ = process.communicate(timeout=60)
@@ -121,6 +123,8 @@ def test_a_party_that_stays_away_exits_5(tmp_path: Path) -> None:
         ({"tls": None}, "insecure_plaintext_on_loopback = true"),
         ({"run_by": "somebody"}, "which is not a party"),
         ({"wait_seconds": 0}, "$.wait_seconds"),
+        ({"identity": None}, "it has no [identity]"),
+        ({"identity": {"key": "certs/bank.identity", "pins": "certs/pins.toml"}}, "does not have the pin of"),
         ({"job": []}, "has no [[job]]"),
         ({"job": [{"do": "dance"}]}, "Invalid value 'dance'"),
         ({"job": [{**FIT, "sampler": {"kind": "importance", "size": 0}}]}, "size must be a whole number"),
@@ -144,6 +148,9 @@ def test_bad_federation_files_are_bad_input(tmp_path: Path, changes: dict[str, o
         ({"policy": {"phases": ["hello"]}}, "cannot name 'hello'"),
         ({"policy": {"rows_a_day": -1}}, "$.policy.rows_a_day"),
         ({"data": {"file": "missing.csv"}}, "missing.csv"),
+        ({"policy": None}, "no party starts without a policy"),
+        ({"policy": {"level": "lax"}}, "Invalid enum value 'lax'"),
+        ({"identity": None}, "it has no [identity]"),
         ({"identity": {"key": "missing", "pins": "certs/pins.toml"}}, "`colonnade certs identity` one"),
         ({"identity": {"key": "certs/bank.identity", "pins": "certs/pins.toml"}}, "does not have the pin of"),
         ({"identity": {"key": "certs/shop.identity", "pins": "shop.toml"}}, "Write one line for each party"),
@@ -164,7 +171,8 @@ def test_certs_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
     made = json.loads(run("certs", "new", str(folder), "--party", "bank", "--party", "shop", "--json").stdout)
     assert [Path(path).name for path in made["certificates"]] == ["ca.pem", "server.pem", "bank.pem", "shop.pem"]
     secrets = [*folder.glob("*.key"), *folder.glob("*.identity")]
-    assert len(secrets) == 4 + 2
+    assert len(secrets) == 4 + 3
+    assert re.findall('^"(.*)" =', (folder / "pins.toml").read_text(), re.M) == ["bank", "shop", "server"]
     for key in secrets:
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
     again = run("certs", "new", str(folder), "--party", "bank")
@@ -174,6 +182,11 @@ def test_certs_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
         done = run("certs", "new", str(tmp_path / "other"), "--party", name)
         assert done.returncode == 3, name
     assert not (tmp_path / "other").exists()
+    named = run("certs", "new", str(tmp_path / "other"), "--server", "hub", "--party", "server")
+    assert "that is the server's name in pins.toml" in named.stderr
+    assert not (tmp_path / "other").exists()
+    assert run("certs", "new", str(tmp_path / "other"), "--server", "hub", "--party", "bank").returncode == 0
+    assert (tmp_path / "other" / "server.identity").exists(), "whatever its certificate's name is"
     assert "--json" in run("certs", "new", "--help").stdout
 
 
@@ -189,3 +202,14 @@ def test_an_owner_makes_an_identity_and_tells_its_pin(tmp_path: Path) -> None:
     assert run("certs", "identity", str(tmp_path), "--party", "../bank").returncode == 3
     pin = json.loads(run("certs", "identity", str(tmp_path), "--party", "shop", "--json").stdout)["pin"]
     assert re.fullmatch("[0-9a-f]{64}", pin)
+
+
+def test_the_server_makes_an_identity_and_tells_its_pin(tmp_path: Path) -> None:
+    told = run("certs", "identity", str(tmp_path), "--server")
+    assert re.fullmatch(r'"server" = "[0-9a-f]{64}"\n', told.stdout)
+    (tmp_path / "pins.toml").write_text(told.stdout)
+    files = IdentityFile(str(tmp_path / "server.identity"), str(tmp_path / "pins.toml"))
+    assert read_identity("server", files).parties == (), "it is no party"
+    for choice in ([], ["--server", "--party", "bank"]):
+        done = run("certs", "identity", str(tmp_path), *choice)
+        assert (done.returncode, "Pass --party NAME, or --server" in done.stderr) == (3, True)

@@ -17,6 +17,7 @@ from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.job_sheets import sheet_of
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats
+from colonnade.node import desk
 from colonnade.node.allowance import Allowance, DayLimits
 from colonnade.node.desk import PartyDesk
 from colonnade.node.log import EventLog
@@ -494,6 +495,16 @@ def test_amounts_are_counted_by_kind_and_server_and_before_an_answer_leaves(tmp_
     office.options["server"] = "another"
     office.die_and_return()
     assert isinstance(office.ask(2, DRAW, run="fit-2"), DrawnRows), "another server has a day's amounts of its own"
+
+
+def test_what_was_counted_stays_counted_where_the_party_dies_before_it_answers(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.ask(1, TOTAL)
+    monkeypatch.setattr(desk, "write_record", lambda *_: [][1])
+    assert isinstance(office.ask(2, DRAW), Refused)
+    office.die_and_return()
+    assert json.loads((office.folder / "spent.json").read_text())["spent"]["server"]["row_ids"] == 5
 
 
 def test_predictions_are_handed_on_once_and_before_the_answer(office: Office) -> None:

@@ -28,6 +28,7 @@ def test_parties_are_served_from_python_until_the_server_closes(tmp_path: Path) 
         assert words[-1] == "The server closed: done."
     again = [cn.Party("bank", tmp_path / "bank.csv", label="card_spending", key="customer")]
     assert repr(again[0]) in said["bank"][0]
+    assert "at level open a server can ask for all rows" in said["bank"][1]
 
 
 def test_a_party_gives_its_folder_and_signals_back(tmp_path: Path) -> None:
