@@ -30,7 +30,7 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.plain.party import DRAWN, signed_draw
-from colonnade.sampling.plain.server import sum_in_the_clear
+from colonnade.sampling.plain.server import SumInTheClear
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.secure.server import SecureSum
 from colonnade.signing import SignedRows
@@ -94,7 +94,7 @@ def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats:
     transport, ledger = TimedLoopback(sessions), Ledger()
     conductor = Conductor(transport, codec(), ledger, lambda _phase, _number: None)
     roster: Roster = conductor.play(hello(sessions))
-    sum_scores: SumMechanism = SecureSum(RULE, None) if mechanism == "secure" else sum_in_the_clear
+    sum_scores: SumMechanism = SecureSum(RULE, None) if mechanism == "secure" else SumInTheClear(RULE, None)
     seconds, at_parties, weight = [], [], 0
     for _ in range(repeats + 1):
         drawn, position = at_round_three(sessions, rows), len(ledger)

@@ -23,6 +23,7 @@ from colonnade.node.desk import PartyDesk
 from colonnade.node.files import DataFile, IdentityFile, PartyFile, PolicyFile
 from colonnade.node.identity_files import read_identity
 from colonnade.node.log import EventLog
+from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.identity import Identity
 from colonnade.transports.endpoints import Tls
@@ -114,8 +115,9 @@ class PartyThread:
         self.log_path = self.folder.path / "log.jsonl"
         log = EventLog(self.log_path)
         rules, spent = self.file.policy, self.folder.path / "spent.json"
+        self._memory = KeptInFile(self.folder.path / MEMORY)
         self.desk = PartyDesk(
-            party_session(party.table, party.policy, identity or read_identity(party.name, named)),
+            party_session(party.table, party.policy, identity or read_identity(party.name, named), self._memory),
             codec(self.file.max_message_bytes),
             allowance=Allowance(spent, self.file.server_name, rules.a_day(), rules.requests_a_minute),
             folder=self.folder,
@@ -137,6 +139,7 @@ class PartyThread:
         self._thread.join(30)
         assert not self._thread.is_alive(), "the party hangs"
         self.desk.close()
+        self._memory.close()
         self.folder.release()
         return self.outcome
 

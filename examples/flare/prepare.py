@@ -2,8 +2,9 @@
 
     python prepare.py provisioned/colonnade/prod_00
 
-At each site: NAME.toml, the data, and an identity with everybody's pins. And at all of them the permission to run
-Colonnade's class and FLARE's that calls it: FLARE refuses jobs that name classes which a site did not allow.
+At each site: NAME.toml, the data, and an identity with everybody's pins. At the server: its identity and the pins. And
+at all of them the permission to run Colonnade's class and FLARE's that calls it: FLARE refuses jobs that name classes
+which a site did not allow.
 """
 
 import json
@@ -11,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from colonnade.ledger import SERVER
 from colonnade.node.identity_files import PINS, new_identity
 
 HERE = Path(__file__).parent
@@ -29,8 +31,9 @@ def allow(local: Path, classes: list[str]) -> None:
 
 def prepare(provisioned: Path) -> None:
     """Prepare the server and every site."""
-    allow(provisioned / "localhost" / "local", ALLOWED["server"])
-    pins = {}
+    server = provisioned / "localhost" / "local"
+    allow(server, ALLOWED["server"])
+    pins = {server: new_identity(server, SERVER)}
     for file in sorted((HERE / "local").glob("*.toml")):
         local = provisioned / file.stem / "local"
         allow(local, ALLOWED["party"])

@@ -34,6 +34,8 @@ HANDLERS = (
 )
 
 
+# What tasks and solvers are called where an owner, or a file, names them.
+TASKS, SOLVERS = (tuple(str(kind.__struct_config__.tag) for kind in get_args(known)) for known in (AnyTask, AnySolver))
 # How a run begins: parties meet, or a job is opened.
 OPENING = either(Ask(Hello), Ask(OpenJob))
 
@@ -52,10 +54,9 @@ def codec(max_bytes: int = MAX_MESSAGE_BYTES) -> Codec:
 
 def check_policy(policy: Policy) -> None:
     """Require that a policy names solvers and tasks that exist: a slip would refuse all of them."""
-    for what, named, known in (("solver", policy.solvers, AnySolver), ("task", policy.tasks, AnyTask)):
-        tags = [str(kind.__struct_config__.tag) for kind in get_args(known)]
-        if unknown := sorted((named or frozenset()) - set(tags)):
-            raise InputError(f"A policy cannot name the {what} {unknown[0]!r}. Choose among: {', '.join(tags)}.")
+    for what, named, known in (("solver", policy.solvers, SOLVERS), ("task", policy.tasks, TASKS)):
+        if unknown := sorted((named or frozenset()).difference(known)):
+            raise InputError(f"A policy cannot name the {what} {unknown[0]!r}. Choose among: {', '.join(known)}.")
 
 
 def party_session(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
@@ -76,10 +76,14 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class ScoreBounds:
-    """What one score and the total cannot exceed, whatever the data. No score is below the row's part of the weight."""
+    """What one score and the total cannot exceed, whatever the data. No score is below the row's part of the weight.
+
+    `whole` says that totals are whole numbers, of columns or clusters.
+    """
 
     score: float
     total: float
+    whole: bool = False
 
     def times(self, factor: float) -> "ScoreBounds":
         """Allow scores that are larger by a factor, as rounded ones can be."""
@@ -190,7 +194,8 @@ class JobView:
 class Draw:
     """S, ascending; S^(j), the part of it that each party drew, as it signed it; what each was asked and answered.
 
-    The rest, this share on average, was drawn evenly from a seed that all sides know.
+    The rest, this share on average, was drawn evenly from a seed that all sides know. `totals` are the sums of the
+    parties' scores, where they are known apart from a commitment.
     """
 
     rows: Rows
@@ -198,6 +203,7 @@ class Draw:
     exchanged: Mapping[str, Sequence[Message]]
     even_share: float = 0.0
     even_seed: int = 0
+    totals: Mapping[str, float] = field(default_factory=dict)
 
     def by(self, party: str) -> Rows:
         """Give what a party drew."""

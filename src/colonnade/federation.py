@@ -31,7 +31,7 @@ from colonnade.planning.pilot import play_pilot
 from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
-from colonnade.protocol.conductor import RoundListener, nobody_listens
+from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import UseFrame
@@ -438,7 +438,8 @@ class Federation:
         script, started = play_pilot(task, self.roster, split, size, seed), perf_counter()
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
         seconds = perf_counter() - started
-        return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds)
+        with reading(self.roster.names):
+            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds)
 
     def disclosure(
         self,

@@ -20,9 +20,10 @@ from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
 from colonnade.evaluation.telling import TOLD, model_digest
+from colonnade.options import learn_types
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side
-from colonnade.protocol.viewing import view_route
+from colonnade.protocol.viewing import check_split, view_route
 from colonnade.routes import Ask, Route, either, then
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.committed.messages import AskOpenings
@@ -41,12 +42,15 @@ What = Mapping[str, Any]
 # Which streams of a job's seed its draws take, in their order.
 STREAMS = {"plan": (5,), "certify": (3,), "diagnose": (2, 0)}
 USUAL_STREAMS = (0,)
+KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
 # Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
 PILOT_STEP = 0.25
+learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
 
 
 def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSheet:
-    """Put a job on a sheet."""
+    """Put a job on a sheet, if these parties can do it."""
+    check_split(what.get("split"), roster)
     seed, source = what.get("seed") or 0, what.get("source")
     coreset = source if isinstance(source, Coreset) else what.get("coreset")
     sampler = what.get("sampler") if source is None or isinstance(source, Coreset) else source
@@ -101,6 +105,9 @@ class _Reader:
         self.party = party
         self.roster = sheet.roster()
         self.place = sheet.place(party)
+        for name, kind in KINDS.items():  # also those that this verb has no use for: an owner's policy looks at them
+            if (words := getattr(sheet, name)) is not None:
+                _due(name, words, kind)
 
     @cached_property
     def task(self) -> AnyTask:

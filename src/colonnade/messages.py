@@ -52,6 +52,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     phase: ClassVar[str]
     reply: ClassVar[type["Message"] | None] = None
     fresh: ClassVar[bool] = False
+    # What a server that makes up the numbers of its requests can work out from such replies.
+    steered: ClassVar[tuple[Reveals, ...]] = ()
 
     @property
     def kind(self) -> str:
@@ -76,8 +78,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         return ()
 
     def tells(self) -> set[Reveals]:
-        """Collect what the receiver, or another with the help of this message, learns."""
-        return {*self.reveals(), *self.passes_on()}
+        """Collect what the receiver, or another with the help of this message, learns, or could by its questions."""
+        return {*self.reveals(), *self.passes_on(), *self.steered}
 
     def rows_of(self, kinds: Container[Reveals]) -> int:
         """Count the rows of the longest field that reveals one of these, be it an array or coded."""

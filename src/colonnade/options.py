@@ -4,6 +4,7 @@ import math
 import operator
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from colonnade.errors import InputError
@@ -55,3 +56,12 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}. Pass one of the two.")
     return bool(value)
+
+
+def learn_types(*kinds: Any) -> None:
+    """Let msgspec look at types that options are read into, when they are imported.
+
+    It does so when a type is first used, and where several threads use it first at once the process dies.
+    """
+    for kind in kinds:
+        msgspec.json.Decoder(kind)

@@ -82,7 +82,7 @@ def seed_digest(party: str, seed: int) -> bytes:
 
     Half a digest does: another seed with the same one is not found among 2^63.
     """
-    return digest(PROTOCOL, b"seed", party.encode(), seed.to_bytes(8, "little"))[:16]
+    return digest(PROTOCOL, b"seed", party.encode(), str(seed).encode())[:16]
 
 
 def rows_digest(rows: Rows) -> bytes:

@@ -7,11 +7,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import JobView, Model, Roster, Rounding, Scaling, Script
+from colonnade.contracts import JobView, Model, ModelPart, Roster, Rounding, Scaling, Script
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.evaluation.linear import linear_residuals
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.messages import sendable_floats
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks.model_columns import widths
@@ -44,6 +45,10 @@ class MedianModel(msgspec.Struct, frozen=True, tag_field="kind", tag="median"):
 
     needs_label: ClassVar[bool] = True
     record: ClassVar[type[msgspec.Struct]] = MedianRecord
+
+    def parts(self, roster: Roster) -> dict[str, ModelPart]:
+        """Give each party coefficients of zero: its columns do not matter."""
+        return {card.name: (sendable_floats(np.zeros(card.n_features)), None, None) for card in roster.cards}
 
     def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats]:
         """Predict without asking anybody."""

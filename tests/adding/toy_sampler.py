@@ -1,20 +1,20 @@
-"""A toy sampler: the server draws rows evenly and tells the parties which. All that a sampler is made of."""
+"""A toy sampler: the server tells the parties a seed, from which all draw the same rows. All that one is made of."""
 
+from dataclasses import replace
 from typing import Self
 
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Roster, ScoreRule, Script, Task
+from colonnade.contracts import Agreed, Roster, ScoreRule, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.draws import draw_evenly
-from colonnade.sampling.selecting import use_rows
-from colonnade.sampling.weights import weight_of_all
+from colonnade.routes import Route
+from colonnade.sampling.selecting import even_draw_route, use_even_draw
 
 
 class Told(msgspec.Struct, frozen=True, tag_field="kind", tag="told", forbid_unknown_fields=True):
-    """Draw rows evenly at the server, and tell which."""
+    """Draw rows evenly, at every side."""
 
     size: int
 
@@ -36,8 +36,10 @@ class Told(msgspec.Struct, frozen=True, tag_field="kind", tag="told", forbid_unk
         rng: np.random.Generator,
         row_weights: Floats | None = None,
     ) -> Script[Coreset]:
-        """Draw, and tell."""
-        rows = yield from use_rows(roster, draw_evenly(roster.n_rows, self.size, rng, row_weights))
-        total_weight = weight_of_all(roster, row_weights)
-        weights = np.full(self.size, total_weight / self.size)
-        return Coreset(rows, weights, roster.n_rows, total_weight, str(self))
+        """Tell the seed that stands on the job sheet, and draw."""
+        coreset = yield from use_even_draw(roster, self.size, rng, row_weights)
+        return replace(coreset, sampler=str(self))
+
+    def route(self, rule: ScoreRule, agreed: Agreed) -> Route:  # noqa: ARG002  # rows are not scored
+        """Expect that seed, once."""
+        return even_draw_route(self.size, agreed.seeds)

@@ -5,12 +5,13 @@ from typing import Annotated, ClassVar, Self, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.routes import Ask, Route
 
 M = TypeVar("M")
 
@@ -57,6 +58,10 @@ class Gathered(msgspec.Struct, frozen=True, tag_field="kind", tag="gathered", fo
         labels = replies[roster.label_party].labels[:, 0] if task.needs_label and roster.label_party else None
         rows = WeightedRows(features, labels, coreset.weights, coreset.total_weight, coreset.rows)
         return Solution(task.fit_rows(rows, roster, rng), {})
+
+    def route(self, task: Task[object], agreed: Agreed) -> Route:  # noqa: ARG002  # there is nothing to choose
+        """Expect one request."""
+        return Ask(GatherRows)
 
 
 def _answer(state: PartyState, _: GatherRows, data: PartyData) -> tuple[PartyState, Message]:

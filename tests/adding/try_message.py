@@ -13,14 +13,17 @@ from harness import play
 from strategies import MESSAGES
 
 federation = cn.Federation(cn.split_columns(np.eye(6), None, [4, 2]), transport=Loopback)
-assert play(federation, toy_message.count_zeros(federation.roster), "diagnose") == {"party1": 20, "party2": 10}
+assert play(federation, toy_message.count_zeros(federation.roster)) == {"party1": 20, "party2": 10}
 assert [entry.kind for entry in federation.sent] == ["AskZeros", "AskZeros", "Zeros", "Zeros"]
 assert (federation.sent.units, {entry.phase for entry in federation.sent}) == (2, {"diagnosing"})
 parties = cn.split_columns(np.eye(6), None, [4, 2])
 parties[1].policy = cn.Policy(never=["moments"])
 guarded = cn.Federation(parties)
 with pytest.raises(cn.PolicyRefusedError, match="party2"):
-    play(guarded, toy_message.count_zeros(guarded.roster), "diagnose")
+    play(guarded, toy_message.count_zeros(guarded.roster))
+script = toy_message.count_zeros(federation.roster)
+with pytest.raises(cn.LocalProtocolError, match="UseAllRows would be next in this job, not AskZeros"):  # until a route
+    federation._runtime.play(script, "coreset", task=cn.KMeans(2), sampler=cn.AllRows())
 page = runpy.run_path(str(PROJECT / "scripts" / "reference.py"))["messages_page"]()
 assert "### `AskZeros`\n\nCount the zeros among your values.\n\n- request, answered by [`Zeros`](#zeros)" in page
 assert {toy_message.AskZeros, toy_message.Zeros} <= MESSAGES.keys(), "tests of the codec make messages of every kind"

@@ -182,7 +182,7 @@ def test_a_refusal_over_the_network_is_the_same_refusal(tmp_path: Path) -> None:
     guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
     with federation_in_threads(tmp_path, [*make_parties(), guarded]) as federation:
         with pytest.raises(
-            cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never"
+            cn.PolicyRefusedError, match="'guarded' did not answer OpenJob: its owner's policy never reveals features"
         ):
             federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=10))
         assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10)).coreset) == 10
@@ -217,7 +217,7 @@ def test_errors_are_the_same_too(transport: Any) -> None:
     federation = cn.Federation([*parties, guarded], transport=transport)
     federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10))
     with pytest.raises(
-        cn.PolicyRefusedError, match="'guarded' did not answer AskColumns: its owner's policy never"
+        cn.PolicyRefusedError, match="'guarded' did not answer OpenJob: its owner's policy never reveals features"
     ) as caught:
         federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=10))
     assert caught.value.party == "guarded"

@@ -26,6 +26,7 @@ from colonnade.evaluation.masked.messages import (
     SummedLosses,
 )
 from colonnade.evaluation.rounding import RoundedParts
+from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.fixed_codes import encode_fixed
@@ -36,6 +37,7 @@ from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreem
 from colonnade.privacy.statements import SignedDigest, SignedKey
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
+from colonnade.protocol.sheet import JobAccepted, OpenJob
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.sampling.committed.messages import (
@@ -43,6 +45,7 @@ from colonnade.sampling.committed.messages import (
     AskContribution,
     AskOpenings,
     Commitment,
+    CommittedRows,
     Contribution,
     DrawCommitted,
     Openings,
@@ -63,7 +66,7 @@ from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.leverage import LeverageScores
-from colonnade.sampling.rules.rounded import CoarseScores, RoundedScores
+from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
@@ -73,6 +76,7 @@ from colonnade.sampling.secure.messages import (
     PublicKey,
 )
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
+from colonnade.signing import SignedMarks, SignedRows, SignedWeights
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
 from colonnade.solvers.gram.ckks.messages import (
@@ -119,39 +123,44 @@ def scaled() -> tuple[Floats, bytes]:
 
 
 EXAMPLES: dict[str, Message] = {
-    "hello": Hello(1),
-    "card": Card(1, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False),
-    "card without label": Card(1, 2**40, (), None, None, has_weights=False, has_split=True),
+    "hello": Hello(2),
+    "card": Card(2, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False),
+    "card without label": Card(2, 2**40, (), None, None, has_weights=False, has_split=True),
     "refused": Refused("policy", "no."),
+    "open job": OpenJob(b'{"verb":"fit"}', bytes(64)),
+    "job accepted": JobAccepted(bytes(32)),
+    "tell model": TellModel(sendable_floats([0.5, -1.0]), None, None),
+    "tell model, centres": TellModel(None, sendable_floats([[0.5, -1.0]]), sendable_floats([2.0, 1.0])),
+    "model kept": ModelKept(bytes(32)),
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
-    "ask total, rounded": AskTotal(RoundedScores(LeverageScores(fit_intercept=True))),
-    "ask total, coarse": AskTotal(CoarseScores(ClusteringScores(10), 0.2)),
+    "ask total, rounded": AskTotal(RoundedScores(ClusteringScores(10), 0.2)),
     "total": Total(31.5),
     "draw rows": DrawRows(400, seed=2**63 - 1, stratified=True),
-    "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40])),
-    "ask scores": AskScores(sendable_rows([]), 2),
-    "ask scores, others": AskScores(sendable_rows([3, 3, 900]), 0),
+    "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40]), bytes(64)),
+    "ask scores": AskScores(2, (), 0.0, 5),
+    "ask scores, others": AskScores(6, (SignedRows("bank", sendable_rows([3, 3, 900]), bytes(64)),), 0.25, 2**63 - 1),
     "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),
     "ask public key": AskPublicKey(),
     "public key": PublicKey(bytes(32), bytes(range(32)), bytes(32), bytes(64)),
     "ask masked scores": AskMaskedScores(
-        sendable_rows([3, 3]), 6, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))
+        *(2, (SignedRows("bank", sendable_rows([3, 3]), bytes(64)),), 0.0, 5),
+        *(6, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
     ),
     "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
     "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),
     "ask agreement": AskAgreement((SignedDigest(bytes(32), bytes(64)),)),
     "agreement": Agreement(bytes(32)),
-    "ask score codes": AskScoreCodes(sendable_rows([5, 8]), 1),
+    "ask score codes": AskScoreCodes(3, (SignedRows("bank", sendable_rows([5, 8]), bytes(64)),), 0.5, 5),
     "score codes": ScoreCodes(3, encode_scores(np.array([0.5, 0.0, 2.0]))),
     "ask total, filled": AskTotal(FilledScores(ClusteringScores(10))),
     "open draw": OpenDraw(FilledScores(LeverageScores(fit_intercept=True)), 400, seed=5, stratified=True),
     "ask commitment": AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 57), bytes(range(32))),
-    "commitment": Commitment(bytes(32), 2**61, bytes(range(32))),
-    "ask contribution": AskContribution((PartyCommitment(bytes(32), bytes(range(32))),)),
-    "contribution": Contribution(bytes(range(32)), bytes(32)),
-    "contribution, lost": Contribution(None, b""),
-    "draw committed": DrawCommitted(400, bytes(32), (bytes(range(32)), b"c"), bytes(32)),
+    "commitment": Commitment(bytes(32), 2**61, bytes(range(32)), bytes(64)),
+    "ask contribution": AskContribution((PartyCommitment(bytes(32), bytes(range(32)), bytes(64)),)),
+    "contribution": Contribution(bytes(range(32))),
+    "draw committed": DrawCommitted(400, 20, bytes(32), (bytes(range(32)), b"c")),
+    "committed rows": CommittedRows(sendable_rows([0, 7, 7]), bytes(64)),
     "ask openings": AskOpenings(
         IntegerScores(FilledScores(ClusteringScores(10)), 57), bytes(range(32)), sendable_rows([3, 900])
     ),
@@ -203,12 +212,14 @@ EXAMPLES: dict[str, Message] = {
     "deliver clusters": Deliver(None, sendable_rows([3])),
     "received": Received(),
     "ask split": AskSplit(),
-    "split": Split(sendable_flags([True, False, False, True, False, False, False, False, True])),
+    "split": Split(sendable_flags([True, False, False, True, False, False, False, False, True]), bytes(64)),
     "ask row weights": AskRowWeights(),
-    "row weights": RowWeights(sendable_floats([1.0, 0.0])),
+    "row weights": RowWeights(sendable_floats([1.0, 0.0]), bytes(64)),
     "use frame, fraction": UseFrame("train", "standard", HoldOut(0.25, seed=7), None, None),
     "use frame, column": UseFrame(
-        "test", "own", SplitBy("airline"), sendable_flags([True, False]), sendable_floats([1.0, 2.0])
+        *("test", "own", SplitBy("airline")),
+        SignedMarks("airline", sendable_flags([True, False]), bytes(64)),
+        SignedWeights("bank", sendable_floats([1.0, 2.0]), bytes(64)),
     ),
     "moments": Moments(sendable_floats([0.5]), sendable_floats([2.0])),
     "open saga": OpenSaga(75, seed=5, l2=0.5, l1=0.0, fit_intercept=True, scale=False),
@@ -240,7 +251,7 @@ EXAMPLES: dict[str, Message] = {
     "ask sealed seeds": AskSealedSeeds((SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "sealed seeds": SealedSeeds((bytes(48), bytes(range(48)))),
     "sealed seeds, key lost": SealedSeeds(()),
-    "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), sendable_rows([1, 0]), (3, 1), (bytes(48),)),
+    "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), 2**63 - 1, (3, 1), (bytes(48),)),
     "ask gram shares, all alike": AskGramShares(None, None, (3, 1), (bytes(48),)),
     "gram shares": GramShares(
         sendable_floats([[1.0]]), sendable_floats([[2.0]]), bytes(range(16)), bytes(16), bytes(32), bytes(64)
@@ -261,7 +272,7 @@ EXAMPLES: dict[str, Message] = {
     "masked received": MaskedReceived(bytes(32)),
     "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
-    "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
+    "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, 7, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),
     "lloyd opened, key lost": LloydOpened(None),
     "try centers": TryCenters(sendable_rows([3, 0]), 5),

@@ -19,6 +19,7 @@ import pytest
 import colonnade as cn
 from colonnade.node.certificates import new_certificates
 from colonnade.node.files import read_federation_file
+from colonnade.node.identity_files import PINS, new_identities
 from colonnade.node.server import NetworkServer
 from colonnade.transports.endpoints import Tls
 from colonnade.transports.envelopes import MAX_PIECE_BYTES, Answer, Goodbye, Join, encode
@@ -76,6 +77,8 @@ class Meeting:
 @pytest.fixture
 def meeting(tmp_path: Path) -> Iterator[Meeting]:
     new_certificates(tmp_path / "certs", [*PARTIES, "stranger"])
+    pins = tmp_path / "certs" / PINS
+    pins.write_text("".join(line for line in pins.read_text().splitlines(keepends=True) if "stranger" not in line))
     with federation_in_threads(tmp_path, make_parties()) as federation:
         yield Meeting(tmp_path, federation)
 
@@ -265,6 +268,29 @@ def test_a_party_does_not_talk_to_an_impostor(tmp_path: Path) -> None:
     assert not bank.said, "it never took the line for up"
 
 
+def test_a_server_that_is_not_the_pinned_one_opens_no_job(tmp_path: Path) -> None:
+    """Whoever has the server's certificate, or the authority's key, still cannot sign a job sheet."""
+    new_certificates(tmp_path / "certs", PARTIES)
+    new_identities(tmp_path / "elsewhere", PARTIES)
+    theirs = {"key": "elsewhere/server.identity", "pins": "elsewhere/pins.toml"}
+    with federation_in_threads(tmp_path, make_parties(), identity=theirs) as federation:
+        assert federation.roster.names == PARTIES, "who the parties are, and their columns' names, it may ask"
+        for job in (federation.fit, federation.coreset):
+            with pytest.raises(cn.LocalProtocolError, match="the server its owner pinned did not sign"):
+                job(cn.Regression(), sampler=cn.ImportanceSampling(size=20))
+    log = events(tmp_path / "shop-state" / "log.jsonl")
+    assert [line["request"] for line in log if line["event"] == "answered"] == ["Hello"]
+
+
+def test_a_job_is_done_with_the_pinned_parties_or_not_at_all(tmp_path: Path) -> None:
+    new_certificates(tmp_path / "certs", [*PARTIES, "third"])
+    with (
+        federation_in_threads(tmp_path, make_parties()) as federation,
+        pytest.raises(cn.LocalProtocolError, match="of bank, shop, where its owner pinned bank, shop, third"),
+    ):
+        federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=20))
+
+
 def test_after_the_limit_all_sides_report_the_same(tmp_path: Path) -> None:
     new_certificates(tmp_path / "certs", PARTIES)
     port = free_port()
@@ -294,7 +320,7 @@ def test_a_party_that_comes_back_too_late_is_told_what_became_of_the_run(tmp_pat
 
     def answer_once_and_break(ask: Any) -> Any:
         answer = slow(ask)
-        if ask.purpose is None:  # the second request of a run: answered, journaled, and the line cut before it is sent
+        if ask.number == 2:  # answered, journaled, and the line cut before it is sent
             shop.line.stop()
         return answer
 
@@ -331,6 +357,7 @@ def test_plaintext_is_for_loopback_only(tmp_path: Path) -> None:
     with pytest.raises(cn.InputError, match=r"plaintext is refused at 0.0.0.0:7143"):
         cn.Federation.connect(path)
     path = write_federation_file(tmp_path, PARTIES, port, tls=None, insecure_plaintext_on_loopback=True)
+    new_identities(tmp_path / "certs", PARTIES)
     options: dict[str, Any] = {"tls": None, "insecure_plaintext_on_loopback": True}
     threads = [PartyThread(tmp_path, party, port, **options) for party in make_parties()]
     with cn.Federation.connect(path) as federation:

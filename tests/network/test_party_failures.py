@@ -9,7 +9,6 @@ import pytest
 
 import colonnade as cn
 from colonnade.node.certificates import new_certificates
-from colonnade.runtime import identities_of
 from network_trial import PartyThread, events, free_port, write_federation_file
 
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -41,8 +40,7 @@ def test_a_party_that_fails_inside_says_so_and_takes_part_in_the_next_run(tmp_pa
     parties[1].table = breaking  # type: ignore[assignment]
     new_certificates(tmp_path / "certs", ["party1", "party2"])
     path = write_federation_file(tmp_path, ["party1", "party2"], port := free_port())
-    identities = identities_of(parties)
-    threads = [PartyThread(tmp_path, party, port, identity=identities[party.name]) for party in parties]
+    threads = [PartyThread(tmp_path, party, port) for party in parties]
     try:
         with cn.Federation.connect(path) as federation:
             sampler = cn.ImportanceSampling(20)
@@ -51,7 +49,7 @@ def test_a_party_that_fails_inside_says_so_and_takes_part_in_the_next_run(tmp_pa
             ) as caught:
                 federation.coreset(cn.Regression(), sampler)
             assert (caught.value.party, caught.value.kind) == ("party2", "AskTotal")
-            assert f"({type(error).__name__})" in str(caught.value)
+            assert type(error).__name__ not in str(caught.value)
             breaking.is_mended = True
             assert len(federation.coreset(cn.Regression(), sampler).coreset) == 20
     finally:

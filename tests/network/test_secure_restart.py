@@ -11,7 +11,7 @@ from network_trial import BANK, Trial, events
 
 TASK, SAMPLER = cn.Regression(), cn.ImportanceSampling(size=150)
 # Keys, masked scores, agreement.
-FIRST_ROUND, LAST_ROUND = 3, 5
+FIRST_ROUND, LAST_ROUND = 4, 6
 
 
 def parties() -> list[cn.Party]:
@@ -37,7 +37,7 @@ def same_sum(run: cn.Run[None]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("killed_before", "keys_made"), [(4, 2), (5, 1), (3, 1)])
+@pytest.mark.parametrize(("killed_before", "keys_made"), [(5, 2), (6, 1), (4, 1)])
 def test_a_party_is_killed(tmp_path: Path, killed_before: int, keys_made: int) -> None:
     """Its secret dies with it: before the masked scores all start again, after them nothing more is needed."""
     with Trial(tmp_path, []) as trial:
@@ -98,7 +98,7 @@ def test_a_party_and_the_server_are_killed_at_once(tmp_path: Path) -> None:
         script = tmp_path / "server.py"
         script.write_text(SERVER_SCRIPT)
         command = (sys.executable, str(script))
-        assert trial.start(str(trial.federation_file), "4", "run", command=command).wait(60) == -signal.SIGKILL
+        assert trial.start(str(trial.federation_file), "5", "run", command=command).wait(60) == -signal.SIGKILL
         living["shop"].send_signal(signal.SIGKILL)
         living["shop"].wait()
         trial.start_party("shop", "--json")

@@ -55,7 +55,11 @@ def test_runs_are_not_mixed_up() -> None:
     for _ in range(2):
         federation.coreset(cn.Regression(), cn.UniformSampling(size=4))
     lines = str(federation.ledger).splitlines()
-    assert [line.split()[2] for line in lines[1:-1]] == ["Hello", "Card", *2 * ["UseSharedDraw", "Ready"]]
+    assert [line.split()[2] for line in lines[1:-1]] == [
+        "Hello",
+        "Card",
+        *2 * ["OpenJob", "JobAccepted", "UseSharedDraw", "Ready"],
+    ]
     assert not any("4 parties" in line for line in lines)
 
 

@@ -6,6 +6,7 @@ import pytest
 from colonnade.catalogue import kinds
 from colonnade.messages import Message, Reveals, disclosures, sendable_floats, sendable_rows
 from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Total
+from colonnade.signing import SignedRows
 from colonnade.solvers.central import Columns
 
 
@@ -38,8 +39,9 @@ def test_a_field_that_says_two_things_is_a_type_error() -> None:
 def test_units_count_numbers_and_not_seeds() -> None:
     assert Total(3.5).units() == 1
     assert DrawRows(10, seed=99, stratified=True).units() == 1
-    assert DrawnRows(sendable_rows([1, 1, 2])).units() == 3
-    assert AskScores(sendable_rows([4]), 7).units() == 8, "all of S, as in the paper"
+    assert DrawnRows(sendable_rows([1, 1, 2]), b"signature").units() == 3
+    others = (SignedRows("weather", sendable_rows([4]), b"signature"),)
+    assert AskScores(8, others, 0, 99).units() == 8, "all of S, as in the paper"
     assert Columns(sendable_floats(np.ones((4, 3))), sendable_floats(np.ones(4))).units() == 16
 
 

@@ -1,4 +1,4 @@
-"""`colonnade certs`: certificates, and identities for secure sums."""
+"""`colonnade certs`: certificates, and identities by which server and parties know each other."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,16 +6,17 @@ from typing import Annotated
 import typer
 
 from colonnade.cli.console import JsonFlag, say, show, show_json
-from colonnade.errors import UnsupportedError
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.ledger import SERVER
 from colonnade.node.identity_files import PINS, new_identity
 from colonnade.privacy.primitives import check_available
 
-app = typer.Typer(help="Certificates for a trial, and identities for secure sums.", no_args_is_help=True)
+app = typer.Typer(help="Certificates for a trial, and identities of parties and server.", no_args_is_help=True)
 
 
 @app.callback()
 def certs() -> None:
-    """Certificates for a trial, if you have no authority of your own; and identities for secure sums."""
+    """Certificates for a trial, if you have no authority of your own; and identities of parties and server."""
 
 
 @app.command("new")
@@ -28,7 +29,9 @@ def new(
     days: Annotated[int, typer.Option("--days", min=1, help="For how many days they are valid.")] = 90,
     json: JsonFlag = False,
 ) -> None:
-    """Make a private authority, a certificate for the server, and a certificate and an identity for each party.
+    """Make a private authority, and a certificate and an identity for the server and for each party.
+
+    The server's identity is server.identity, whatever its certificate's name is; pins.toml has everybody's pins.
 
     Example: colonnade certs new certs --party bank --party telephone --party shop
     """
@@ -44,7 +47,7 @@ def new(
         return
     show("\n".join(str(path) for path in [*made, folder / PINS]))
     say(
-        "Give each party ca.pem, pins.toml, and its own .pem, .key and .identity, and nothing else. "
+        "Give the server and each party ca.pem, pins.toml, and its own .pem, .key and .identity, and nothing else. "
         "Keep ca.key: it makes new members."
     )
 
@@ -52,17 +55,21 @@ def new(
 @app.command("identity")
 def identity(
     folder: Annotated[Path, typer.Argument(help="Where NAME.identity is written.", metavar="FOLDER")],
-    party: Annotated[str, typer.Option("--party", help="The party's name, as in federation.toml.")],
+    party: Annotated[str | None, typer.Option("--party", help="The party's name, as in federation.toml.")] = None,
+    server: Annotated[bool, typer.Option("--server", help="Make the server's, in place of a party's.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Make this party's identity for secure sums, and print its pin: a line for the pins.toml of every party.
+    """Make the identity of one party, or of the server, and print its pin: a line for everybody's pins.toml.
 
     Example: colonnade certs identity certs --party bank
     """
+    if (party is None) != server:
+        raise InputError("An identity is a party's or the server's. Pass --party NAME, or --server.")
     check_available()
-    pin = new_identity(folder, party)
+    name = party or SERVER
+    pin = new_identity(folder, name)
     if json:
-        show_json({"party": party, "pin": pin.rpartition(" = ")[2].strip('"')})
+        show_json({"party": name, "pin": pin.rpartition(" = ")[2].strip('"')})
         return
     show(pin)
-    say("Send that line to the owners of the other parties over a channel that can be trusted. Keep the file secret.")
+    say("Send that line to all other owners over a channel that can be trusted. Keep the file secret.")

@@ -17,6 +17,7 @@ from colonnade.cli import (
     fit,
     party,
     plan,
+    policy,
     predict,
     report,
     reproduce,
@@ -57,6 +58,7 @@ COMMANDS = {
 for name, module in COMMANDS.items():
     app.command(name)(module.command)
 app.add_typer(certs.app, name="certs")
+app.add_typer(policy.app, name="policy")
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ class Party:
     split : str or array_like of shape (n_rows,), optional
         Which rows to hold out where a job asks for ``SplitBy(name)``: 1, true or "test" where one is.
     policy : Policy, optional
-        What this party never reveals.
+        What this party answers, and which of its columns enter at all; anything and all if left out.
     identity : Identity, optional
         Who it is to the other parties in secure sums: a signing key and the others' pinned keys
         (`colonnade.privacy.identities.PinnedIdentity`). In one process, where no party has one, each is given one.
@@ -65,10 +65,10 @@ class Party:
             raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
         if identity is not None and identity.name != name:
             raise InputError(f"Party {name!r} was given the identity of {identity.name!r}. Give it its own.")
-        check_policy(policy or Policy())
         self.name = name
-        self.table = read_table(name, data, label=label, key=key, weight=weight, split=split)
         self.policy = policy or Policy()
+        check_policy(self.policy)
+        self.table = read_table(name, data, label=label, key=key, weight=weight, split=split, policy=self.policy)
         self.identity = identity
 
     def __repr__(self) -> str:

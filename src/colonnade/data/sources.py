@@ -3,7 +3,6 @@
 Named tables (frames and files) all go one way, through Arrow; pyarrow is imported only when one comes in.
 """
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -12,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.data.column_rules import allowed_columns, listed, no_such_column
 from colonnade.data.files import ACCEPTED, to_arrow
 from colonnade.data.keys import digest_of_key
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
+from colonnade.protocol.policy import Policy
 
 # A block of a row-major array that stays in cache while its columns are written: five times faster
 # than column by column on 463,715 x 90.
@@ -67,7 +68,7 @@ def has_names(data: object) -> bool:
     )
 
 
-def from_array(party: str, data: object, roles: Roles) -> Source:
+def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source:
     """Take a (n_rows, n_features) array and, beside it, (n_rows,) arrays for the label, weights and split."""
     named = [f"{role}={column!r}" for role, column in roles.items() if isinstance(column, str) or role == "key"]
     if named:
@@ -78,8 +79,12 @@ def from_array(party: str, data: object, roles: Roles) -> Source:
     features = _numeric_array(party, "the data", data, ndim=2)
     beside = {role: _beside(party, role, column, len(features)) for role, column in roles.items()}
     label = beside.get("label")
+    labelled = {} if label is None else {"label": f"{party}_label"}
+    every = [f"{party}_{i}" for i in range(features.shape[1])] + list(labelled.values())
+    names = allowed_columns(party, every, labelled, policy)
+    if len(names) < len(every):
+        features = features[:, [name in names for name in every[: features.shape[1]]]]
     parts = [features] if label is None else [features, label[:, np.newaxis]]
-    names = [f"{party}_{i}" for i in range(features.shape[1])] + ([] if label is None else [f"{party}_label"])
     _check_not_empty(party, len(features), len(names))
     integers = [part.dtype.kind in "iu" for part in parts for _ in range(part.shape[1])]
     return Source(
@@ -92,7 +97,7 @@ def from_array(party: str, data: object, roles: Roles) -> Source:
     )
 
 
-def from_frame(party: str, data: object, roles: Roles) -> Source:
+def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source:
     """Take a named table, with the names of its columns that are no features."""
     taken: dict[str, str] = {}
     for role, name in roles.items():
@@ -112,8 +117,9 @@ def from_frame(party: str, data: object, roles: Roles) -> Source:
     _check_unique(party, names)
     for role, name in taken.items():
         if name not in names:
-            raise InputError(_no_such_column(party, role, name, names))
-    ordered = [name for name in names if name not in taken.values()] + ([] if label is None else [label])
+            raise InputError(no_such_column(party, name, names, role=role))
+    allowed = allowed_columns(party, names, taken, policy)
+    ordered = [name for name in allowed if name not in taken.values()] + ([] if label is None else [label])
     _check_not_empty(party, table.num_rows, len(ordered))
     _check_numeric(party, table.select([*ordered, *([taken["weight"]] if "weight" in taken else [])]))
     return Source(
@@ -195,7 +201,7 @@ def _check_numeric(party: str, table: Any) -> None:
     other = [f"{field.name!r} ({field.type})" for field in table.schema if not _is_numeric(field.type)]
     if other:
         raise InputError(
-            f"Party {party!r}: {len(other)} column(s) are not numbers: {_listed(other)}. "
+            f"Party {party!r}: {len(other)} column(s) are not numbers: {listed(other)}. "
             "Encode them as numbers (one column per category, a date as days), or drop them; "
             "a column that identifies rows can be the key=."
         )
@@ -220,7 +226,7 @@ def _check_unique(party: str, names: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(
-            f"Party {party!r}: column name(s) {_listed([repr(name) for name in repeated])} occur more than once. "
+            f"Party {party!r}: column name(s) {listed([repr(name) for name in repeated])} occur more than once. "
             "Rename or drop the repeated columns."
         )
 
@@ -231,15 +237,3 @@ def _check_not_empty(party: str, n_rows: int, n_columns: int) -> None:
             f"Party {party!r}: the table has {n_rows} row(s) and {n_columns} column(s) to learn from "
             "(a key does not count). Pass at least one row and one column; the label alone will do."
         )
-
-
-def _no_such_column(party: str, role: str, name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(str(name), names)
-    hint = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
-    columns = _listed([repr(one) for one in names])
-    return f"Party {party!r}: there is no {role} column {name!r}; the columns are {columns}. Name one of them.{hint}"
-
-
-def _listed(words: Sequence[str], limit: int = 20) -> str:
-    rest = f" and {len(words) - limit} more" if len(words) > limit else ""
-    return ", ".join(words[:limit]) + rest

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from colonnade.data.sources import Roles, Source, from_array, from_frame, has_names
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.protocol.policy import Policy
 
 BLOCK_ROWS = 16_384
 
@@ -66,15 +67,16 @@ def read_table(
     key: str | None = None,
     weight: str | npt.ArrayLike | None = None,
     split: str | npt.ArrayLike | None = None,
+    policy: Policy | None = None,
 ) -> ArrayTable:
     """Read and check what a party holds, given as to `Party`.
 
     The table is a copy: later changes to `data` do not reach it. Columns of an array are named "{party}_0",
     "{party}_1", ... Numbers are integers, floats, booleans and decimals; none may be missing or infinite. A pandas
-    index is no column: `reset_index()` makes it one.
+    index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not looked at.
     """
     read = from_frame if has_names(data) else from_array
-    source = read(party, data, Roles(label, key, weight, split))
+    source = read(party, data, Roles(label, key, weight, split), policy or Policy())
     _check_columns(party, source)
     values = source.values
     values.setflags(write=False)

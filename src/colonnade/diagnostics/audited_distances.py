@@ -12,7 +12,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.sixteen_bits import restore_logarithms, round_logarithms
+from colonnade.kernels.sixteen_bits import LOG_STEP, restore_logarithms, round_logarithms
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
@@ -32,6 +32,10 @@ class AuditedDistances(Message, frozen=True):
     def units(self) -> int:
         """Count a number a row and centre."""
         return self.size * self.n_centers
+
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
 
 
 class AskAuditedDistances(Message, frozen=True):
@@ -53,18 +57,22 @@ def audited_distances(roster: Roster, size: int, centers: Floats) -> Script[Floa
         party: AskAuditedDistances(sendable_floats(centers[:, part])) for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, AuditedDistances)
-    distances = np.sum([_read(party, reply, size, len(centers)) for party, reply in replies.items()], axis=0)
+    parts = [_read(party, reply, size, centers[:, roster.parts[party]]) for party, reply in replies.items()]
+    distances = np.sum(parts, axis=0)
     return np.asarray(distances.min(axis=1))
 
 
-def _read(party: str, reply: AuditedDistances, size: int, n_centers: int) -> Floats:
+def _read(party: str, reply: AuditedDistances, size: int, centers: Floats) -> Floats:
+    n_centers = len(centers)
     if (reply.size, reply.n_centers) != (size, n_centers):
         raise checks.wrong(party, reply, f"distances of {reply.size} rows to {reply.n_centers} centres, not asked for")
     checks.positive(party, reply, reply.largest)
     try:
-        return restore_logarithms(reply.largest, reply.codes, (size, n_centers))
+        distances = restore_logarithms(reply.largest, reply.codes, (size, n_centers))
     except ValueError as error:
         raise checks.wrong(party, reply, str(error)) from error
+    checks.distances(party, reply, distances, centers, LOG_STEP * distances.max(axis=1, keepdims=True))
+    return distances
 
 
 def _answer(state: PartyState, request: AskAuditedDistances, data: PartyData) -> tuple[PartyState, Message]:

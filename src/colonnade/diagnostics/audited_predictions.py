@@ -11,9 +11,10 @@ import numpy as np
 
 from colonnade.contracts import Roster, Script, Table
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.audit import ResidualPart
 from colonnade.kernels.moments import mean_and_variance
+from colonnade.kernels.possible import first_copies, moments_fit
 from colonnade.kernels.sixteen_bits import restore_evenly, round_evenly
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
@@ -42,6 +43,10 @@ class AuditedPredictions(Message, frozen=True):
         """Count a number a row and direction, and the two moments."""
         return self.size * len(self.low) + 2
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
+
 
 class AskAuditedPredictions(Message, frozen=True):
     """The party's part of the coefficients, and of further directions, a row each; and the dither's seed."""
@@ -54,13 +59,15 @@ class AskAuditedPredictions(Message, frozen=True):
 
 
 def audited_predictions(
-    roster: Roster, size: int, coef: Floats, directions: Floats, rng: np.random.Generator
+    roster: Roster, rows: Rows, parts: Floats, coef: Floats, directions: Floats, rng: np.random.Generator
 ) -> Script[tuple[Mapping[str, ResidualPart], Floats]]:
     """Ask for the parties' parts of the selected rows' residuals. Two bytes a row, party and direction.
 
-    Coefficients and further directions, shape (h, n_features), are of columns as the parties see them. Give each
-    party's part, without the intercept, and the rows along the further directions, shape (h, size).
+    The rows ascend, shape (m,), and have these parts of the weight of all, as the parties see them. Coefficients and
+    further directions, shape (h, n_features), are of columns as the parties see them. Give each party's part, without
+    the intercept, and the rows along the further directions, shape (h, m).
     """
+    first = first_copies(rows)
     seeds = dict(zip(roster.names, rng.integers(2**63, size=len(roster.cards)).tolist(), strict=True))
     stacked = np.vstack([coef, directions])
     inbox = yield {
@@ -68,13 +75,16 @@ def audited_predictions(
         for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, AuditedPredictions)
-    parts, along = {}, np.zeros((len(directions), size))
+    found, along = {}, np.zeros((len(directions), len(rows)))
     for party, reply in replies.items():
         codes = reply.less_label if party == roster.label_party else reply.codes
-        values = _read(party, reply, codes or b"", size, len(stacked), seeds[party])
-        parts[party] = ResidualPart(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
+        values = _read(party, reply, codes or b"", len(rows), len(stacked), seeds[party])
+        if not moments_fit(values[0][first], parts[first], reply.mean, reply.variance, 0.5 * float(reply.step[0])):
+            moments = f"a mean of {reply.mean:g} and a variance of {reply.variance:g}"
+            raise checks.wrong(party, reply, f"{moments}, belied by its own values")
+        found[party] = ResidualPart(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
         along += values[1:]
-    return parts, along
+    return found, along
 
 
 def _read(party: str, reply: AuditedPredictions, codes: bytes, size: int, n_directions: int, seed: int) -> Floats:

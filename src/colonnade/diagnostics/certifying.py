@@ -130,7 +130,9 @@ def _audit_regression(
     coef, intercept = _in_view(model, view)
     precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
     hidden = np.array(precision.hidden).reshape(-1, len(coef))
-    told, along = yield from audited_predictions(roster, len(drawn), coef, hidden, rng)
+    counted = np.ones(roster.n_rows) if view.row_weights is None else view.row_weights
+    parts = counted[drawn.rows] / counted.sum()
+    told, along = yield from audited_predictions(roster, drawn.rows, parts, coef, hidden, rng)
     audit = AuditedRows(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
     found = audit.cost()
     low, high = found.interval()

@@ -30,7 +30,7 @@ from colonnade.diagnostics.pair_distances import AskPairDistances, pair_distance
 from colonnade.diagnostics.records import Diagnosis, Sensitivity
 from colonnade.diagnostics.row_distances import AskRowDistances, row_distances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, whitened_rows
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
 from colonnade.evaluation.clustering import AskPartialDistances, center_distances
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import gram, sensitivities, spectrum
@@ -43,6 +43,8 @@ from colonnade.sampling.selecting import use_rows
 from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
 
 Source = AnySampler | Coreset | None
+# Scores are computed backwards from weights, and both from columns that may nearly depend on each other.
+LENGTHS_DIFFER = 1e-4
 
 
 def diagnose(
@@ -90,7 +92,8 @@ def _diagnose_regression(
     task: Regression, roster: Roster, source: Source, size: int, rng: np.random.Generator, seed: int
 ) -> Script[Diagnosis]:
     reference, scores, _ = yield from _reference(task, roster, size, rng)
-    shown = yield from whitened_rows(roster, size, fit_intercept=task.fit_intercept)
+    shown = yield from whitened_rows(roster, reference.rows, fit_intercept=task.fit_intercept)
+    _check_lengths(shown.values, scores, roster)
     half = rng.permutation(size) < size // 2
     grams = [gram(shown.values[part], 2 * reference.weights[part]) for part in (half, ~half)]
     whole = JoinedSpectrum(spectrum((grams[0] + grams[1]) / 2), shown.label)
@@ -105,7 +108,7 @@ def _diagnose_regression(
     coreset = yield from _select(task, roster, source, seed)
     epsilon = None
     if coreset is not None:
-        drawn = yield from whitened_rows(roster, len(coreset), fit_intercept=task.fit_intercept)
+        drawn = yield from whitened_rows(roster, coreset.rows, fit_intercept=task.fit_intercept)
         floor = whole.compare(grams[0]).worst()[0]
         core = gram(drawn.values, coreset.weights)
         epsilon = whole.epsilon(core, len(coreset), rng, floor)
@@ -142,7 +145,7 @@ def _diagnose_clustering(
         )
     pool.sort()
     versions = None if model is None else moved_centers(centers_in_view(model.cluster_centers_, view), rng)
-    at_reference = yield from _pool_distances(roster, size, pool, versions)
+    at_reference = yield from _pool_distances(roster, reference.rows, pool, versions)
     random = random_sets(len(pool), task.n_clusters, 100, rng)
     near = None if versions is None else near_sets(task.n_clusters, len(versions), 30, rng) + len(pool)
     tried = [random] if near is None else [random, near]
@@ -152,7 +155,7 @@ def _diagnose_clustering(
     coreset = yield from _select(task, roster, source, seed)
     epsilon = None
     if coreset is not None:
-        at_coreset = yield from _pool_distances(roster, len(coreset), pool, versions)
+        at_coreset = yield from _pool_distances(roster, coreset.rows, pool, versions)
         half = rng.permutation(size) < size // 2
         epsilon = clustering_epsilon(
             (at_coreset, coreset.weights), (at_reference, reference.weights), random, near, half
@@ -167,6 +170,16 @@ def _diagnose_clustering(
         epsilon=epsilon,
         concerns=() if concern is None else (concern,),
     )
+
+
+def _check_lengths(values: Floats, scores: Floats, roster: Roster) -> None:
+    """Require rows in the parties' bases that have the lengths which their scores are made of."""
+    due = scores - len(roster.cards) / roster.n_rows
+    if (np.abs(np.square(values).sum(axis=1) - due) > LENGTHS_DIFFER * scores).any():
+        raise RemoteProtocolError(
+            f"The rows that {', '.join(roster.names)} show do not have the lengths that their scores say: one of them "
+            "shows other rows than it scored, and the sum does not show which. Nothing of it was used."
+        )
 
 
 def rows_to_look_at(roster: Roster, rows: int | None) -> int:
@@ -197,9 +210,7 @@ def _reference_sampler(size: int) -> ImportanceSampling:
     return ImportanceSampling(size, uniform_share=EVEN_SHARE)
 
 
-def diagnosis_route(
-    task: PaperTask, agreed: Agreed, source: Route | None, options: Mapping[str, int | float | bool | str]
-) -> Route:
+def diagnosis_route(task: PaperTask, agreed: Agreed, source: Route | None, options: Mapping[str, int | bool]) -> Route:
     """Say what a party is asked by `diagnose`, after the view: about rows drawn by scores, then about a coreset."""
     reference = _reference_sampler(agreed.size).route(task.score_rule(), agreed)
     match task:
@@ -217,7 +228,7 @@ def _clustering_route(
     agreed: Agreed,
     reference: Route,
     source: Route | None,
-    options: Mapping[str, int | float | bool | str],
+    options: Mapping[str, int | bool],
 ) -> Route:
     n_rows = agreed.roster.n_rows
     n_pairs = min(int(options.get("pairs", 0)), n_rows)
@@ -249,12 +260,12 @@ def _select(task: PaperTask, roster: Roster, source: Source, seed: int) -> Scrip
     return (yield from jobs.draw(task, source, None, roster, seed)).coreset
 
 
-def _pool_distances(roster: Roster, size: int, pool: np.ndarray, versions: Floats | None) -> Script[Floats]:
+def _pool_distances(roster: Roster, rows: Rows, pool: Rows, versions: Floats | None) -> Script[Floats]:
     """Fetch distances of the selected rows to the pool's rows, and to the moved centres if there are any."""
-    distances = yield from row_distances(roster, size, pool)
+    distances = yield from row_distances(roster, rows, pool)
     if versions is None:
         return distances
-    moved = yield from center_distances(roster, size, versions.reshape(-1, versions.shape[2]))
+    moved = yield from center_distances(roster, len(rows), versions.reshape(-1, versions.shape[2]))
     return np.hstack([distances, moved])
 
 

@@ -24,16 +24,9 @@ class PairDistances(Message, frozen=True):
     """|x_i^(j) - x_i'^(j)|^2 for each pair."""
 
     phase: ClassVar[str] = "diagnosing"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     values: Annotated[Floats, Reveals.SCORES]
-
-    def passes_on(self) -> tuple[Reveals, ...]:
-        """Name features: distances of pairs drawn by many seeds fix rows up to a rotation."""
-        return (Reveals.FEATURES,)
-
-    def coded_rows(self) -> int:
-        """Count a row a pair."""
-        return len(self.values)
 
 
 class AskPairDistances(Message, frozen=True):

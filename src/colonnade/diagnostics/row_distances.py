@@ -11,6 +11,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.possible import places_of
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats, sendable_rows
 from colonnade.protocol import checks
@@ -21,16 +22,9 @@ class RowDistances(Message, frozen=True):
     """|x_i^(j) - x_l^(j)|^2 for each selected row i and each row l asked for."""
 
     phase: ClassVar[str] = "diagnosing"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     values: Annotated[Floats, Reveals.PREDICTIONS]
-
-    def passes_on(self) -> tuple[Reveals, ...]:
-        """Name features: distances to many rows fix a row up to a rotation."""
-        return (Reveals.FEATURES,)
-
-    def coded_rows(self) -> int:
-        """Count the rows these are distances of."""
-        return len(self.values)
 
 
 class AskRowDistances(Message, frozen=True):
@@ -42,16 +36,21 @@ class AskRowDistances(Message, frozen=True):
     rows: Annotated[Rows, Reveals.ROW_IDS]
 
 
-def row_distances(roster: Roster, size: int, centers: Rows) -> Script[Floats]:
-    """Ask how far the selected rows are from the rows of p ascending ids. Costs size times p units a party.
+def row_distances(roster: Roster, rows: Rows, centers: Rows) -> Script[Floats]:
+    """Ask how far the selected rows, ascending, are from the rows of p ascending ids. Costs m times p units a party.
 
-    Squared, in all columns, shape (size, p).
+    Squared, in all columns, shape (m, p).
     """
     inbox = yield {party: AskRowDistances(sendable_rows(centers)) for party in roster.names}
     replies = checks.replies(inbox, RowDistances)
-    for party, reply in replies.items():
-        checks.shape(party, reply, reply.values, (size, len(centers)))
-        checks.non_negative(party, reply, reply.values)
+    for card in roster.cards:
+        reply = replies[card.name]
+        checks.shape(card.name, reply, reply.values, (len(rows), len(centers)))
+        checks.non_negative(card.name, reply, reply.values)
+        checks.copies(card.name, reply, rows, reply.values)
+        if np.isin(centers, rows).all():  # what is told of the centres themselves says where they are
+            places = places_of(reply.values[np.searchsorted(rows, centers)], card.n_features)
+            checks.distances(card.name, reply, reply.values, places)
     distances: Floats = np.sum([reply.values for reply in replies.values()], axis=0)
     return distances
 

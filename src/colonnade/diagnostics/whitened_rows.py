@@ -15,6 +15,7 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import label_last
 from colonnade.kernels.leverage import basis
+from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
@@ -46,18 +47,19 @@ class JoinedRows:
     label: int | None
 
 
-def whitened_rows(roster: Roster, size: int, *, fit_intercept: bool) -> Script[JoinedRows]:
-    """Ask for the selected rows in the parties' bases. Costs size times the joined rank in units.
+def whitened_rows(roster: Roster, rows: Rows, *, fit_intercept: bool) -> Script[JoinedRows]:
+    """Ask for the selected rows, ascending, in the parties' bases. Costs their number times the joined rank in units.
 
     With an intercept, the label party counts a column of ones among its own.
     """
     inbox = yield {party: AskWhitenedRows(fit_intercept) for party in roster.names}
-    return _join(checks.replies(inbox, WhitenedRows), roster, size, fit_intercept)
+    return _join(checks.replies(inbox, WhitenedRows), roster, rows, fit_intercept)
 
 
-def _join(replies: Mapping[str, WhitenedRows], roster: Roster, size: int, fit_intercept: bool) -> JoinedRows:
+def _join(replies: Mapping[str, WhitenedRows], roster: Roster, rows: Rows, fit_intercept: bool) -> JoinedRows:
     for card in roster.cards:
-        _check(card, replies[card.name], size, fit_intercept)
+        _check(card, replies[card.name], len(rows), fit_intercept)
+        _check_basis(card.name, replies[card.name], rows)
     labels = [reply.label[:, np.newaxis] for reply in replies.values() if reply.label is not None]
     values = np.hstack([*(reply.features for reply in replies.values()), *labels])
     return JoinedRows(values, values.shape[1] - 1 if labels else None)
@@ -74,6 +76,15 @@ def _check(card: PartyCard, reply: WhitenedRows, size: int, fit_intercept: bool)
     if reply.label is not None:
         checks.shape(card.name, reply, reply.label, (size,))
         checks.in_range(card.name, reply, reply.label)
+
+
+def _check_basis(party: str, reply: WhitenedRows, rows: Rows) -> None:
+    """Require coordinates in an orthonormal basis: no sum of squares over rows exceeds 1."""
+    label = np.empty((len(rows), 0)) if reply.label is None else reply.label[:, np.newaxis]
+    values = np.hstack([reply.features, label])
+    checks.copies(party, reply, rows, values, checks.SLACK)
+    if not norm_fits(values[first_copies(rows)], 1.0, 0.0):
+        raise checks.wrong(party, reply, "longer rows than an orthonormal basis has")
 
 
 def own_basis(table: Table, *, fit_intercept: bool) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.errors import InputError
-from colonnade.evaluation.rounding import RoundedParts, SummedParts, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, SummedParts, read_parts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.ledger import SERVER
@@ -22,6 +22,10 @@ class PartialDistances(Message, frozen=True):
     phase: ClassVar[str] = "predicting"
 
     values: Annotated[Floats, Reveals.FEATURES]
+
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
 
 
 class AskPartialDistances(Message, frozen=True):
@@ -86,13 +90,21 @@ def _parts(
         inbox = yield {
             party: AskRoundedDistances(*part, rounding.bits, rounding.seeds[party]) for party, part in own.items()
         }
-        return sum_parts(checks.replies(inbox, RoundedParts), (size, len(centers)), rounding)
+        rounded = read_parts(inbox, (size, len(centers)), rounding)
+        for party, part in rounded.items():
+            checks.distances(party, inbox[party], part.values, _in_units(*own[party]), part.step)
+        return sum_parts(rounded)
     inbox = yield {party: AskPartialDistances(*part) for party, part in own.items()}
     replies = checks.replies(inbox, PartialDistances)
     for party, reply in replies.items():
         checks.shape(party, reply, reply.values, (size, len(centers)))
         checks.non_negative(party, reply, reply.values)
+        checks.distances(party, reply, reply.values, _in_units(*own[party]))
     return SummedParts(np.sum([reply.values for reply in replies.values()], axis=0))
+
+
+def _in_units(centers: Floats, scale: Floats | None) -> Floats:
+    return centers if scale is None else centers / scale
 
 
 def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
-from colonnade.evaluation.rounding import RoundedParts, SummedParts, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, SummedParts, read_parts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
@@ -25,6 +25,10 @@ class PartialPredictions(Message, frozen=True):
 
     values: Annotated[Floats, Reveals.FEATURES]
     label_spread: Annotated[float | None, Reveals.LABELS]
+
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
 
 
 class AskPartialPredictions(Message, frozen=True):
@@ -99,14 +103,16 @@ def _parts(
             checks.shape(party, reply, reply.values, (size,))
             checks.in_range(party, reply, reply.values)
         total = np.sum([reply.values for reply in replies.values()], axis=0)
-        return SummedParts(total, label_spread=_spread_in(replies, label_party))
+        spread = _spread_in(replies, label_party)
+        if label_party is not None and not own[label_party].any() and (roster.weight_party is None or not by_weight):
+            _check_bare_spread(label_party, replies[label_party], spread)
+        return SummedParts(total, label_spread=spread)
     inbox = yield {
         party: AskRoundedPredictions(part, less_label, by_weight, rounding.bits, rounding.seeds[party])
         for party, part in own.items()
     }
-    rounded = checks.replies(inbox, RoundedParts)
-    spread = _spread_in(rounded, label_party)
-    parts = sum_parts(rounded, (size, 1), rounding)
+    spread = _spread_in(checks.replies(inbox, RoundedParts), label_party)
+    parts = sum_parts(read_parts(inbox, (size, 1), rounding))
     return replace(parts, values=parts.values[:, 0], label_spread=spread)
 
 
@@ -122,6 +128,13 @@ def read_spread(replies: Mapping[str, Message], spreads: Mapping[str, float | No
         if spread is not None:
             checks.non_negative(party, replies[party], np.array([spread]))
     return next((spread for spread in spreads.values() if spread is not None), 0.0)
+
+
+def _check_bare_spread(party: str, reply: PartialPredictions, spread: float) -> None:
+    """Require the spread of the values themselves, where these are labels and nothing else, each of weight 1."""
+    due = label_spread(reply.values, np.ones(len(reply.values)))
+    if abs(spread - due) > checks.SLACK * (due + float(np.square(reply.values).sum())):
+        raise checks.wrong(party, reply, f"a label's spread of {spread:g}, where its labels have {due:g}")
 
 
 def _answer(state: PartyState, request: AskPartialPredictions, data: PartyData) -> tuple[PartyState, Message]:

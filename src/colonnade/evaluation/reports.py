@@ -7,6 +7,10 @@ import msgspec
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.estimates import exponent_of
+
+# Labels that vary by less than this part of the cost do not vary.
+NO_SPREAD = 1e-100
 
 
 class RegressionReport(msgspec.Struct, frozen=True):
@@ -119,7 +123,7 @@ def regression_report(losses: Losses, label_spread: float, *, sampled: bool) -> 
     """
     cost, n = losses.cost, losses.weight
     spread = label_spread * n / losses.n_rows if sampled else label_spread
-    r2 = 1.0 - cost / spread if spread > 0 else None
+    r2 = 1.0 - cost / spread if spread > NO_SPREAD * cost else None
     return RegressionReport(losses.n_rows, cost, cost / n, losses.absolute / n, r2, _interval(losses, sampled=sampled))
 
 
@@ -130,7 +134,10 @@ def clustering_report(losses: Losses, *, sampled: bool) -> ClusteringReport:
 
 
 def _deviation(losses: Floats) -> float:
-    return float(losses.std(ddof=1)) if len(losses) > 1 else 0.0
+    if len(losses) < 2:
+        return 0.0
+    exponent = exponent_of(float(np.abs(losses).max()))  # losses are squares, and theirs may leave float64's range
+    return math.ldexp(float(np.ldexp(losses, -exponent).std(ddof=1)), exponent)
 
 
 def _interval(losses: Losses, *, sampled: bool) -> tuple[float, float] | None:

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Rounding
+from colonnade.contracts import Inbox, Rounding
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.fixed_codes import FEWEST_BITS, MOST_BITS, decode_fixed, encode_fixed
 from colonnade.ledger import SERVER
@@ -34,6 +34,10 @@ class RoundedParts(Message, frozen=True):
     def units(self) -> int:
         """Count a number a part, and the label's spread, as where nothing is rounded."""
         return self.size * len(self.middles) + (self.label_spread is not None)
+
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +64,27 @@ def round_parts(request: Message, bits: int, seed: int, values: Floats, label_sp
     return RoundedParts(len(values), sendable_floats(middles), codes, label_spread)
 
 
-def sum_parts(replies: Mapping[str, RoundedParts], shape: tuple[int, int], rounding: Rounding) -> SummedParts:
-    """Check, restore and add up the parties' parts, of shape (m, k)."""
-    values, steps = zip(*(_read(party, reply, shape, rounding) for party, reply in replies.items()), strict=True)
-    return SummedParts(np.sum(values, axis=0), float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
+@dataclass(frozen=True, eq=False)
+class RestoredPart:
+    """A party's part, shape (m, k); each number is off by half a step at most."""
+
+    values: Floats
+    step: float
 
 
-def _read(party: str, reply: RoundedParts, shape: tuple[int, int], rounding: Rounding) -> tuple[Floats, float]:
+def read_parts(inbox: Inbox, shape: tuple[int, int], rounding: Rounding) -> dict[str, RestoredPart]:
+    """Check and restore the parties' parts, of shape (m, k)."""
+    return {party: _read(party, reply, shape, rounding) for party, reply in checks.replies(inbox, RoundedParts).items()}
+
+
+def sum_parts(parts: Mapping[str, RestoredPart]) -> SummedParts:
+    """Add up the parties' parts."""
+    steps = [part.step for part in parts.values()]
+    values = np.sum([part.values for part in parts.values()], axis=0)
+    return SummedParts(values, float(np.square(steps).sum() / 12), float(np.sum(steps) / 2))
+
+
+def _read(party: str, reply: RoundedParts, shape: tuple[int, int], rounding: Rounding) -> RestoredPart:
     size, n_columns = shape
     if reply.size != size:
         raise checks.wrong(party, reply, f"parts of {reply.size} rows where {size} were asked for")
@@ -79,4 +97,4 @@ def _read(party: str, reply: RoundedParts, shape: tuple[int, int], rounding: Rou
         raise checks.wrong(party, reply, str(error)) from error
     restored: Floats = values.reshape(shape) + reply.middles
     checks.in_range(party, reply, restored)
-    return restored, step
+    return RestoredPart(restored, step)

@@ -38,11 +38,18 @@ class Estimate:
 
     def p_value(self, other: "Estimate") -> float:
         """Give the chance that two independent estimates of the same differ by so much or more."""
-        own, others = self.deviation**2, other.deviation**2
+        exponent = exponent_of(max(self.deviation, other.deviation))
+        own, others = (math.ldexp(each.deviation, -exponent) ** 2 for each in (self, other))
         if own + others == 0:
             return 1.0
         degrees = (own + others) ** 2 / (own**2 / self.degrees + others**2 / other.degrees)
-        return float(2 * stdtr(degrees, -abs(self.value - other.value) / math.sqrt(own + others)))
+        apart = math.ldexp(abs(self.value - other.value), -exponent)
+        return float(2 * stdtr(degrees, -apart / math.sqrt(own + others)))
+
+
+def exponent_of(largest: float) -> int:
+    """Give an e such that numbers up to this, over 2^e, are up to 1: no power of them leaves float64's range."""
+    return math.frexp(largest)[1]
 
 
 def exactly(value: float) -> Estimate:
@@ -82,8 +89,10 @@ def plain_estimate(values: Floats, weights: Floats) -> Estimate:
 
 def from_errors(value: float, errors: Floats) -> Estimate:
     """Give an estimate whose error is a sum of independent ones, of which these, shape (m,), are samples."""
-    squares = np.square(errors)
+    exponent = exponent_of(float(np.abs(errors).max(initial=0.0)))
+    squares = np.square(np.ldexp(errors, -exponent))
     variance = float(squares.sum())
     spread = float(np.square(squares).sum()) - variance**2 / len(errors)
     degrees = 2 * variance**2 / spread if spread > 0 else float(len(errors))
-    return Estimate(value, float(np.sqrt(variance)), min(max(degrees, 1.0), float(len(errors))))
+    deviation = math.ldexp(math.sqrt(variance), exponent)
+    return Estimate(value, deviation, min(max(degrees, 1.0), float(len(errors))))

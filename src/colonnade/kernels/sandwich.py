@@ -8,6 +8,7 @@ were learned without the row. The excess is then a weighted sum of chi-squares; 
 taken from the drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.estimates import Estimate, exactly, from_errors
+from colonnade.kernels.estimates import Estimate, exactly, exponent_of, from_errors
 from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
 
 CONFIDENCE = 0.95
@@ -152,6 +153,12 @@ def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -
     The sum of z^2 stays below it with this probability, to about 1 % of it, where z are independent and normal with
     variances `factors` and squared means `shifts`.
     """
+    exponent = exponent_of(float(max(factors.max(initial=0.0), shifts.max(initial=0.0))))
+    factors, shifts = np.ldexp(factors, -exponent), np.ldexp(shifts, -exponent)
+    return math.ldexp(_unit_quantile(factors, shifts, probability), exponent)
+
+
+def _unit_quantile(factors: Floats, shifts: Floats, probability: float) -> float:
     c1, c2, c3, c4 = (float(np.sum(factors**k + k * factors ** (k - 1) * shifts)) for k in (1, 2, 3, 4))
     if c2 <= 0:
         return c1  # nothing varies

@@ -36,6 +36,9 @@ class _SpentOnDay(msgspec.Struct):
     spent: dict[str, dict[str, int]] = {}
 
 
+_decoder: msgspec.json.Decoder[_SpentOnDay] = msgspec.json.Decoder(_SpentOnDay)
+
+
 class Allowance:
     """Counts what a party sends a server against what its owner allows.
 
@@ -93,7 +96,7 @@ class Allowance:
     def _record(self) -> _SpentOnDay:
         today = self._now().date().isoformat()
         if self._path.exists():
-            record = msgspec.json.decode(self._path.read_bytes(), type=_SpentOnDay)
+            record = _decoder.decode(self._path.read_bytes())
             if record.day == today:
                 return record
         return _SpentOnDay(today)

@@ -25,12 +25,14 @@ CURVE = ec.SECP256R1
 
 
 def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERVER, days: int = 90) -> list[Path]:
-    """Make an authority, a certificate for the server, and a certificate and an identity for each party.
+    """Make an authority, and a certificate and an identity for the server and for each party.
 
     They go into a new or empty folder, which holds keys, identities and pins.toml beside the certificates that are
-    returned. Each party is given ca.pem, pins.toml, and its own .pem, .key and .identity, and nothing else.
+    returned. Server and parties are given ca.pem, pins.toml, and their own .pem, .key and .identity, and nothing else.
     """
     _check_names([server, *parties])
+    if SERVER in parties:
+        raise InputError(f"A party cannot be called {SERVER!r}: that is the server's name in pins.toml. Use another.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not an empty folder. Name a new one: certificates are not overwritten.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
@@ -33,7 +31,7 @@ from colonnade.protocol.codec import Codec
 from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
-from colonnade.protocol.sheet import JobSheet, OpenJob
+from colonnade.protocol.sheet import OpenJob
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -266,6 +264,6 @@ def _words(request: Message) -> dict[str, object]:
     """Say what a run is for, as its sheet does."""
     if not isinstance(request, OpenJob):
         return {"verb": "hello"}
-    sheet = msgspec.msgpack.decode(request.sheet, type=JobSheet)
+    sheet = request.read()
     kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
     return {"verb": sheet.verb, **{name: None if each is None else each.get("kind") for name, each in kinds.items()}}

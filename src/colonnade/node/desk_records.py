@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from colonnade.errors import LocalProtocolError
 from colonnade.node.journal import Journal
 
 
@@ -36,7 +37,11 @@ _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 def read_records(journal: Journal) -> Iterator[Record]:
     """Read a journal from its first record."""
-    return (_decoder.decode(encoded) for encoded, _ in journal.records())
+    try:
+        for encoded, _ in journal.records():
+            yield _decoder.decode(encoded)
+    except msgspec.ValidationError as error:
+        raise LocalProtocolError("its journal of this run was begun by another version of Colonnade.") from error
 
 
 def write_record(journal: Journal, record: Record) -> None:

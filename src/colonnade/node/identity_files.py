@@ -1,7 +1,7 @@
-"""A party's identity in files: its secret, which it alone has, and the pins of all parties, which are public.
+"""Identities in files: a secret, which its owner alone has, and the pins of all parties and of the server.
 
 Who runs the server, or the authority of the certificates, could otherwise put a key of its own between two parties. It
-cannot sign for a key that the owners told each other.
+cannot sign for a key that the owners told each other. Pins are public.
 """
 
 import json
@@ -24,7 +24,7 @@ SUFFIX = ".identity"
 
 
 def new_identity(folder: Path, name: str) -> str:
-    """Make a secret for one party, NAME.identity, that only its owner can read; give its pin, a line of pins.toml."""
+    """Make a secret, NAME.identity, that only its owner can read; give its pin, a line of pins.toml."""
     path = folder / f"{name}{SUFFIX}"
     if path.parent != folder or not name.strip():
         raise InputError(f"An identity cannot be made for {name!r}. Use the party's name, as in federation.toml.")
@@ -42,13 +42,13 @@ def new_identities(folder: Path, names: Iterable[str]) -> None:
 
 
 def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
-    """Read a party's identity; the operating system's entropy makes the keys of single runs."""
+    """Read the identity of a party or of the server; the operating system's entropy makes the keys of single runs."""
     secret = _unhexed(_text(file.key).strip(), file.key)
     pinned = read_pins(file.pins)
     if pinned.get(name) != signing_key(secret):
         raise InputError(
             f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it again: "
-            "the others would not recognise this party."
+            "the others would not recognise it."
         )
     return PinnedIdentity(name, secret, pinned, os.urandom)
 
@@ -68,7 +68,7 @@ def _text(path: str | PathLike[str]) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"Cannot read {path}: {error}. `colonnade certs new` makes identities for a trial, `colonnade certs "
-            "identity` one for this party."
+            "identity` one at a time."
         ) from error
 
 

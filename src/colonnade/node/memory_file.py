@@ -1,26 +1,31 @@
 """What a party remembers from run to run, in a file of its state folder: forced to the disk before a reply leaves."""
 
 from collections.abc import Iterable
-from functools import reduce
-from operator import or_
 from pathlib import Path
-from typing import Any, get_args
 
 import msgspec
 
-from colonnade.node.journal import Journal
+from colonnade.errors import InputError, TransportError
+from colonnade.node.journal import Journal, sync_folder
 from colonnade.protocol.memory import Note
 
 MEMORY = "memory.notes"
+_decoder: msgspec.msgpack.Decoder[Note] = msgspec.msgpack.Decoder(Note)
 
 
 class KeptInFile:
     """A memory that outlives the process."""
 
     def __init__(self, path: Path) -> None:
-        self._journal = Journal(path)
-        decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(reduce(or_, get_args(Note)))
-        self._notes: set[Note] = {decoder.decode(first) for first, _ in self._journal.records()}
+        try:
+            self._journal = Journal(path)
+            self._notes: set[Note] = {_decoder.decode(first) for first, _ in self._journal.records()}
+        except (TransportError, msgspec.MsgspecError) as error:
+            raise InputError(
+                f"{path} is damaged, and the party no longer knows what it has told: {error} Restore it from a copy; "
+                "without it, servers could ask for sums that tell of single rows beside those that were told."
+            ) from error
+        sync_folder(path.parent)
 
     def notes(self) -> frozenset[Note]:
         """Give all of it."""

@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from colonnade.node.log import LOG, EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder, write_private
 from colonnade.node.terminal import say as say_on_stderr
+from colonnade.protocol.memory import Memory
 from colonnade.protocol.session import Delivery
 from colonnade.transports.envelopes import Goodbye
 
@@ -71,25 +72,29 @@ def serve_party(path: str | PathLike[str], *, once: bool = False, say: Say = say
 @contextmanager
 def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog]]:
     """Read a party's data, rebuild the runs it was in the middle of, and hold its state folder."""
-    folder = StateFolder(Path(file.state))
-    log = EventLog(folder.path / LOG)
-    try:
-        desk = _desk(file, folder, log, say)
-        try:
-            yield desk, log
-        finally:
-            desk.close()
-    finally:
-        log.close()
-        folder.release()
+    with ExitStack() as closing:
+        folder = StateFolder(Path(file.state))
+        closing.callback(folder.release)
+        log = EventLog(folder.path / LOG)
+        closing.callback(log.close)
+        memory = KeptInFile(folder.path / MEMORY)
+        closing.callback(memory.close)
+        desk = _desk(file, folder, log, memory, say)
+        closing.callback(desk.close)
+        yield desk, log
 
 
-def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> PartyDesk:
+def _desk(file: PartyFile, folder: StateFolder, log: EventLog, memory: Memory, say: Say) -> PartyDesk:
     rules, party = file.policy, _party(file)
     say(f"{party!r}. Policy: {rules.level}.")
+    if rules.level == "open":
+        say(
+            "Warning: at level open a server can ask for all rows, unless another rule of [policy] forbids it. "
+            "`colonnade policy new` writes a stricter one."
+        )
     spent = folder.path / "spent.json"
     return PartyDesk(
-        party_session(party.table, party.policy, party.identity, KeptInFile(folder.path / MEMORY)),
+        party_session(party.table, party.policy, party.identity, memory),
         codec(file.max_message_bytes),
         allowance=Allowance(spent, file.server_name, rules.a_day(), rules.requests_a_minute),
         folder=folder,
@@ -102,17 +107,7 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, say: Say) -> Part
 
 
 def _party(file: PartyFile) -> Party:
-    data = file.data
-    return Party(
-        file.name,
-        data.file,
-        label=data.label,
-        key=data.key,
-        weight=data.weight,
-        split=data.split,
-        policy=file.policy.policy(),
-        identity=read_identity(file.name, file.identity),
-    )
+    return file.data.party(file.name, file.policy.policy(), read_identity(file.name, file.identity))
 
 
 def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from colonnade.contracts import ClusteringTask, Inbox, Roster, Script
 from colonnade.job_sheets import PILOT_STEP
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.kernels.value_bits import value_bits
@@ -78,7 +78,7 @@ def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: in
     sampler = ImportanceSampling(size, round_scores=True)
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
-    columns = yield from _fetch(task, roster, size, rng.integers(2**63, size=len(roster.cards)).tolist())
+    columns = yield from _fetch(task, roster, coreset.rows, rng.integers(2**63, size=len(roster.cards)).tolist())
     totals, codes = _replies(heard, Total), _replies(heard, ScoreCodes)
     return PilotRows(
         coreset.weights * size / coreset.total_weight,
@@ -110,21 +110,21 @@ def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
 
 
 def _fetch(
-    task: PaperTask, roster: Roster, size: int, seeds: list[int]
+    task: PaperTask, roster: Roster, rows: Rows, seeds: list[int]
 ) -> Script[dict[str, WhitenedRows | ScaledRows]]:
     asked = list(zip(roster.cards, seeds, strict=True))
     if isinstance(task, ClusteringTask):
         inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
         scaled = checks.replies(inbox, ScaledColumns)
-        return {
-            card.name: ScaledRows(
-                read_scaled(card, scaled[card.name], size, seed), scaled[card.name].step, len(scaled[card.name].levels)
-            )
-            for card, seed in asked
-        }
+        found: dict[str, WhitenedRows | ScaledRows] = {}
+        for card, seed in asked:
+            reply = scaled[card.name]
+            values = read_scaled(card, reply, roster, rows, PILOT_STEP, seed)
+            found[card.name] = ScaledRows(values, reply.step, len(reply.levels))
+        return found
     inbox = yield {card.name: AskWhitenedColumns(PILOT_STEP, seed) for card, seed in asked}
     whitened = checks.replies(inbox, WhitenedColumns)
-    return {card.name: read_whitened(card, whitened[card.name], size, PILOT_STEP, seed) for card, seed in asked}
+    return {card.name: read_whitened(card, whitened[card.name], roster, rows, PILOT_STEP, seed) for card, seed in asked}
 
 
 def least_pilot(task: PaperTask, roster: Roster) -> int:

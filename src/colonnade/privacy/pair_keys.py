@@ -4,7 +4,8 @@ In between, what a phase sends is hidden by what pairs of parties agree on throu
 has lost its key and says so; all begin again with fresh ones, and the result is the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, TypeVar
 
@@ -151,17 +152,22 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
     """Ask every party for a fresh key, and see that all have the same rows in the same units before them."""
     inbox = yield {party: AskPairKey() for party in roster.names}
     replies = checks.replies(inbox, PairKey)
-    agreed, view = rows_digest(rows), next(iter(replies.values())).view
+    agreed, view = rows_digest(rows), usual_view(reply.view for reply in replies.values())
     for party, reply in replies.items():
         if reply.rows != agreed:
             raise checks.wrong(party, reply, "a digest of other rows than were agreed on")
         if reply.view != view or len(view) != DIGEST_BYTES:
-            raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
+            raise checks.wrong(party, reply, "other row weights or units than other parties have")
         if len(reply.key) != KEY_BYTES:
             raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
     ordered = sorted(replies.items())
     signed = tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in ordered)
     return RelayedKeys(tuple(party for party, _ in ordered), signed, view)
+
+
+def usual_view(views: Iterable[bytes]) -> bytes:
+    """Give the digest that most parties have of their views: who has another is the one to name."""
+    return Counter(views).most_common(1)[0][0]
 
 
 def compare(roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest]) -> Script[None]:

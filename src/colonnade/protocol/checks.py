@@ -9,10 +9,13 @@ import numpy.typing as npt
 from colonnade.contracts import Inbox
 from colonnade.errors import LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.possible import copies_agree, distances_fit, first_copies, norm_fits
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MAGNITUDE, MIN_MAGNITUDE, Message
 
 M = TypeVar("M", bound=Message)
+# Relative, of sums that honest parties compute.
+SLACK = 1e-6
 
 
 def replies(inbox: Inbox, kind: type[M]) -> Mapping[str, M]:
@@ -55,6 +58,25 @@ def non_negative(party: str, message: Message, values: Floats) -> None:
     in_range(party, message, values)
     if values.size and values.min() < 0:
         raise wrong(party, message, f"the negative value {values.min()}")
+
+
+def copies(party: str, message: Message, rows: Rows, values: Floats, error: float = 0.0) -> None:
+    """Require one value, within an error, of each row that is there more than once; rows ascend."""
+    if not copies_agree(rows, values, error):
+        raise wrong(party, message, "different values of one row")
+
+
+def unit_columns(party: str, message: Message, rows: Rows, values: Floats, n_rows: int) -> None:
+    """Require rows of columns whose variance over n rows is 1; they ascend, and may repeat."""
+    own = values[first_copies(rows)]
+    if not all(norm_fits(column[:, np.newaxis], n_rows**0.5, 0.0) for column in (own - own.mean(axis=0)).T):
+        raise wrong(party, message, "a column that varies more in these rows than its deviation of all rows allows")
+
+
+def distances(party: str, message: Message, values: Floats, centers: Floats, error: Floats | float = 0.0) -> None:
+    """Require squared distances to centres, shape (m, k), that points have; each may be off by so much."""
+    for row in np.flatnonzero(~distances_fit(values, centers, error))[:1].tolist():
+        raise wrong(party, message, f"distances of its row {row} to {len(centers)} centres that no point has")
 
 
 def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:

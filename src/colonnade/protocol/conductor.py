@@ -1,10 +1,13 @@
 """Runs a script to its end over a transport, and puts every message on the ledger."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
+import numpy as np
+
 from colonnade.contracts import Inbox, Outbox, Script, Transport
-from colonnade.errors import RemoteProtocolError
+from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER, Entry, Ledger
 from colonnade.messages import Message
 from colonnade.protocol.codec import Codec
@@ -33,15 +36,17 @@ class Conductor:
 
     def play(self, script: Script[T]) -> T:
         """Play one script from its first round to its result."""
-        number, inbox = 0, None
-        while True:
-            try:
-                outbox = script.send(inbox)  # type: ignore[arg-type]  # None starts a generator
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            number += 1
-            inbox = self._exchange(outbox, number)
+        number = 0
+        try:
+            outbox = next(script)
+            while True:
+                number += 1
+                inbox = self._exchange(outbox, number)
+                with reading(tuple(inbox)):
+                    outbox = script.send(inbox)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
     def _exchange(self, outbox: Outbox, number: int) -> Inbox:
         phase = next(iter(outbox.values())).phase
@@ -58,6 +63,28 @@ class Conductor:
         facts = list(map(Message.facts, messages))
         for (sender, receiver, _), size, (kind, units, reveals) in zip(sent, sizes, facts, strict=True):
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals))
+
+
+@contextmanager
+def reading(parties: Sequence[str]) -> Iterator[None]:
+    """Let nothing that these parties sent stop a run but with an error of ours, nor turn numbers into NaN unseen.
+
+    Places that read a reply check it and name its sender. What slips through them cannot be told from a bug.
+    """
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            yield
+    except (ColonnadeError, StopIteration, Warning):
+        raise
+    except Exception as error:
+        who = f"Party {parties[0]!r}" if len(parties) == 1 else f"One of {', '.join(parties)}"
+        # The error's words can quote numbers, and all parties are told why a run ended.
+        raise RemoteProtocolError(
+            f"{who} sent numbers that do not lead to a result ({type(error).__name__}): too large, too small, or such "
+            "as no table has. The run was stopped; nothing of it was used. Look for extreme values in the columns; if "
+            "there are none, the server's traceback shows more.",
+            party=parties[0] if len(parties) == 1 else None,
+        ) from error
 
 
 def _expected(party: str, request: Message, replies: Mapping[str, Message]) -> Message:

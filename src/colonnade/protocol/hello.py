@@ -10,7 +10,7 @@ from colonnade.protocol.checks import replies, wrong
 from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartyState
 
 # These two kinds never change, so that ends of different versions can still tell each other so.
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 MAX_ROWS = 1 << 40
 
 

@@ -12,14 +12,17 @@ from colonnade.routes import Route
 
 def objection_to_job(sheet: JobSheet, route: Route, data: PartyData) -> str | None:
     """Say why the party takes no part in this job, or None."""
-    policy = data.policy
+    policy, tasks, known_only = data.policy, data.policy.tasks, data.policy.known_only
+    if sheet.model is not None and sheet.task is None:
+        # The task of a model that is applied was judged when the party helped to learn it.
+        tasks, known_only = None, known_only or tasks is not None
     return (
-        _objection_to_kind("task", sheet.task, policy.tasks)
+        _objection_to_kind("task", sheet.task, tasks)
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
         or _objection_to_phases(policy, route)
         or _objection_to_replies(policy, route, data)
         or _objection_to_numbers(policy, sheet)
-        or _objection_to_unknown(sheet, data)
+        or (_objection_to_unknown(sheet, data) if known_only else None)
     )
 
 
@@ -56,7 +59,7 @@ def _objection_to_replies(policy: Policy, route: Route, data: PartyData) -> str 
 
 def _always_told(kind: type[Message]) -> set[Reveals]:
     optional = {field for field, hint in kind.__annotations__.items() if type(None) in get_args(get_args(hint)[0])}
-    return {reveals for field, reveals in disclosures(kind).items() if field not in optional}
+    return {*kind.steered, *(reveals for field, reveals in disclosures(kind).items() if field not in optional)}
 
 
 def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
@@ -75,8 +78,6 @@ def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
 
 def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
     """Look whether a coreset or a model that is used again is one that the party knows."""
-    if not data.policy.known_only:
-        return None
     known = data.memory.notes()
     if sheet.coreset is not None and CoresetNote(sheet.coreset[0]) not in known:
         return f"its owner's policy uses only coresets again that it agreed on, not {sheet.coreset[0].hex()}"

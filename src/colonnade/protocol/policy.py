@@ -9,7 +9,7 @@ from colonnade.options import flag, positive_number, whole_number
 
 PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
 # Phases that reveal nothing of the data.
-ALWAYS = ("hello", "opening", "keys")
+ALWAYS = ("hello", "opening", "keys", "telling")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
     {
@@ -31,6 +31,7 @@ UNSET: dict[str, tuple[object, ...]] = {
     "least_parties": (1,),
     "known_only": (False,),
     "accepted": (frozenset(),),
+    "never_columns": (frozenset(),),
 }
 Level = Literal["strict", "usual", "open"]
 LEVELS: dict[str, dict[str, Any]] = {
@@ -77,6 +78,11 @@ class Policy:
         Models besides that its owner accepts: digests in hexadecimal, as the refusal names them.
     models_in_all : int or float, optional
         How many models it applies for another party, for all time; below 1, as a share of its columns, at least one.
+    columns : iterable of str, optional
+        The only columns of the table that enter, label, key, weight and split among them; all if left out. The others
+        are dropped when the `Party` is made: nothing is computed of them, and nobody is told their names.
+    never_columns : iterable of str
+        Columns that never enter. Columns of an array are called ``NAME_0``, ``NAME_1``, ..., ``NAME_label``.
 
     Examples
     --------
@@ -85,6 +91,8 @@ class Policy:
     Policy(never=['features', 'labels'], solvers=['gram'])
     >>> cn.Policy.of_level("strict").least_rows
     10
+    >>> cn.Party("bank", [[30.0, 7.0], [40.0, 8.0]], policy=cn.Policy(never_columns=["bank_1"]))
+    Party('bank', 2 rows, 1 features)
     """
 
     def __init__(
@@ -101,6 +109,8 @@ class Policy:
         known_only: bool = False,
         accepted: Iterable[str] = (),
         models_in_all: float | None = None,
+        columns: Iterable[str] | None = None,
+        never_columns: Iterable[str] = (),
     ) -> None:
         choices = [str(kind) for kind in Reveals if kind not in UNCOUNTED]
         self.never = frozenset(Reveals(name) for name in _known(never, choices))
@@ -126,6 +136,12 @@ class Policy:
             if models_in_all is None
             else positive_number("models_in_all", models_in_all, example="Pass for instance 100.")
         )
+        self.columns = None if columns is None else frozenset(_listed(columns))
+        self.never_columns = frozenset(_listed(never_columns))
+        if both := sorted((self.columns or frozenset()) & self.never_columns):
+            raise InputError(
+                f"A policy cannot name the column {both[0]!r} in columns and in never_columns. Take it out of one."
+            )
 
     @classmethod
     def of_level(cls, level: Level) -> "Policy":

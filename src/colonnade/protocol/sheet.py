@@ -87,7 +87,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     size: int | None = None
     to: str | None = None
     bits: int | None = None
-    options: dict[str, int | float | bool | str] = {}
+    options: dict[str, int | bool] = {}
 
     def roster(self) -> Roster:
         """Make a roster of it: names of columns are not on a sheet, only how many there are."""
@@ -116,6 +116,9 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         return [each.name for each in self.parties].index(party)
 
 
+_sheets: msgspec.msgpack.Decoder[JobSheet] = msgspec.msgpack.Decoder(JobSheet)
+
+
 class JobAccepted(Message, frozen=True):
     """The party takes part: a digest of the sheet it read."""
 
@@ -132,6 +135,10 @@ class OpenJob(Message, frozen=True):
 
     sheet: Annotated[bytes, Reveals.SCHEMA]
     signature: Annotated[bytes, Reveals.NOTHING]
+
+    def read(self) -> JobSheet:
+        """Read the sheet, or raise msgspec's error."""
+        return _sheets.decode(self.sheet)
 
 
 RouteOf = Callable[[JobSheet, str], Route]
@@ -166,7 +173,7 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
         sheet = _read(request, data)
         route = route_of(sheet, data.name)
         if objection := objection_to(sheet, route, data):
-            raise PolicyRefusedError(objection, party=data.name)
+            raise PolicyRefusedError(f"{objection}.", party=data.name)
         name = digest(request.sheet)
         return replace(state, sheet=name, route=route), JobAccepted(name)
 
@@ -181,7 +188,7 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     if len(request.sheet) > MAX_SHEET_BYTES:
         raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
     try:
-        sheet = msgspec.msgpack.decode(request.sheet, type=JobSheet)
+        sheet = request.read()
     except msgspec.MsgspecError as error:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
     ours = SheetParty(

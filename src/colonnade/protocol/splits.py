@@ -85,5 +85,6 @@ def counted(
     kept = marked if side == "test" else ~marked
     row_weights = kept.astype(np.float64) if weights is None else np.where(kept, weights, 0.0)
     if not row_weights.any():
-        raise InputError(f"The split leaves no row to {side}, or none that has weight. Choose another split.")
+        by = f" by the column of {split.party!r}" if isinstance(split, SplitBy) else ""
+        raise InputError(f"The split{by} leaves no row to {side}, or none that has weight. Choose another split.")
     return row_weights

@@ -101,6 +101,6 @@ def _compare(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
                 raise PolicyRefusedError(
                     f"its owner's policy asks for sums that are {least} rows apart; {what} would be {how} a sum that "
                     "it has told before, and the two together tell of single rows. Draw other rows, or use the same "
-                    "with the same weights",
+                    "with the same weights.",
                     party=data.name,
                 )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Annotated, ClassVar, cast
 
 import numpy as np
+from msgspec.structs import replace as replace_struct
 
 from colonnade.contracts import JobView, PartyCard, Roster, Scaling, Script, Table, View
 from colonnade.errors import InputError, PolicyRefusedError
@@ -93,8 +94,13 @@ class UseFrame(Message, frozen=True):
         return ViewedTable(table, row_weights, *_moments(table, self.scaling, row_weights))
 
     def equals(self, other: View) -> bool:
-        """Compare, arrays by their values."""
-        return isinstance(other, UseFrame) and wire_bytes(self) == wire_bytes(other)
+        """Compare, arrays by their values; a signature is of one job, and shows nothing of a table."""
+        return isinstance(other, UseFrame) and wire_bytes(self._unsigned()) == wire_bytes(other._unsigned())
+
+    def _unsigned(self) -> "UseFrame":
+        columns = {"held_out": self.held_out, "weights": self.weights}
+        unsigned = {name: column and replace_struct(column, signature=b"") for name, column in columns.items()}
+        return replace_struct(self, **unsigned)
 
 
 def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[JobView]:
@@ -135,14 +141,17 @@ def view_route(split: AnySplit | None, side: Side, scaling: Scaling, roster: Ros
     return then(*own, *weighs, Ask(UseFrame, side=side, scaling=scaling, split=split))
 
 
-def _ask_split(roster: Roster, party: str) -> Script[SignedMarks]:
-    card = next((card for card in roster.cards if card.name == party), None)
-    if card is None or not card.has_split:
-        able = ", ".join(card.name for card in roster.cards if card.has_split) or "none"
+def check_split(split: AnySplit | None, roster: Roster) -> None:
+    """Require that a split is by a column that there is."""
+    able = [card.name for card in roster.cards if card.has_split]
+    if isinstance(split, SplitBy) and split.party not in able:
         raise InputError(
-            f"Party {party!r} has no column to split by; parties that have one: {able}. "
+            f"Party {split.party!r} has no column to split by; parties that have one: {', '.join(able) or 'none'}. "
             "Name it at the party: Party(name, data, split='column')."
         )
+
+
+def _ask_split(roster: Roster, party: str) -> Script[SignedMarks]:
     inbox = yield {party: AskSplit()}
     reply = checks.replies(inbox, Split)[party]
     checks.shape(party, reply, reply.held_out, (roster.n_rows,))
@@ -171,11 +180,11 @@ def _read_moments(
     shift, scale = np.empty(len(roster.feature_names)), np.empty(len(roster.feature_names))
     for card in roster.cards:
         part = roster.parts[card.name]
-        shift[part], scale[part] = _due_moments(card, replies[card.name])
+        shift[part], scale[part] = _due_moments(card, replies[card.name], scaling)
     return JobView(row_weights, shift, scale)
 
 
-def _due_moments(card: PartyCard, reply: Moments) -> tuple[Floats, Floats]:
+def _due_moments(card: PartyCard, reply: Moments, scaling: Scaling) -> tuple[Floats, Floats]:
     if reply.shift is None or reply.scale is None:
         raise checks.wrong(card.name, reply, "no moments where they were due")
     for values in (reply.shift, reply.scale):
@@ -183,6 +192,8 @@ def _due_moments(card: PartyCard, reply: Moments) -> tuple[Floats, Floats]:
         checks.in_range(card.name, reply, values)
     for value in reply.scale.tolist():
         checks.positive(card.name, reply, value)
+    if scaling == "scaled" and reply.shift.any():
+        raise checks.wrong(card.name, reply, "means where columns are not shifted")
     return reply.shift, reply.scale
 
 
@@ -213,7 +224,7 @@ def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple
         raise checks.wrong(SERVER, request, "a split by a column that neither it nor this party has")
     viewed = cast(ViewedTable, data.seen(request).table)
     if request.split is not None and viewed.row_weights is not None:
-        _check_split(viewed.row_weights, data)
+        _check_sides(viewed.row_weights, data)
     if viewed.shift is None or viewed.scale is None:
         return replace(state, view=request), Moments(None, None)
     if data.policy.least_rows > 1:
@@ -240,12 +251,12 @@ def _check_relayed(request: UseFrame, sheet: bytes, data: PartyData) -> None:
             raise checks.wrong(SERVER, request, f"row weights that {weighed.party!r} did not sign for this job")
 
 
-def _check_split(row_weights: Floats, data: PartyData) -> None:
+def _check_sides(row_weights: Floats, data: PartyData) -> None:
     least, left = data.policy.least_rows, int(np.count_nonzero(row_weights))
     if not least <= left <= len(row_weights) - least and least > 1:
         raise PolicyRefusedError(
             f"its owner's policy asks that a split holds out, and leaves, {least} rows at least; this one has {left} "
-            f"on one side and {len(row_weights) - left} on the other",
+            f"on one side and {len(row_weights) - left} on the other.",
             party=data.name,
         )
 

@@ -17,7 +17,7 @@ from colonnade.privacy.primitives import check_available
 from colonnade.routes import Ask, Route, then
 from colonnade.sampling.committed.server import committed_route, sample_committed
 from colonnade.sampling.plain.messages import AskScoreCodes, AskScores
-from colonnade.sampling.plain.server import Algorithm1, SumRounded, draw_route, sum_in_the_clear
+from colonnade.sampling.plain.server import Algorithm1, SumInTheClear, SumRounded, draw_route
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
@@ -189,7 +189,9 @@ class ImportanceSampling(
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
         if self.scores == "secure":
             return SecureSum(rule, row_weights)
-        return SumRounded(rule) if isinstance(rule, RoundedScores) else sum_in_the_clear
+        if isinstance(rule, RoundedScores):
+            return SumRounded(rule, row_weights)
+        return SumInTheClear(rule, row_weights)
 
 
 def _checked_rounding(round_scores: bool | float) -> bool | float:

@@ -9,7 +9,7 @@ import numpy as np
 from colonnade.contracts import Agreed, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
@@ -62,7 +62,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, then let the task fit what came."""
         inbox = yield {party: AskColumns(task.needs_label) for party in roster.names}
-        rows = _join(checks.replies(inbox, Columns), task.needs_label, roster, coreset)
+        rows = _join(checks.replies(inbox, Columns), task, roster, coreset)
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         return Solution(model, {"cost": cost}, precision_of(task, model, rows, roster, coreset))
@@ -72,25 +72,29 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
         return Ask(AskColumns, with_label=task.needs_label)
 
 
-def _join(replies: Mapping[str, Columns], needs_label: bool, roster: Roster, coreset: Coreset) -> WeightedRows:
+def _join(replies: Mapping[str, Columns], task: Task[object], roster: Roster, coreset: Coreset) -> WeightedRows:
     features = np.empty((len(coreset), len(roster.feature_names)))
     labels = None
     for card in roster.cards:
         reply = replies[card.name]
-        _check_columns(card, reply, needs_label, len(coreset))
+        _check_columns(card, reply, task.needs_label, coreset.rows)
+        if task.scaling != "own" and roster.weight_party is None:
+            checks.unit_columns(card.name, reply, coreset.rows, reply.features, roster.n_rows)
         features[:, roster.parts[card.name]] = reply.features
         labels = labels if reply.labels is None else reply.labels
     return WeightedRows(features, labels, coreset.weights, coreset.total_weight, coreset.rows)
 
 
-def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, size: int) -> None:
-    checks.shape(card.name, reply, reply.features, (size, card.n_features))
+def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, rows: Rows) -> None:
+    checks.shape(card.name, reply, reply.features, (len(rows), card.n_features))
     checks.in_range(card.name, reply, reply.features)
+    checks.copies(card.name, reply, rows, reply.features)
     if (reply.labels is not None) != (needs_label and card.label_name is not None):
         raise checks.wrong(card.name, reply, "labels where none were due, or none where they were")
     if reply.labels is not None:
-        checks.shape(card.name, reply, reply.labels, (size,))
+        checks.shape(card.name, reply, reply.labels, rows.shape)
         checks.in_range(card.name, reply, reply.labels)
+        checks.copies(card.name, reply, rows, reply.labels)
 
 
 def _answer_columns(state: PartyState, request: AskColumns, data: PartyData) -> tuple[PartyState, Message]:

@@ -98,7 +98,7 @@ def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[i
     inbox = yield {party: AskWhitenedColumns(step, seed) for party, seed in zip(roster.names, seeds, strict=True)}
     replies = checks.replies(inbox, WhitenedColumns)
     parties = [
-        read_whitened(card, replies[card.name], len(coreset), step, seed)
+        read_whitened(card, replies[card.name], roster, coreset.rows, step, seed)
         for card, seed in zip(roster.cards, seeds, strict=True)
     ]
     variance, total = step**2 / 12, coreset.total_weight
@@ -180,7 +180,7 @@ def _fetch_scaled(roster: Roster, coreset: Coreset, step: float, seeds: list[int
     replies = checks.replies(inbox, ScaledColumns)
     features = np.hstack(
         [
-            read_scaled(card, replies[card.name], len(coreset), seed)
+            read_scaled(card, replies[card.name], roster, coreset.rows, step, seed)
             for card, seed in zip(roster.cards, seeds, strict=True)
         ]
     )

@@ -4,11 +4,12 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import PartyCard, Table
+from colonnade.contracts import PartyCard, Roster, Table
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import common_step, decode_columns, encode_columns
 from colonnade.kernels.moments import centre_and_spread
+from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
@@ -44,8 +45,9 @@ class AskScaledColumns(Message, frozen=True):
     seed: Annotated[int, Reveals.NOTHING]
 
 
-def read_scaled(card: PartyCard, reply: ScaledColumns, size: int, seed: int) -> Floats:
-    """Check and restore the features that a party sent; shape (m, n_features)."""
+def read_scaled(card: PartyCard, reply: ScaledColumns, roster: Roster, rows: Rows, step: float, seed: int) -> Floats:
+    """Check and restore features of ascending rows, asked for with this step; shape (m, n_features)."""
+    size = len(rows)
     if (reply.size, reply.n_columns) != (size, card.n_features):
         raise checks.wrong(card.name, reply, f"{reply.size} rows of {reply.n_columns} columns, not as asked for")
     checks.positive(card.name, reply, reply.step)
@@ -56,6 +58,12 @@ def read_scaled(card: PartyCard, reply: ScaledColumns, size: int, seed: int) -> 
     except ValueError as error:
         raise checks.wrong(card.name, reply, str(error)) from error
     checks.in_range(card.name, reply, values)
+    checks.copies(card.name, reply, rows, values, reply.step)
+    own = values[first_copies(rows)]
+    # The step is so many deviations, in the columns' root mean square.
+    most = reply.step / step * (roster.n_rows * card.n_features) ** 0.5
+    if roster.weight_party is None and not norm_fits(own - own.mean(axis=0), most, reply.step / 2, "fro"):
+        raise checks.wrong(card.name, reply, f"a step of {reply.step:g}, which is too small for how its rows vary")
     return values
 
 

@@ -5,9 +5,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import PartyCard, Table
+from colonnade.contracts import PartyCard, Roster, Table
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.kernels.quantise import (
     LARGEST_STEP,
     SMALLEST_STEP,
@@ -75,9 +76,11 @@ class WhitenedRows:
     label: int | None
 
 
-def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: float, seed: int) -> WhitenedRows:
-    """Check and restore the rows that a party sent."""
-    party = card.name
+def read_whitened(
+    card: PartyCard, reply: WhitenedColumns, roster: Roster, rows: Rows, step: float, seed: int
+) -> WhitenedRows:
+    """Check and restore the rows, ascending, that a party sent."""
+    party, size = card.name, len(rows)
     checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):
         raise checks.wrong(party, reply, "a label where none was due, or none where it was")
@@ -93,6 +96,10 @@ def read_whitened(card: PartyCard, reply: WhitenedColumns, size: int, step: floa
         raise checks.wrong(party, reply, str(error)) from error
     values = restore_dithered(codes, step, np.random.default_rng(seed))
     checks.in_range(party, reply, values)
+    checks.copies(party, reply, rows, values, step)
+    # Of all rows, each of weight 1, second moments are 1.
+    if roster.weight_party is None and not norm_fits(values[first_copies(rows)], roster.n_rows**0.5, step / 2):
+        raise checks.wrong(party, reply, "rows that vary more than whitened ones")
     return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features)
 
 

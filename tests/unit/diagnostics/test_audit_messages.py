@@ -26,10 +26,15 @@ ONE = sendable_floats([1.0])
 MOMENTS: dict[str, Any] = {"size": 4, "low": ONE, "step": ONE, "mean": 0.5, "variance": 2.0}
 GOOD: dict[str, Any] = MOMENTS | {"codes": None, "less_label": bytes(8)}
 FAR: dict[str, Any] = {"size": 4, "n_centers": 2, "largest": 3.0, "codes": bytes(16)}
+# The same in the columns of "a", and 2 apart in that of "b", half-way between which are the rows of `HALF_WAY`.
+CENTERS = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 2.0]])
+HALF_WAY = FAR | {"largest": 1.0}
 
 
 def predictions(**change: Any) -> Any:
-    script = audited_predictions(ROSTER, 4, np.ones(3), np.empty((0, 3)), np.random.default_rng(0))
+    script = audited_predictions(
+        ROSTER, np.arange(4), np.full(4, 1 / 9), np.ones(3), np.empty((0, 3)), np.random.default_rng(0)
+    )
     next(script)
     try:
         script.send(
@@ -44,10 +49,10 @@ def predictions(**change: Any) -> Any:
 
 
 def distances(**change: Any) -> Any:
-    script = audited_distances(ROSTER, 4, np.ones((2, 3)))
+    script = audited_distances(ROSTER, 4, CENTERS)
     next(script)
     try:
-        script.send({"a": AuditedDistances(**FAR), "b": AuditedDistances(**(FAR | change))})
+        script.send({"a": AuditedDistances(**FAR), "b": AuditedDistances(**(HALF_WAY | change))})
     except StopIteration as end:
         return end.value
     raise AssertionError("one round only")
@@ -79,6 +84,8 @@ def test_parts_come_with_their_moments_and_their_noise() -> None:
         ({"mean": np.inf}, "infinity"),
         ({"variance": -1.0}, "negative"),
         ({"variance": np.nan}, "NaN"),
+        ({"mean": 3.0, "variance": 0.0}, "a variance of 0, belied by its own values"),
+        ({"mean": 9.0}, "a mean of 9 and a variance of 2, belied by its own values"),
     ],
 )
 def test_predictions_that_no_honest_party_sends(change: dict[str, Any], message: str) -> None:
@@ -94,6 +101,7 @@ def test_predictions_that_no_honest_party_sends(change: dict[str, Any], message:
         ({"largest": 0.0}, "not positive"),
         ({"largest": np.nan}, "not positive"),
         ({"codes": bytes(15)}, "15 bytes"),
+        ({"codes": bytes(8) + b"\xff" * 8}, "distances of its row 2 to 2 centres that no point has"),
     ],
 )
 def test_distances_that_no_honest_party_sends(change: dict[str, Any], message: str) -> None:
@@ -102,8 +110,13 @@ def test_distances_that_no_honest_party_sends(change: dict[str, Any], message: s
 
 
 def test_distances_add_up_and_the_least_counts() -> None:
-    far, codes = round_logarithms(np.array([[1.0, 5.0], [4.0, 0.0], [2.0, 2.0], [9.0, 3.0]]))
-    np.testing.assert_allclose(distances(largest=far, codes=codes), [4.0, 3.0, 5.0, 6.0], rtol=4e-4)
+    far, codes = round_logarithms(np.array([[1.0, 1.0], [4.0, 0.0], [0.0, 4.0], [9.0, 1.0]]))
+    np.testing.assert_allclose(distances(largest=far, codes=codes), [4.0, 3.0, 3.0, 4.0], rtol=4e-4)
+
+
+def test_distances_of_a_party_whose_rows_are_far_away_are_used() -> None:
+    """Beside 1e99, rounding to 16 bits hides how far apart the centres are: rows can be there."""
+    assert (distances(largest=1e99) == 1e99).all()
 
 
 def session() -> PartySession:

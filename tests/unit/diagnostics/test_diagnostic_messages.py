@@ -22,9 +22,10 @@ from colonnade.sampling.selecting import HANDLERS as SHARED
 from colonnade.sampling.selecting import UseRows
 
 ROSTER = Roster((PartyCard("a", 9, ("x", "z"), None), PartyCard("b", 9, ("v",), "y")))
-A = sendable_floats(np.ones((4, 2)))
-B = sendable_floats(np.ones((4, 2)))
-LABEL = sendable_floats(np.ones(4))
+A = sendable_floats(np.full((4, 2), 0.1))
+B = sendable_floats(np.full((4, 2), 0.1))
+LABEL = sendable_floats(np.full(4, 0.1))
+ROWS = np.arange(4)
 
 
 def send(script: Any, replies: dict[str, Any]) -> Any:
@@ -37,12 +38,12 @@ def send(script: Any, replies: dict[str, Any]) -> Any:
 
 
 def test_whitened_rows_are_joined_with_the_label_last() -> None:
-    label = sendable_floats(np.arange(4.0))
+    label = sendable_floats(np.arange(4.0) / 10)
     replies = {"a": WhitenedRows(A, None), "b": WhitenedRows(B, label)}
-    found = send(whitened_rows(ROSTER, 4, fit_intercept=True), replies)
+    found = send(whitened_rows(ROSTER, ROWS, fit_intercept=True), replies)
     assert found.values.shape == (4, 5)
     assert found.label == 4
-    np.testing.assert_array_equal(found.values[:, 4], np.arange(4.0))
+    np.testing.assert_array_equal(found.values[:, 4], np.arange(4.0) / 10)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ def test_whitened_rows_are_joined_with_the_label_last() -> None:
         (np.ones((3, 2)), LABEL, "shape"),
         (np.ones(4), LABEL, "shape"),
         (np.full((4, 2), np.nan), LABEL, "NaN"),
+        (np.ones((4, 2)), LABEL, "longer rows than an orthonormal basis has"),
+        (np.full((4, 2), 0.1), np.ones(4), "longer rows than an orthonormal basis has"),
         (np.ones((4, 2)), None, "label's coordinate"),
         (np.ones((4, 2)), np.ones(3), "shape"),
         (np.ones((4, 2)), np.full(4, np.inf), "NaN, infinity"),
@@ -60,13 +63,13 @@ def test_whitened_rows_are_joined_with_the_label_last() -> None:
 def test_whitened_rows_that_no_honest_party_sends(features: Any, label: Any, message: str) -> None:
     bad = WhitenedRows(sendable_floats(features), None if label is None else sendable_floats(label))
     with pytest.raises(RemoteProtocolError, match=f"'b' sent a WhitenedRows with .*{message}"):
-        send(whitened_rows(ROSTER, 4, fit_intercept=True), {"a": WhitenedRows(A, None), "b": bad})
+        send(whitened_rows(ROSTER, ROWS, fit_intercept=True), {"a": WhitenedRows(A, None), "b": bad})
 
 
 def test_without_an_intercept_the_label_party_has_one_direction_less() -> None:
     with pytest.raises(RemoteProtocolError, match="shape"):
         send(
-            whitened_rows(ROSTER, 4, fit_intercept=False),
+            whitened_rows(ROSTER, ROWS, fit_intercept=False),
             {"a": WhitenedRows(A, None), "b": WhitenedRows(B, LABEL)},
         )
 
@@ -78,11 +81,22 @@ def test_pair_distances_that_no_honest_party_sends(values: Any) -> None:
         send(pair_distances(ROSTER, 3, np.random.default_rng(0)), {"a": good, "b": bad})
 
 
-@pytest.mark.parametrize("values", [np.ones((4, 1)), np.full((4, 2), -1.0)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ones((4, 1)),
+        np.full((4, 2), -1.0),
+        [[0.0, 1.0], [2.0, 0.0], [1.0, 4.0], [1.0, 4.0]],  # not as far there as back
+        [[1.0, 1.0], [1.0, 1.0], [1.0, 4.0], [1.0, 4.0]],  # far from itself
+        [[0.0, 1.0], [1.0, 0.0], [1.0, 3.0], [1.0, 4.0]],  # not on a line
+    ],
+)
 def test_row_distances_that_no_honest_party_sends(values: Any) -> None:
-    good, bad = RowDistances(A), RowDistances(sendable_floats(values))
+    good = RowDistances(sendable_floats([[0.0, 1.0], [1.0, 0.0], [1.0, 4.0], [9.0, 4.0]]))
+    bad = RowDistances(sendable_floats(values))
+    assert send(row_distances(ROSTER, ROWS, np.array([0, 1])), {"a": good, "b": good})[3].tolist() == [18.0, 8.0]
     with pytest.raises(RemoteProtocolError, match="'b' sent a RowDistances"):
-        send(row_distances(ROSTER, 4, np.array([0, 1])), {"a": good, "b": bad})
+        send(row_distances(ROSTER, ROWS, np.array([0, 1])), {"a": good, "b": bad})
 
 
 def session(n_rows: int = 9) -> PartySession:

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import colonnade as cn
 from colonnade.node.desk_records import AnswerRecord, ChecksumRecord, OpeningRecord, read_records
 from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
@@ -22,22 +23,29 @@ def write_journal(path: Path, *records: list[object]) -> None:
     journal.close()
 
 
-@pytest.mark.parametrize("purpose", [PURPOSE, None])
-def test_a_partys_journal(tmp_path: Path, purpose: list[str] | None) -> None:
+def test_a_partys_journal(tmp_path: Path) -> None:
     path = tmp_path / "fit-1.journal"
     write_journal(
         path,
-        ["Opened", purpose],
+        ["Begun", b"nonce"],
         ["Answered", 1, b"request", b"reply"],
         ["Answered", 2, b"request", None],
         ["Checked", 2, 7],
     )
     assert list(read_records(Journal(path))) == [
-        OpeningRecord(None if purpose is None else RunPurpose(*purpose)),
+        OpeningRecord(b"nonce"),
         AnswerRecord(1, b"request", b"reply"),
         AnswerRecord(2, b"request", None),
         ChecksumRecord(2, 7),
     ]
+
+
+def test_a_partys_journal_of_a_run_that_no_sheet_opened(tmp_path: Path) -> None:
+    """Such a run cannot go on: what the server may ask in it was never agreed on."""
+    path = tmp_path / "fit-1.journal"
+    write_journal(path, ["Opened", PURPOSE], ["Answered", 1, b"request", b"reply"])
+    with pytest.raises(cn.LocalProtocolError, match="was begun by another version of Colonnade"):
+        list(read_records(Journal(path)))
 
 
 def test_a_servers_journal(tmp_path: Path) -> None:

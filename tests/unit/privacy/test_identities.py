@@ -1,13 +1,22 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
+from colonnade.ledger import SERVER
+from colonnade.privacy.identities import (
+    BesideServer,
+    PinnedIdentity,
+    RehearsedIdentity,
+    identities_here,
+    signing_key,
+)
 from colonnade.privacy.primitives import agreed_secret, mask_words, public_key
+from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
 
@@ -26,6 +35,37 @@ def test_a_key_that_was_not_pinned_signs_nothing() -> None:
     impostor = PinnedIdentity("airline", b"x" * 32, pins, os.urandom)
     weather = PinnedIdentity("weather", b"w" * 32, pins, os.urandom)
     assert not weather.is_signed("airline", b"text", impostor.sign(b"text"))
+
+
+@pytest.mark.parametrize("real", [False, True], ids=["rehearsed", "pinned"])
+def test_whom_a_party_takes_part_with_does_not_count_the_server(real: bool) -> None:
+    """The server's key is pinned like any: parties know by it who signed a job sheet."""
+    seeds = {name: os.urandom(32) for name in ("weather", SERVER, "airline")}
+    pins = {name: signing_key(seed) for name, seed in seeds.items()}
+    people: dict[str, Identity] = {
+        name: PinnedIdentity(name, seed, pins, os.urandom) if real else RehearsedIdentity(name, seeds, os.urandom)
+        for name, seed in seeds.items()
+    }
+    for name in ("airline", "weather"):
+        assert people[name].parties == ("airline", "weather")
+        assert people[name].is_signed(SERVER, b"sheet", people[SERVER].sign(b"sheet"))
+        assert not people[name].is_signed(SERVER, b"sheet", people["airline"].sign(b"sheet"))
+        assert len(people[name].sign(b"sheet")) == 64
+
+
+def test_beside_the_server_an_owners_identity_stays_what_it_is() -> None:
+    """In one process the server's own identity vouches for the server, and the owner's pins for the parties."""
+    here = identities_here(["airline", "weather"], os.urandom)
+    pins = {name: signing_key(name.ljust(32).encode()) for name in ("airline", "weather")}
+    airline, weather = (PinnedIdentity(name, name.ljust(32).encode(), pins, os.urandom) for name in pins)
+    beside = BesideServer(airline, here[SERVER])
+    assert (beside.name, beside.parties, repr(beside)) == (airline.name, airline.parties, repr(airline))
+    assert beside.sign(b"text") == airline.sign(b"text")
+    assert beside.derived(b"run") == airline.derived(b"run")
+    assert beside.is_signed("weather", b"text", weather.sign(b"text"))
+    assert not beside.is_signed("weather", b"text", here["weather"].sign(b"text"))
+    assert beside.is_signed(SERVER, b"text", here[SERVER].sign(b"text"))
+    assert not beside.is_signed(SERVER, b"text", weather.sign(b"text"))
 
 
 def test_an_identity_needs_a_seed_and_its_own_pin() -> None:
@@ -69,13 +109,17 @@ def test_no_two_of_many_keys_give_one_mask() -> None:
     assert len(set(every)) == len(every) == 24 * 23 // 2 * 2 * 8
 
 
-@pytest.mark.parametrize("rehearses", [False, True])
-def test_what_is_derived_is_secret_and_the_same_again(rehearses: bool) -> None:
-    pins = {"airline": signing_key(bytes(32))}
-    first, again, other = (
-        PinnedIdentity("airline", seed, pins, os.urandom, rehearses=rehearses)
-        for seed in (b"a" * 32, b"a" * 32, b"b" * 32)
-    )
+def pinned(seed: bytes) -> PinnedIdentity:
+    return PinnedIdentity("airline", seed, {"airline": signing_key(bytes(32))}, os.urandom)
+
+
+def rehearsed(seed: bytes) -> RehearsedIdentity:
+    return RehearsedIdentity("airline", {"airline": seed}, os.urandom)
+
+
+@pytest.mark.parametrize(("made", "rehearses"), [(pinned, False), (rehearsed, True)], ids=["pinned", "rehearsed"])
+def test_what_is_derived_is_secret_and_the_same_again(made: Callable[[bytes], Identity], rehearses: bool) -> None:
+    first, again, other = (made(seed) for seed in (b"a" * 32, b"a" * 32, b"b" * 32))
     assert first.derived(b"run") == again.derived(b"run")
     assert len({first.derived(b"run"), first.derived(b"other"), other.derived(b"run")}) == 3
     asked = first.contribution(b"asked", b"run")

@@ -64,7 +64,7 @@ def test_no_secret_of_gram_mode_clustering_delivery_or_evaluation_shows(
             again()
         texts += [repr(caught.value).encode(), str(caught.getrepr(showlocals=False)).encode()]
     texts += [caplog.text.encode(), federation.ledger.to_json().encode(), repr(federation).encode()]
-    assert len(entropy.drawn) == 3 + 6 * 3, "three signing keys, and three keys a phase"
+    assert len(entropy.drawn) == 4 + 6 * 3, "signing keys of three parties and the server, and three keys a phase"
     assert len(derived) > 20
     for secret in {*entropy.drawn, *derived}:
         for form in forms_of(secret):

@@ -60,12 +60,12 @@ def decodes_or_refuses(data: bytes) -> None:
 @example(b"")
 @example(b"\x91" * 100_000)  # nested deeper than the stack
 @example(b"\x92\xa5Total\xc0")
-@example(b"\x92\xa9DrawnRows\xc7\x07\x02abcdefg")  # seven bytes are no int64
-@example(b"\x92\xa9DrawnRows\xc7\x08\x01abcdefgh")  # floats where row ids belong
-@example(b"\x92\xa9DrawnRows\xc7\x08\x63abcdefgh")  # no such array code
+@example(b"\x93\xa9DrawnRows\xc7\x07\x02abcdefg\xc4\x00")  # seven bytes are no int64
+@example(b"\x93\xa9DrawnRows\xc7\x08\x01abcdefgh\xc4\x00")  # floats where row ids belong
+@example(b"\x93\xa9DrawnRows\xc7\x08\x63abcdefgh\xc4\x00")  # no such array code
 @example(b"\x93\xa7Columns\xc7\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xc0")  # 2^64 numbers in eight bytes
 @example(b"\x93\xa7Columns\xc7\x03\x03abc\xc0")
-@example(b"\x92\xa9DrawnRows\xdd\xff\xff\xff\xff")  # a list of 2^32 - 1
+@example(b"\x93\xa9DrawnRows\xdd\xff\xff\xff\xff")  # a list of 2^32 - 1
 @example(b"\x92\xa5Total\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00")  # NaN decodes; the script refuses it
 def test_any_bytes_give_a_message_or_a_remote_protocol_error(data: bytes) -> None:
     decodes_or_refuses(data)
@@ -93,13 +93,13 @@ def test_any_messagepack_value_gives_a_message_or_a_remote_protocol_error(value:
 
 
 HUGE_CLAIMS = [
-    b"\x92\xa9DrawnRows\xc7\x07\x05\xff\xff\xff\x7f\x00\x00\x80",  # 2^28 rows in one byte of gaps
-    b"\x92\xa9DrawnRows\xc7\x0c\x05\x02\x00\x3e\xff\xff\xff\xff\xff\xff\xff\xff\x80",  # a gap of 2^63
-    b"\x92\xa9DrawnRows\xc7\x06\x06\xff\xff\xff\x7f\x01\x80",  # 2^28 numbers in one byte
-    b"\x92\xa9DrawnRows\xc7\x05\x06\xff\xff\xff\x7f\x00",  # 2^28 numbers of no bits
-    b"\x92\xa9DrawnRows\xdd\x7f\xff\xff\xff",
-    b"\x92\xa9DrawnRows\xdf\x7f\xff\xff\xff",
-    b"\x92\xa9DrawnRows\xc9\x7f\xff\xff\xff\x02",
+    b"\x93\xa9DrawnRows\xc7\x07\x05\xff\xff\xff\x7f\x00\x00\x80\xc4\x00",  # 2^28 rows in one byte of gaps
+    b"\x93\xa9DrawnRows\xc7\x0c\x05\x02\x00\x3e\xff\xff\xff\xff\xff\xff\xff\xff\x80\xc4\x00",  # a gap of 2^63
+    b"\x93\xa9DrawnRows\xc7\x06\x06\xff\xff\xff\x7f\x01\x80\xc4\x00",  # 2^28 numbers in one byte
+    b"\x93\xa9DrawnRows\xc7\x05\x06\xff\xff\xff\x7f\x00\xc4\x00",  # 2^28 numbers of no bits
+    b"\x93\xa9DrawnRows\xdd\x7f\xff\xff\xff",
+    b"\x93\xa9DrawnRows\xdf\x7f\xff\xff\xff",
+    b"\x93\xa9DrawnRows\xc9\x7f\xff\xff\xff\x02",
     b"\x93\xa7Columns\xc7\x08\x03\xff\xff\xff\x7f\xff\xff\xff\x7f\xc0",
     b"\x96\xa4Card\x01\x05\xdd\x7f\xff\xff\xff\xc0\xc0",
     b"\xdd\x7f\xff\xff\xff",
@@ -128,7 +128,7 @@ def test_a_small_message_never_allocates_much(data: bytes) -> None:
     ],
 )
 def test_decoding_allocates_in_proportion_to_the_bytes(rows: Any) -> None:
-    data = CODEC.encode(DrawnRows(sendable_rows(rows)))
+    data = CODEC.encode(DrawnRows(sendable_rows(rows), b"signature"))
     tracemalloc.start()
     CODEC.decode(data)
     _, peak = tracemalloc.get_traced_memory()
@@ -152,7 +152,7 @@ def test_extra_fields_are_refused() -> None:
 
 def test_a_kind_outside_the_set_is_refused() -> None:
     with pytest.raises(RemoteProtocolError, match="not a Colonnade message"):
-        Codec({Total}).decode(CODEC.encode(DrawnRows(sendable_rows([1]))))
+        Codec({Total}).decode(CODEC.encode(DrawnRows(sendable_rows([1]), b"")))
 
 
 def test_an_array_without_a_wire_form_is_a_bug_that_shows() -> None:

@@ -1,5 +1,6 @@
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from colonnade.catalogue import codec
@@ -96,3 +97,42 @@ def test_a_refusal_becomes_an_error_with_the_partys_reason(cause: str, error: ty
     assert [entry.kind for entry in ledger][-2:] == ["Refused", "Total"], (
         "what was sent stands on the ledger all the same"
     )
+
+
+def stumble(error: type[Exception], parties: tuple[str, ...] = ("airline", "weather")) -> Script[None]:
+    """Ask, and break where the replies are read; arithmetic breaks of itself."""
+    yield dict.fromkeys(parties, ASK)
+    if error is FloatingPointError:
+        np.square(np.array([1e300]))
+    else:
+        raise error("row 3 is 17.5")
+
+
+BREAKS = (ZeroDivisionError, OverflowError, ValueError, MemoryError, FloatingPointError, np.linalg.LinAlgError)
+
+
+@pytest.mark.parametrize("error", BREAKS)
+def test_whatever_breaks_while_replies_are_read_is_an_error_of_the_parties(error: type[Exception]) -> None:
+    replies = {"airline": Total(1.0), "weather": Total(2.0)}
+    with pytest.raises(RemoteProtocolError, match="One of airline, weather sent numbers that do not") as caught:
+        Conductor(Canned(replies), codec(), Ledger(), lambda *_: None).play(stumble(error))
+    assert caught.value.party is None
+    assert isinstance(caught.value.__cause__, error)
+    assert error.__name__ in str(caught.value)
+    assert "17.5" not in str(caught.value), "all parties are told why a run ended"
+
+
+def test_where_only_one_party_was_asked_it_is_named() -> None:
+    with pytest.raises(RemoteProtocolError, match="'airline' sent numbers that do not") as caught:
+        Conductor(Canned({"airline": Total(1.0)}), codec(), Ledger(), lambda *_: None).play(
+            stumble(ZeroDivisionError, ("airline",))
+        )
+    assert caught.value.party == "airline"
+
+
+def test_what_breaks_before_any_reply_is_a_bug_and_nobody_is_blamed() -> None:
+    def broken() -> Script[None]:
+        yield dict.fromkeys(["airline"] * (1 // len(())), ASK)
+
+    with pytest.raises(ZeroDivisionError):
+        Conductor(Canned({}), codec(), Ledger(), lambda *_: None).play(broken())

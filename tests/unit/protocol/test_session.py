@@ -12,6 +12,8 @@ from colonnade.contracts import ScoreBounds
 from colonnade.data.tables import read_table
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.privacy.identities import identities_here
+from colonnade.privacy.pair_keys import view_digest
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
@@ -22,17 +24,26 @@ from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.sampling.size import MAX_SIZE
+from colonnade.signing import SignedRows, draw_statement
 from colonnade.solvers.central import AskColumns, Columns
 
 N_ROWS = 12
 RULE = LeverageScores(fit_intercept=True)
 WEIGHTS = np.array([1.0, 0.0, 2.0] * 4)
+PEOPLE = identities_here(["airline", "weather"], np.random.default_rng(0).bytes)
 
 
 def open_session(policy: Policy | None = None, **roles: Any) -> PartySession:
     rng = np.random.default_rng(0)
     table = read_table("airline", rng.normal(size=(N_ROWS, 2)), label=rng.normal(size=N_ROWS), **roles)
-    return party_session(table, policy or Policy())
+    return party_session(table, policy or Policy(), PEOPLE["airline"])
+
+
+def ask_scores(session: PartySession, rows: Any, size: int, signed_by: str = "weather") -> AskScores:
+    """Ask for scores of the party's own rows and of these, which the other party drew and signed."""
+    state, drawn = session.state, sendable_rows(rows)
+    statement = draw_statement("weather", state.sheet, view_digest(state, session._data.seen(state.view)), drawn)
+    return AskScores(size, (SignedRows("weather", drawn, PEOPLE[signed_by].sign(statement)),), 0, 0)
 
 
 def refusal(session: PartySession, request: Message) -> Refused:
@@ -52,7 +63,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     drawn = session.answer(DrawRows(5, seed=1, stratified=True))
     assert isinstance(drawn, DrawnRows)
     assert len(drawn.rows) == 5
-    scores = session.answer(AskScores(sendable_rows([]), 5))
+    scores = session.answer(ask_scores(session, [], 5))
     assert isinstance(scores, Scores)
     columns = session.answer(AskColumns(with_label=True))
     assert isinstance(columns, Columns)
@@ -65,7 +76,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     [
         AskTotal(RULE),
         DrawRows(1, 0, stratified=False),
-        AskScores(sendable_rows([0]), 0),
+        AskScores(0, (), 0, 0),
         UseAllRows(),
         AskColumns(with_label=True),
         AskSplit(),
@@ -82,20 +93,78 @@ def test_nothing_is_answered_before_the_hello(request_: Message) -> None:
 def test_out_of_order() -> None:
     session = open_session()
     session.answer(Hello(WIRE_VERSION))
-    for request in (DrawRows(1, 0, stratified=False), AskScores(sendable_rows([0]), 0), AskColumns(with_label=False)):
+    for request in (DrawRows(1, 0, stratified=False), AskScores(0, (), 0, 0), AskColumns(with_label=False)):
         assert refusal(session, request).reason == (
             f"a {request.kind} is not legal at step 'greeted'. Follow the order of the phases."
         )
 
 
-def test_the_server_must_know_how_many_rows_the_party_drew() -> None:
+def drawn_session() -> PartySession:
     session = open_session()
     for request in (Hello(WIRE_VERSION), AskTotal(RULE), DrawRows(5, seed=1, stratified=True)):
         session.answer(request)
-    assert "4 rows of the party's own, which drew 5" in refusal(session, AskScores(sendable_rows([0]), 4)).reason
-    scores = session.answer(AskScores(sendable_rows([0, 11]), 5))
+    return session
+
+
+def test_the_server_must_know_how_many_rows_were_drawn() -> None:
+    session = drawn_session()
+    assert "5 rows, where 6 were drawn" in refusal(session, ask_scores(session, [0], 5)).reason
+    scores = session.answer(ask_scores(session, [0, 11], 7))
     assert isinstance(scores, Scores)
     assert len(scores.scores) == 7
+
+
+def test_rows_that_another_party_did_not_sign_are_not_scored() -> None:
+    """A server that could name rows would learn scores of rows of its choice."""
+    session = drawn_session()
+    for signer in ("airline", "server"):
+        reply = refusal(session, ask_scores(session, [0, 11], 7, signed_by=signer))
+        assert (reply.cause, "rows that 'weather' did not sign to have drawn in this job" in reply.reason) == (
+            "request",
+            True,
+        )
+    honest = ask_scores(session, [0, 11], 7)
+    (signed,) = honest.others
+    for others in ((), (signed, signed), (SignedRows("airline", signed.rows, signed.signature),)):
+        reply = refusal(session, AskScores(7, others, 0, 0))
+        assert "draws of other parties than weather" in reply.reason
+    changed = SignedRows("weather", sendable_rows([1, 11]), signed.signature)
+    assert "did not sign" in refusal(session, AskScores(7, (changed,), 0, 0)).reason
+    assert isinstance(session.answer(honest), Scores)
+
+
+def test_a_draw_is_signed_for_the_view_it_was_made_in() -> None:
+    """A signature of one view, or job, is worth nothing in another: its rows were drawn by other scores."""
+    first, second = drawn_session(), open_session(weight=WEIGHTS)
+    for request in (
+        Hello(WIRE_VERSION),
+        UseFrame("train", "own", None, None, None),
+        AskTotal(RULE),
+        DrawRows(5, seed=1, stratified=True),
+    ):
+        assert not isinstance(second.answer(request), Refused)
+    assert "did not sign" in refusal(second, ask_scores(first, [0, 11], 7)).reason
+    assert isinstance(second.answer(ask_scores(second, [0, 11], 7)), Scores)
+
+
+def test_even_rows_are_drawn_by_the_party_itself() -> None:
+    """All sides draw them alike from the shared seed: none is named by the server."""
+    session = drawn_session()
+    own = session.state.selected()
+    (signed,) = ask_scores(session, [], 5).others
+    assert "6 rows, where 5 were drawn" in refusal(session, AskScores(6, (signed,), 0, 0)).reason
+    assert refusal(session, AskScores(5, (signed,), -1, 0)).cause == "request"
+    assert isinstance(session.answer(AskScores(5, (signed,), 0, 0)), Scores)
+    np.testing.assert_array_equal(session.state.selected(), own)
+
+
+def test_without_an_identity_nothing_is_signed() -> None:
+    rng = np.random.default_rng(0)
+    session = party_session(read_table("airline", rng.normal(size=(N_ROWS, 2))), Policy())
+    for request in (Hello(WIRE_VERSION), AskTotal(RULE)):
+        session.answer(request)
+    reply = refusal(session, DrawRows(5, seed=1, stratified=True))
+    assert (reply.cause, "Give it an identity" in reply.reason) == ("input", True)
 
 
 def test_a_reply_is_not_a_request() -> None:
@@ -245,7 +314,8 @@ class LegalOrder(RuleBasedStateMachine):
     @rule(size=st.integers(0, 5))
     def scores(self, size: int) -> None:
         legal = self.step == "drawn"
-        self.ask(AskScores(sendable_rows(range(size)), self.drawn), legal=legal, reply=Scores, then="selected")
+        request = ask_scores(self.session, range(size), size + self.drawn)
+        self.ask(request, legal=legal, reply=Scores, then="selected")
         self.size = size + self.drawn if legal else self.size
 
     @rule(size=st.integers(0, 5))

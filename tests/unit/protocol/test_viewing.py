@@ -11,6 +11,7 @@ from colonnade.contracts import JobView, PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.kernels.draws import hold_out
 from colonnade.messages import Message, sendable_flags, sendable_floats
+from colonnade.privacy.identities import identities_here
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
@@ -19,6 +20,7 @@ from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeig
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.selecting import UseAllRows
+from colonnade.signing import SignedMarks, SignedWeights, marks_statement, weights_statement
 from colonnade.solvers.central import AskColumns, Columns
 from harness import watch
 
@@ -30,6 +32,7 @@ WEIGHTS = RNG.integers(0, 4, size=N).astype(np.float64)
 MARKED = np.arange(N) % 3 == 0
 TASK = cn.Regression(l2=0.1)
 SIZE = cn.ImportanceSampling(size=40)
+SIGNATURE = 64  # bytes
 
 
 def parties(weight: Any = None, split: Any = None, **policies: Policy) -> list[cn.Party]:
@@ -53,10 +56,11 @@ def framing(run: cn.Run[Any]) -> list[tuple[str, str, str, int]]:
 
 def test_nothing_is_sent_where_nothing_is_asked() -> None:
     """Also where a party has a column to split by, and no job asks for it."""
-    plain = federation().fit(TASK, sampler=SIZE).ledger
+    plain, with_column = (list(federation(split=marks).fit(TASK, sampler=SIZE).ledger) for marks in (None, MARKED))
     assert [entry.phase for entry in plain if entry.phase == "framing"] == []
-    assert plain == federation(split=MARKED).fit(TASK, sampler=SIZE).ledger
-    assert plain.units == 40 + 2 * 40 * 3 + 2 * 3 + 40 * 6
+    # But for the sheet's bytes: it says which columns there are.
+    assert [e for e in plain if e.kind != "OpenJob"] == [e for e in with_column if e.kind != "OpenJob"]
+    assert sum(entry.units for entry in plain) == 40 + 2 * 40 * 3 + 2 * 3 + 40 * 6
 
 
 def test_of_a_held_out_fraction_only_the_fraction_and_the_seed_travel() -> None:
@@ -65,8 +69,9 @@ def test_of_a_held_out_fraction_only_the_fraction_and_the_seed_travel() -> None:
     assert framing(run) == [("UseFrame", "server", name, 0) for name in shared.roster.names] + [
         ("Moments", name, "server", 0) for name in shared.roster.names
     ]
-    assert {entry.reveals for entry in run.ledger} == {()}
-    assert max(entry.bytes for entry in run.ledger) < 80, "whatever the number of rows"
+    after_opening = [entry for entry in run.ledger if entry.phase != "opening"]
+    assert {entry.reveals for entry in after_opening} == {()}
+    assert max(entry.bytes for entry in after_opening) < 80, "whatever the number of rows"
 
 
 @pytest.mark.parametrize(("fraction", "seed"), [(0.25, 0), (0.5, 1), (0.013, 2), (0.99, 3), (1 / 3, 4)])
@@ -106,7 +111,7 @@ def test_a_partys_choice_of_rows_travels_as_bits() -> None:
     ]
     shown = {(e.sender, e.receiver): e for e in run.ledger if e.units and e.phase == "framing"}
     assert {entry.reveals for entry in shown.values()} == {("row ids",)}
-    assert shown["registry", "server"].bytes <= N / 8 + 20, "a bit a row"
+    assert shown["registry", "server"].bytes <= N / 8 + 20 + SIGNATURE, "a bit a row"
     np.testing.assert_array_equal(run.coreset.rows, np.flatnonzero(~MARKED))
     assert run.coreset.total_weight == np.sum(~MARKED)
 
@@ -120,7 +125,7 @@ def test_row_weights_go_to_all_others_and_not_back() -> None:
         ("UseFrame", "server", "weather", 0),
         ("UseFrame", "server", "registry", N),
     ]
-    assert run.ledger.disclosures()["server", "registry"] == ("row weights", "totals", "row ids")
+    assert run.ledger.disclosures()["server", "registry"] == ("schema", "row weights", "totals", "row ids")
     assert run.coreset.total_weight == WEIGHTS.sum()
     assert (WEIGHTS[run.coreset.rows] > 0).all(), "a row that weighs nothing is never drawn"
 
@@ -139,8 +144,9 @@ def test_weights_and_a_split_multiply() -> None:
     assert coreset.total_weight == coreset.weights.sum()
 
 
-@pytest.mark.parametrize(("kept", "asked"), [("moments", "UseFrame"), ("row weights", "AskRowWeights")])
+@pytest.mark.parametrize(("kept", "asked"), [("moments", "UseFrame"), ("row weights", "OpenJob")])
 def test_an_owner_can_refuse(kept: str, asked: str) -> None:
+    """What is sure to be told, before the job begins; what depends on the scaling, when it would be."""
     guarded = federation(weight=WEIGHTS, weather=Policy(never=[kept]))
     with pytest.raises(cn.PolicyRefusedError, match=f"'weather' did not answer {asked}: .* never reveals {kept}"):
         guarded.fit(cn.Regression(standardize=True), sampler=SIZE)
@@ -148,7 +154,7 @@ def test_an_owner_can_refuse(kept: str, asked: str) -> None:
 
 def test_an_owner_can_refuse_its_split() -> None:
     guarded = federation(split=MARKED, registry=Policy(never=["row ids"]))
-    with pytest.raises(cn.PolicyRefusedError, match="'registry' did not answer AskSplit"):
+    with pytest.raises(cn.PolicyRefusedError, match=r"'registry' did not answer OpenJob: .* never reveals row ids"):
         guarded.fit(TASK, sampler=cn.AllRows(), split=cn.SplitBy("registry"))
 
 
@@ -329,11 +335,16 @@ WEATHER = Moments(sendable_floats([5.0]), sendable_floats([6.0]))
 def play(split: Message | None = None, weights: Message | None = None, airline: Message | None = None) -> JobView:
     script = agree_on_view(ROSTER, cn.SplitBy("airline"), "train", "standard")
     assert [type(request) for request in next(script).values()] == [AskSplit]
-    outbox = script.send({"airline": split or Split(MARKS)})
+    outbox = script.send({"airline": split or Split(MARKS, b"by airline")})
     assert [type(request) for request in outbox.values()] == [AskRowWeights]
-    outbox = script.send({"weather": weights or RowWeights(ROW_WEIGHTS)})
-    shown = {name: (view.held_out is not None, view.weights is not None) for name, view in outbox.items()}  # type: ignore[attr-defined]
-    assert shown == {"airline": (False, True), "weather": (True, False)}
+    outbox = script.send({"weather": weights or RowWeights(ROW_WEIGHTS, b"by weather")})
+    shown = {
+        name: tuple(column and (column.party, column.signature) for column in (frame.held_out, frame.weights))
+        for name, frame in outbox.items()
+        if isinstance(frame, UseFrame)
+    }
+    told = {"held_out": ("airline", b"by airline"), "weights": ("weather", b"by weather")}
+    assert shown == {"airline": (None, told["weights"]), "weather": (told["held_out"], None)}, "as they were signed"
     with pytest.raises(StopIteration) as end:
         script.send({"airline": airline or AIRLINE, "weather": WEATHER})
     view = end.value.value
@@ -353,7 +364,7 @@ def test_honest_parties() -> None:
 @pytest.mark.parametrize("marks", [[True] * 3, [True] * 5, [[True, False]] * 2, []])
 def test_hostile_splits(marks: Any) -> None:
     with pytest.raises(cn.RemoteProtocolError, match="'airline' sent a Split with an array of shape") as caught:
-        play(split=Split(sendable_flags(marks)))
+        play(split=Split(sendable_flags(marks), b""))
     assert (caught.value.party, caught.value.kind) == ("airline", "Split")
 
 
@@ -372,7 +383,7 @@ BAD_WEIGHTS = [
 @pytest.mark.parametrize(("weights", "message"), BAD_WEIGHTS)
 def test_hostile_weights(weights: Any, message: str) -> None:
     with pytest.raises(cn.RemoteProtocolError, match=f"'weather' sent a RowWeights with .*{message}") as caught:
-        play(weights=RowWeights(sendable_floats(weights)))
+        play(weights=RowWeights(sendable_floats(weights), b""))
     assert (caught.value.party, caught.value.kind) == ("weather", "RowWeights")
 
 
@@ -403,24 +414,39 @@ def test_hostile_moments(shift: Any, scale: Any, message: str) -> None:
 
 def session(weight: Any = None, split: Any = None) -> PartySession:
     table = read_table("airline", np.arange(8.0).reshape(4, 2), weight=weight, split=split)
-    opened = party_session(table, Policy())
+    opened = party_session(table, Policy(), PEOPLE["airline"])
     opened.answer(Hello(WIRE_VERSION))
     return opened
+
+
+PEOPLE = identities_here(["airline", "weather", "registry"], np.random.default_rng(0).bytes)
+NO_SHEET = b""  # of a session that no job opened
+
+
+def marks_of(party: str, marks: Any, sheet: bytes = NO_SHEET, by: str | None = None) -> SignedMarks:
+    flags = sendable_flags(marks)
+    return SignedMarks(party, flags, PEOPLE[by or party].sign(marks_statement(party, sheet, flags)))
+
+
+def weights_of(party: str, weights: Any, sheet: bytes = NO_SHEET, by: str | None = None) -> SignedWeights:
+    floats = sendable_floats(weights)
+    return SignedWeights(party, floats, PEOPLE[by or party].sign(weights_statement(party, sheet, floats)))
 
 
 def view(
     split: Any = None, held_out: Any = None, weights: Any = None, *, side: Any = "train", scaling: Any = "own"
 ) -> UseFrame:
+    """Frame rows as an honest server does: what parties told is signed by them."""
     return UseFrame(
         side,
         scaling,
         split,
-        None if held_out is None else sendable_flags(held_out),
-        None if weights is None else sendable_floats(weights),
+        None if held_out is None else marks_of("registry", held_out),
+        None if weights is None else weights_of("weather", weights),
     )
 
 
-BY_COLUMN = cn.SplitBy("airline")
+BY_COLUMN = cn.SplitBy("registry")
 
 
 @pytest.mark.parametrize(
@@ -443,6 +469,78 @@ def test_hostile_frames(request_: UseFrame, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (marks_of("registry", [True, False, True, False], by="server"), "'registry' did not sign for this job"),
+        (marks_of("registry", [True, False, True, False], by="airline"), "'registry' did not sign for this job"),
+        (marks_of("registry", [True, False, True, False], sheet=b"another job"), "'registry' did not sign"),
+        (marks_of("weather", [True, False, True, False]), "'weather' did not sign for this job"),
+        (SignedMarks("stranger", sendable_flags([True, False, True, False]), bytes(64)), "'stranger' did not sign"),
+        (weights_of("weather", [0.0, 0.0, 1.0, 0.0], by="server"), "row weights that 'weather' did not sign"),
+        (weights_of("weather", [0.0, 0.0, 1.0, 0.0], by="airline"), "row weights that 'weather' did not sign"),
+        (weights_of("weather", [0.0, 0.0, 1.0, 0.0], sheet=b"another job"), "row weights that 'weather' did not sign"),
+        (SignedWeights("stranger", sendable_floats(np.ones(4)), bytes(64)), "row weights that 'stranger' did not sign"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else None,
+)
+def test_columns_that_their_party_did_not_sign_for_this_job(request_: SignedMarks | SignedWeights, reason: str) -> None:
+    """A server that could choose who counts would read a row from the moments of it alone."""
+    asked = session()
+    marks, weights = (request_, None) if isinstance(request_, SignedMarks) else (None, request_)
+    reply = asked.answer(UseFrame("train", "standard", BY_COLUMN if marks else None, marks, weights))
+    assert isinstance(reply, Refused)
+    assert (reply.cause, asked.state.view) == ("request", None)
+    assert reason in reply.reason
+
+
+def test_signed_columns_are_of_no_use_where_a_split_is_another_partys() -> None:
+    reply = session().answer(
+        UseFrame("train", "own", cn.SplitBy("weather"), marks_of("registry", [True, False, True, False]), None)
+    )
+    assert isinstance(reply, Refused)
+    assert "rows to hold out that 'registry' did not sign for this job" in reply.reason
+
+
+LEAST = Policy(least_rows=3)
+
+
+def guarded(n_rows: int, policy: Policy = LEAST) -> PartySession:
+    values = np.random.default_rng(1).normal(size=(n_rows, 2))
+    asked = party_session(read_table("airline", values), policy, PEOPLE["airline"])
+    asked.answer(Hello(WIRE_VERSION))
+    return asked
+
+
+@pytest.mark.parametrize(("n_marked", "answers"), [(2, False), (3, True), (9, True), (10, False)])
+@pytest.mark.parametrize("side", ["train", "test"])
+def test_a_split_holds_out_and_leaves_enough_rows(n_marked: int, answers: bool, side: Any) -> None:
+    reply = guarded(12).answer(view(BY_COLUMN, np.arange(12) < n_marked, side=side))
+    assert isinstance(reply, Moments if answers else Refused)
+    if isinstance(reply, Refused):
+        assert reply.cause == "policy"
+        assert "a split holds out, and leaves, 3 rows at least" in reply.reason
+
+
+def test_moments_are_of_enough_rows_and_not_of_nearly_those_of_earlier_ones() -> None:
+    asked = guarded(40)
+    one_row = view(weights=np.eye(40)[7], scaling="standard")
+    assert isinstance(asked.answer(one_row), Refused), "its mean is that row"
+    heavy = view(weights=np.where(np.arange(40) == 7, 1e6, 1.0), scaling="standard")
+    assert isinstance(asked.answer(heavy), Refused), "effectively one row"
+    assert isinstance(asked.answer(view(scaling="standard")), Moments)
+    assert isinstance(asked.answer(view(scaling="standard")), Moments), "the same again tells nothing new"
+    but_one = view(weights=np.where(np.arange(40) == 7, 0.0, 1.0), scaling="standard")
+    for nearly, reason in (
+        (but_one, "1 rows apart from"),
+        (view(weights=np.arange(1.0, 41.0), scaling="standard"), ""),
+    ):
+        reply = asked.answer(nearly)
+        assert isinstance(reply, Refused)
+        assert reply.cause == "policy"
+        assert (reason or "over the same rows, with other weights") in reply.reason
+
+
+@pytest.mark.parametrize(
     "request_",
     [
         view(BY_COLUMN, [True] * 4),
@@ -461,7 +559,7 @@ def test_views_that_this_party_cannot_use(request_: Message) -> None:
 
 def test_views_one_after_another_are_told_apart() -> None:
     """A server that changes its mind within one split: no crash, and each time what was asked last."""
-    asked = session(split=[1, 0, 0, 0])
+    asked = session(split=[1, 0, 0, 0])  # which counts where no other party's marks came
     for request, expected in [
         (view(BY_COLUMN), [1, 2, 3]),
         (view(BY_COLUMN, [False, True, False, False]), [0, 2, 3]),

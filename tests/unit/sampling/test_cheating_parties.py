@@ -15,7 +15,7 @@ from colonnade.coreset import Evidence
 from colonnade.kernels.integer_draws import even_rows
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.privacy.identities import PinnedIdentity, signing_key
-from colonnade.sampling.committed.joint_seed import even_key, joint_key
+from colonnade.sampling.committed.joint_seed import even_key, joint_draw_statement, joint_key
 from colonnade.sampling.committed.messages import (
     Commitment,
     CommittedRows,
@@ -27,6 +27,7 @@ from colonnade.sampling.committed.messages import (
 )
 from colonnade.sampling.committed.party import CommittedDraw
 from colonnade.sampling.plain.messages import DrawnRows, DrawRows, OpenDraw, Scores, Total
+from colonnade.sampling.plain.party import signed_draw
 from colonnade.sampling.secure.messages import AskMaskedScores
 from harness import sessions_of
 
@@ -48,14 +49,16 @@ def make_federation(**cheats: Change) -> cn.Federation:
 
             def answer(state: Any, asked: Any, data: Any, honest: Any = handler.answer, change: Any = change) -> Any:
                 state, reply = honest(state, asked, data)
-                return as_if_honest(state, reply, changed := signed(change(reply, data), asked, data)), changed
+                return as_if_honest(state, reply, changed := signed(change(reply, data), asked, state, data)), changed
 
             handlers[request] = type(handler)(handler.request, answer, handler.after, handler.then, handler.solver)
     return federation
 
 
-def signed(changed: Any, asked: Any, data: Any) -> Message:
+def signed(changed: Any, asked: Any, state: Any, data: Any) -> Message:
     """Let the cheat sign its lie."""
+    if isinstance(changed, DrawnRows):
+        return signed_draw(state, changed.rows, data)
     if isinstance(changed, Commitment):
         commitment = commitment_of(CHEAT, changed)
         statement = commitment_statement(CHEAT, asked, commitment, changed.contribution_digest)

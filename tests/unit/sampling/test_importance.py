@@ -7,7 +7,11 @@ import pytest
 
 import colonnade as cn
 from colonnade.errors import InputError
+from colonnade.kernels.draws import draw_by_scores
 from colonnade.sampling import ImportanceSampling, UniformSampling
+from colonnade.sampling.plain.server import shares_of
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.seeds import Seeds
 
 
 @pytest.mark.parametrize("size", [0, -3, True, 2.5, 2**40])
@@ -23,15 +27,26 @@ def test_a_uniform_share_is_between_0_and_1(share: Any) -> None:
         ImportanceSampling(10, uniform_share=share)
 
 
-def test_without_even_draws_every_bit_is_as_before_the_option_existed() -> None:
-    """Rows, weights and units as recorded before it came."""
+def test_without_even_draws_rows_and_weights_are_the_papers() -> None:
+    """Made again in one place, from the seeds that stand on the job sheet: totals, quotas, draws, 1 / (m p)."""
     rng = np.random.default_rng(0)
-    parties = cn.split_columns(rng.standard_t(3, size=(500, 6)), rng.normal(size=500), [2, 2, 2])
-    sampler = ImportanceSampling(100, uniform_share=0.0, draws="independent")
-    run = cn.Federation(parties).coreset(cn.Regression(), sampler, seed=4)
-    assert run.coreset.rows[:12].tolist() == [1, 2, 9, 16, 19, 26, 30, 31, 46, 49, 57, 62]
-    assert run.coreset.weights[:2] == pytest.approx([7.403456178780866, 5.051769018872855], rel=1e-12)
-    assert run.ledger.units == 706
+    X, y, size, seed = rng.standard_t(3, size=(500, 6)), rng.normal(size=500), 100, 4
+    parties = cn.split_columns(X, y, [2, 2, 2])
+    sampler = ImportanceSampling(size, uniform_share=0.0, draws="independent")
+    run = cn.Federation(parties).coreset(cn.Regression(), sampler, seed=seed)
+    scores = [LeverageScores(fit_intercept=True).scores(party.table) for party in parties]
+    totals = np.array([each.sum() for each in scores])
+    sampling = np.random.default_rng([seed, 0])
+    seeds = Seeds.of(sampling, len(parties))
+    quotas = sampling.multinomial(size, shares_of(totals)).tolist()
+    drawn = [
+        draw_by_scores(each, quota, np.random.default_rng(own), stratified=False)
+        for each, quota, own in zip(scores, quotas, seeds.own, strict=True)
+    ]
+    rows = np.sort(np.concatenate(drawn))
+    np.testing.assert_array_equal(run.coreset.rows, rows)
+    np.testing.assert_allclose(run.coreset.weights, totals.sum() / (size * np.sum(scores, axis=0)[rows]), rtol=1e-12)
+    assert run.ledger.units == 2 * 3 + size + 2 * size * 3
     assert run.coreset.sampler == str(run.sampler) == "ImportanceSampling(size=100, draws='independent')"
 
 

@@ -137,7 +137,7 @@ def test_the_step_must_make_sense(step: Any) -> None:
 
 ROSTER = Roster((PartyCard("airline", 9, ("x", "z"), "y"), PartyCard("weather", 9, ("t",), None)))
 CORESET = cn.Coreset(np.arange(4), np.ones(4), n_rows=9, total_weight=9.0)
-CODES = encode_codes(np.arange(12).reshape(3, 4))
+CODES = encode_codes((7 * np.arange(12)).reshape(3, 4) % 5 - 2)
 WEATHER = WhitenedColumns(4, sendable_floats([0.0]), sendable_floats([1.0]), None, encode_codes(np.zeros((1, 4), int)))
 
 

@@ -90,7 +90,11 @@ def test_the_path_is_in_the_run_and_the_model_is_that_of_the_choice(vary: str) -
 
 @pytest.mark.parametrize("vary", ["l2", "l1"])
 def test_nothing_more_is_sent(vary: str) -> None:
-    assert fit(chosen(vary)).ledger == fit(cn.Regression()).ledger
+    """But for the sheet's bytes, which says that a penalty is to be chosen."""
+    ours, plain = (
+        [entry for entry in fit(task).ledger if entry.kind != "OpenJob"] for task in (chosen(vary), cn.Regression())
+    )
+    assert ours == plain
 
 
 def test_much_noise_asks_for_a_larger_penalty_than_little() -> None:

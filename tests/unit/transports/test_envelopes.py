@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colonnade as cn
-from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.transports import envelopes
 from colonnade.transports.envelopes import (
     LARGE,
@@ -25,7 +24,6 @@ from colonnade.transports.envelopes import (
 )
 
 MAX = 1 << 30
-PURPOSE = RunPurpose("fit", "regression", None, "saga", "0" * 64)
 RUNS = st.from_regex(r"[a-z0-9-]{1,64}", fullmatch=True)
 NUMBERS = st.integers(1, 1 << 40)
 TO_SERVER: st.SearchStrategy[FromParty] = st.one_of(
@@ -34,7 +32,7 @@ TO_SERVER: st.SearchStrategy[FromParty] = st.one_of(
 )
 TO_PARTY: st.SearchStrategy[FromServer] = st.one_of(
     st.builds(Welcome, st.text(max_size=9)),
-    st.builds(Ask, RUNS, NUMBERS, st.sampled_from([None, PURPOSE]), st.binary(max_size=100)),
+    st.builds(Ask, RUNS, NUMBERS, st.binary(max_size=100)),
     st.builds(RunEnd, RUNS, st.sampled_from(["done", "failed"]), st.text(max_size=50)),
     st.builds(Goodbye, st.sampled_from(["done", "failed"]), st.text(max_size=50), st.integers(0, 255)),
 )

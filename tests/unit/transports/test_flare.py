@@ -7,13 +7,12 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
-from colonnade.node.allowance import Allowance
+from colonnade.node.allowance import Allowance, DayLimits
 from colonnade.node.desk import PartyDesk
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
-from colonnade.protocol.hello import Card, Hello
+from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
-from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.transports.endpoints import PartyEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
@@ -30,7 +29,7 @@ from colonnade.transports.envelopes import (
 flare = pytest.importorskip(
     "colonnade.transports.flare", reason="NVIDIA FLARE is not here: pip install 'colonnade[flare]'"
 )
-ASK = Ask("hello-1", 1, RunPurpose("hello", None, None, None, "x"), codec().encode(Hello(1)))
+ASK = Ask("hello-1", 1, codec().encode(Hello(WIRE_VERSION)))
 
 
 @pytest.fixture
@@ -39,8 +38,7 @@ def party(tmp_path: Path) -> object:
     desk = PartyDesk(
         party_session(table, Policy()),
         codec(),
-        policy=Policy(),
-        allowance=Allowance(folder.path / "spent.json", None, None),
+        allowance=Allowance(folder.path / "spent.json", "server", DayLimits(), None),
         folder=folder,
         log=EventLog(None),
     )

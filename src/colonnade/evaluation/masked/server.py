@@ -200,5 +200,12 @@ def _read_losses(model: AppliedModel, reply: SummedLosses, weights: Floats) -> L
     if model.n_centers and (reply.sizes.min() < 0 or reply.sizes.sum() != m):
         raise checks.wrong(party, reply, f"sizes of clusters that do not add up to {m} rows")
     cost, absolute, deviation = reply.sums.tolist()
+    counts = weights[weights > 0] if model.by_weight else np.ones(m)
+    # Mean and root mean square of residuals bound each other; a sum of losses bounds how much they vary.
+    least, most = (0.0, 0.0) if model.n_centers else (float(counts.min()) * cost, float(counts.sum()) * cost)
+    if not least * (1 - checks.SLACK) <= absolute**2 <= most * (1 + checks.SLACK):
+        raise checks.wrong(party, reply, f"a sum {absolute:g} of residuals whose squares add up to {cost:g}")
+    if deviation > (0.0 if model.by_weight else cost / np.sqrt(m) * (1 + checks.SLACK)):
+        raise checks.wrong(party, reply, f"losses that vary by {deviation:g} and add up to {cost:g}")
     factor = 1.0 if model.by_weight else weight / m
     return Losses(m, weight, factor * cost, deviation, factor * absolute, tuple(reply.sizes.tolist()))

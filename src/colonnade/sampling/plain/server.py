@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats
@@ -32,12 +32,15 @@ from colonnade.sampling.plain.messages import (
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import RoundedScores
+from colonnade.sampling.score_limits import rounding_factor, score_limits
 from colonnade.sampling.seeds import Seeds, count_even, even_rng
 from colonnade.sampling.weights import Design
 from colonnade.signing import SignedRows, seed_digest
 
 # Totals are sums of n rounded numbers.
 ROUNDING = 1e-6
+# Leverages add up to a rank, up to rounding, which is worst where columns nearly depend on each other.
+NOT_WHOLE = 1e-4
 SHARE_STEPS = 2.0**40
 
 
@@ -74,7 +77,7 @@ class Algorithm1:
         # Lines 1 and 2: every party scores its rows, and tells the sum of its scores.
         asked: Outbox = {party: AskTotal(travelling(rule)) for party in parties}
         told = yield asked
-        totals = _read_totals(checks.replies(told, Total), bounds_of_totals(self.design, rule))
+        totals = _read_totals(checks.replies(told, Total), self.design, rule)
         # Lines 3 and 4: it learns how many rows to draw.
         quotas = self._draw_quotas(totals, seeds)
         orders: Outbox = {
@@ -105,12 +108,13 @@ class Algorithm1:
         roster, n = self.design.roster, self.design.roster.n_rows
         # Line 5: every party draws its rows.
         answers = yield orders
-        drawn = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n)
+        drawn = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n, self.design.row_weights)
         # Line 6: the server puts them together, with the even rows, which every side draws by itself.
-        shared = quotas.seeds.shared
+        shared, share = quotas.seeds.shared, self.design.even_share
         even = draw_evenly(n, quotas.n_even, even_rng(shared), self.design.row_weights)
         rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
-        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), self.design.even_share, shared)
+        told = dict(zip(roster.names, totals.tolist(), strict=True))
+        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), share, shared, told)
         # Line 7: every party scores all of them.
         scores = yield from self.sum_scores(roster, draw)
         _check_copies(roster, draw, totals, scores, stratified=self.stratified)
@@ -144,14 +148,25 @@ def exchanged(roster: Roster, *boxes: Outbox | Inbox) -> dict[str, list[Message]
 
 def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
     """Bound each party's total by what all sides know."""
+    return {party: bounds.total for party, bounds in _bounds(design, rule).items()}
+
+
+def _bounds(design: Design, rule: ScoreRule) -> dict[str, ScoreBounds]:
     roster, weights = design.roster, design.row_weights
     n_counted = roster.n_rows if weights is None else int(np.count_nonzero(weights))
-    return {card.name: rule.bounds(card, n_counted).total for card in roster.cards}
+    return {card.name: rule.bounds(card, n_counted) for card in roster.cards}
 
 
-def _read_totals(replies: Mapping[str, Total], most: Mapping[str, float]) -> Floats:
+def _read_totals(replies: Mapping[str, Total], design: Design, rule: ScoreRule) -> Floats:
+    bounds, least = _bounds(design, rule), 1 / rounding_factor(rule)  # rows' parts of the weight add up to 1
     for party, reply in replies.items():
-        check_total(party, reply, reply.total, most[party])
+        check_total(party, reply, reply.total, bounds[party].total)
+        if bounds[party].whole and abs(reply.total - round(reply.total)) > NOT_WHOLE:
+            raise checks.wrong(party, reply, f"the total {reply.total:g}, where scores add up to a whole number")
+        if reply.total < least * (1 - ROUNDING):
+            raise checks.wrong(
+                party, reply, f"the value {reply.total:g}, where scores of any columns add up to {least:g} or more"
+            )
     return np.array([reply.total for reply in replies.values()])
 
 
@@ -162,11 +177,15 @@ def check_total(party: str, reply: Message, total: float, most: float) -> None:
         raise checks.wrong(party, reply, f"the total {total:g}, where scores of its columns add up to {most:g} at most")
 
 
-def read_rows(replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int) -> dict[str, SignedRows]:
-    """Require as many rows of each party as it was to draw, all of which exist."""
+def read_rows(
+    replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int, row_weights: Floats | None = None
+) -> dict[str, SignedRows]:
+    """Require as many rows of each party as it was to draw, all of which exist, and have weight."""
     for (party, reply), count in zip(replies.items(), counts, strict=True):
         checks.shape(party, reply, reply.rows, (count,))
         checks.row_ids(party, reply, reply.rows, n_rows)
+        if row_weights is not None and not row_weights[reply.rows].all():
+            raise checks.wrong(party, reply, "a row that is held out, or weighs nothing: such rows score nothing")
     return {party: SignedRows(party, reply.rows, reply.signature) for party, reply in replies.items()}
 
 
@@ -186,12 +205,6 @@ def _check_copies(roster: Roster, draw: Draw, totals: Floats, scores: Floats, *,
             )
 
 
-def sum_in_the_clear(roster: Roster, draw: Draw) -> Script[Floats]:
-    """Sum the scores of the drawn rows over the parties: g_i for each i in S, positive, shape (m,)."""
-    replies = yield from ask_scores(roster, draw)
-    return add_scores(replies, {party: reply.scores for party, reply in replies.items()})
-
-
 def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
     """Ask each party for its scores of the drawn rows, and check them one by one."""
     rows = draw.rows
@@ -209,11 +222,26 @@ def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
     return {party: kind(size, draw.of_others(party), *evenly) for party in roster.names}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class SumInTheClear:
+    """Sum scores that parties tell, by this rule, where rows weigh so much (shape (n_rows,); 1 if None)."""
+
+    rule: ScoreRule
+    row_weights: Floats | None
+
+    def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
+        """Ask for scores; give g_i for each i in S, positive, shape (m,)."""
+        replies = yield from ask_scores(roster, draw)
+        scores = {party: reply.scores for party, reply in replies.items()}
+        return _sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
+
+
+@dataclass(frozen=True, eq=False)
 class SumRounded:
-    """Sum scores that parties rounded by this rule."""
+    """As `SumInTheClear`, of scores that parties rounded."""
 
     rule: RoundedScores
+    row_weights: Floats | None
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
@@ -221,7 +249,7 @@ class SumRounded:
         inbox = yield relayed(AskScoreCodes, roster, draw)
         replies = checks.replies(inbox, ScoreCodes)
         scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
-        return add_scores(replies, scores)
+        return _sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
 
 
 def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Floats:
@@ -233,6 +261,23 @@ def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Float
         raise checks.wrong(party, reply, str(error)) from error
     checks.non_negative(party, reply, scores)
     return scores
+
+
+def _sum_within_limits(
+    rule: ScoreRule,
+    row_weights: Floats | None,
+    roster: Roster,
+    draw: Draw,
+    replies: Mapping[str, Message],
+    scores: Mapping[str, Floats],
+) -> Floats:
+    """Require scores that some columns of each party have, beside the total that it told, and add them up."""
+    for card in roster.cards:
+        limits = score_limits(rule, [card], row_weights, roster.n_rows, draw.rows)
+        what = limits.broken_by(scores[card.name], draw.totals.get(card.name), ROUNDING)
+        if what is not None:
+            raise checks.wrong(card.name, replies[card.name], what)
+    return add_scores(replies, scores)
 
 
 def add_scores(replies: Mapping[str, Message], scores: Mapping[str, Floats]) -> Floats:

@@ -52,4 +52,4 @@ class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, f
 
         That is 4, and the paper's 2 α (k + 1) with α = 1; there are no more clusters with rows in them than rows count.
         """
-        return ScoreBounds(4.0, 2.0 + 2.0 * min(self.n_clusters, n_counted))
+        return ScoreBounds(4.0, 2.0 + 2.0 * min(self.n_clusters, n_counted), whole=True)

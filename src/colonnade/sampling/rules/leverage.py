@@ -32,4 +32,4 @@ class LeverageScores(msgspec.Struct, frozen=True, array_like=True, tag=True, for
         At the label party the label counts as a column, and the intercept's column of ones.
         """
         at_label = 0 if card.label_name is None else 1 + self.fit_intercept
-        return ScoreBounds(2.0, min(card.n_features + at_label, n_counted) + 1.0)
+        return ScoreBounds(2.0, min(card.n_features + at_label, n_counted) + 1.0, whole=True)

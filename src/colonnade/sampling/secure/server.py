@@ -13,11 +13,12 @@ from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
-from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, until_kept
+from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, until_kept, usual_view
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of
 from colonnade.protocol import checks
 from colonnade.routes import Ask, Route, cut_short, some, then
+from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
@@ -59,7 +60,7 @@ class SecureSum:
             )
         said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
         total = yield from until_kept(lambda: _attempt(roster, draw, ring, said))
-        return _checked(to_numbers(total, ring), smallest, largest, roster)
+        return self._checked(to_numbers(total, ring), roster, draw)
 
     def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
         """Bound every party's score of every drawn row, from what all sides know."""
@@ -67,22 +68,23 @@ class SecureSum:
         smallest = 1 / roster.n_rows if weights is None else float(weights[rows].min() / weights.sum())
         return smallest, max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
 
+    def _checked(self, sums: Floats, roster: Roster, draw: Draw) -> Floats:
+        limits = score_limits(self._rule, roster.cards, self._row_weights, roster.n_rows, draw.rows)
+        # Committed totals are compared with what is opened of them.
+        what = limits.broken_by(sums, sum(draw.totals.values()) if draw.totals else None, SLACK)
+        if what is not None:
+            raise RemoteProtocolError(
+                f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: {what}. "
+                "One of them masked something else, and a secure sum does not show which. Nothing of it was used; see "
+                "that all run the same version."
+            )
+        return sums
+
 
 def secure_sum_route(asked: dict[str, object]) -> Route:
     """Say what a party is asked: keys and masked scores, again where a key is lost, and a comparison."""
     attempt = cut_short(Ask(AskPublicKey), Ask(AskMaskedScores, **asked))
     return then(some(attempt, least=1, most=MAX_ATTEMPTS), Ask(AskAgreement))
-
-
-def _checked(sums: Floats, smallest: float, largest: float, roster: Roster) -> Floats:
-    n_parties = len(roster.cards)
-    if (sums < smallest * n_parties * (1 - SLACK)).any() or (sums > largest * n_parties * (1 + SLACK)).any():
-        raise RemoteProtocolError(
-            f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: one of them "
-            "masked something else, and a secure sum does not show which. Nothing of it was used; see that all run "
-            "the same version."
-        )
-    return sums
 
 
 def _attempt(roster: Roster, draw: Draw, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
@@ -116,12 +118,12 @@ def _attempt(roster: Roster, draw: Draw, ring: Ring, said: Mapping[str, bytes]) 
 
 def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:
     """Check that all remember what was exchanged, and see the same rows in the same units; order by name."""
-    view = next(iter(replies.values())).view
+    view = usual_view(reply.view for reply in replies.values())
     for party, reply in replies.items():
         if reply.exchanged != said[party]:
             raise checks.wrong(party, reply, "a digest of other messages than were exchanged with it")
         if reply.view != view or len(view) != DIGEST_BYTES:
-            raise checks.wrong(party, reply, f"other row weights or units than {next(iter(replies))!r} has")
+            raise checks.wrong(party, reply, "other row weights or units than other parties have")
         if len(reply.key) != KEY_BYTES:
             raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
     signed = {party: SignedKey(r.key, r.exchanged, r.signature) for party, r in sorted(replies.items())}

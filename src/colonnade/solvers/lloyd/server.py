@@ -13,7 +13,7 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import Agreed, ClusteringTask, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import draw_centers, single_clusters
 from colonnade.kernels.masks import MAX_EXPONENT, Ring, ring_of_magnitude, to_numbers, unpack
@@ -147,7 +147,8 @@ class Rounds:
         self._n_clusters, self._n_tries = n_clusters, n_tries
         self._weights = coreset.weights / coreset.weights.max()
         self._ring, self._magnitude = Ring(WIDTH, 0), 0
-        self._transcript, self._labels = b"", np.empty(0, np.int64)
+        self._magnitudes: dict[str, int] = {}
+        self._transcript, self._labels, self._distances = b"", np.empty(0, np.int64), np.empty((0, 0))
         self._sent: dict[str, bytes] = dict.fromkeys(roster.names, b"")
 
     def play(self, seed: int) -> Script[tuple[Floats, Mapping[str, float]] | LostKey]:
@@ -180,6 +181,7 @@ class Rounds:
             if abs(reply.magnitude) > MAX_EXPONENT:
                 raise checks.wrong(party, reply, f"distances of 2^{reply.magnitude}")
             self._magnitude = max(self._magnitude, reply.magnitude)
+            self._magnitudes[party] = reply.magnitude
         self._ring = ring_of_magnitude(self._magnitude, len(keys.parties), WIDTH)
         return None
 
@@ -200,6 +202,8 @@ class Rounds:
             distances = yield from self._ask(TryCenters(sendable_rows(places), self._magnitude), self._n_tries)
             if isinstance(distances, LostKey):
                 return distances
+            if (distances[places, np.arange(self._n_tries)] > self._rounding).any():
+                raise self._senseless("a row is not at a distance of zero from itself")
             lowered = np.minimum(distances, nearest[:, None]) if number else distances
             best = int(np.argmin(self._weights @ lowered))
             labels[lowered[:, best] < nearest if number else slice(None)] = number
@@ -215,7 +219,7 @@ class Rounds:
             distances = yield from self._ask(MoveCenters(sendable_rows(labels), first), self._n_clusters)
             if isinstance(distances, LostKey):
                 return distances
-            n_rounds, self._labels = n_rounds + 1, labels
+            n_rounds, self._labels, self._distances = n_rounds + 1, labels, distances
             before, cost = cost, float(self._weights @ distances.min(axis=1))
             assigned = distances.argmin(axis=1)
             if (assigned == labels).all() or cost >= before * (1 - TOLERANCE):
@@ -237,7 +241,22 @@ class Rounds:
                 )
             self._sent[party] = digest(self._sent[party], reply.masked)
             total += unpack(reply.masked, WIDTH)
-        return to_numbers(total, self._ring).reshape(size, n_centers)
+        distances = to_numbers(total, self._ring).reshape(size, n_centers)
+        if (distances > sum(2.0**magnitude for magnitude in self._magnitudes.values()) + self._rounding).any():
+            raise self._senseless("some are larger than all of them said that theirs are")
+        return distances
+
+    @property
+    def _rounding(self) -> float:
+        """How far off a sum of distances can be."""
+        return len(self._roster.cards) * 2.0**-self._ring.exponent
+
+    def _senseless(self, what: str) -> RemoteProtocolError:
+        return RemoteProtocolError(
+            f"The summed distances of {', '.join(self._roster.names)} are not those of any rows: {what}. One of them "
+            "told something else, and a sum does not show which. Nothing of it was used; see that all run the same "
+            "version."
+        )
 
     def _gather(self) -> Script[Floats | LostKey]:
         inbox = yield {party: AskLloydCenters() for party in self._roster.names}
@@ -252,7 +271,24 @@ class Rounds:
             sent = digest(self._sent[card.name], np.ascontiguousarray(parts[-1], "<f8").tobytes())
             signed[card.name] = SignedDigest(sent, reply.signature)
         yield from compare(self._roster, self._transcript, signed)
-        return np.hstack(parts)
+        centers = np.hstack(parts)
+        self._check_apart(centers)
+        return centers
+
+    def _check_apart(self, centers: Floats) -> None:
+        """Require centres that are as far apart as the distances of rows say.
+
+        On average a cluster's rows are by |c_a - c_b|^2 farther from another centre than from their mean.
+        """
+        for label in range(self._n_clusters):
+            weights = self._weights * (self._labels == label)
+            if not weights.any():
+                continue  # it has not moved
+            farther = np.average(self._distances - self._distances[:, [label]], axis=0, weights=weights)
+            apart = np.square(centers - centers[label]).sum(axis=1)
+            slack = 2 * self._rounding + checks.SLACK * (farther + self._distances.max())
+            if (np.abs(farther - apart) > slack + checks.SLACK * np.square(centers).max()).any():
+                raise self._senseless("the centres are not where the rows are")
 
     def _read_centers(self, card: PartyCard, reply: LloydCenters, several: Floats) -> Floats:
         if reply.transcript != self._transcript:

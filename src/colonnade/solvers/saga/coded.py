@@ -25,6 +25,7 @@ class CodedProducts(Message, frozen=True):
     """As `PartialProducts`, but how they differ from what the server has of these rows, coded."""
 
     phase: ClassVar[str] = "solving"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     size: Annotated[int, Reveals.NOTHING]
     products: Annotated[bytes | None, Reveals.PREDICTIONS]
@@ -33,10 +34,6 @@ class CodedProducts(Message, frozen=True):
     def units(self) -> int:
         """Count a number a row of the block."""
         return self.size
-
-    def passes_on(self) -> tuple[Reveals, ...]:
-        """Name features, as `PartialProducts` does."""
-        return (Reveals.FEATURES,)
 
 
 class CodedStep(Message, frozen=True):

@@ -36,17 +36,10 @@ class PartialProducts(Message, frozen=True):
     """
 
     phase: ClassVar[str] = "solving"
+    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.FEATURES,)
 
     products: Annotated[Floats | None, Reveals.PREDICTIONS]
     less_label: Annotated[Floats | None, Reveals.LABELS]
-
-    def passes_on(self) -> tuple[Reveals, ...]:
-        """Name features: a server that steers coefficients by changes of its choice makes products of rows by rows."""
-        return (Reveals.FEATURES,)
-
-    def coded_rows(self) -> int:
-        """Count a row a product."""
-        return self.units()
 
 
 class SagaStep(Message, frozen=True):

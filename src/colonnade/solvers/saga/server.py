@@ -14,8 +14,9 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Agreed, LinearTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import ConvergenceWarning, UnsupportedError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
+from colonnade.kernels.possible import first_copies
 from colonnade.kernels.saga import shuffled
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.options import flag, non_negative_number, whole_number
@@ -112,7 +113,10 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         inbox = yield dict.fromkeys(parties, opening)
         weights = n_blocks * coreset.weights / coreset.total_weight
         table = ResidualTable(roster.label_party, shuffled(size, seed), n_blocks, weights, np.zeros(size))
-        step: float | None = table.step_size(checks.replies(inbox, SquaredNorms))
+        norms = checks.replies(inbox, SquaredNorms)
+        step: float | None = table.step_size(norms)
+        if self.scale:
+            _check_scaled_norms(norms, roster, coreset.rows, fit_intercept=linear.fit_intercept)
         play = plain_epoch if self.bits is None else coded_epochs(self.bits, size)
         for epoch in range(self.max_epochs):
             blocks = epoch_blocks(epoch, n_blocks, rng)
@@ -124,7 +128,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         else:
             self.warn(change)
         inbox = yield dict.fromkeys(parties, AskCoefficients())
-        coef, intercept = _join(checks.replies(inbox, Coefficients), roster)
+        coef, intercept = _join(checks.replies(inbox, Coefficients), roster, linear.fit_intercept, self.scale)
         model = linear.linear_model(coef, intercept, roster)
         return Solution(model, {"epochs": epoch + 1, "cost": table.cost(coreset.total_weight, linear.penalty(coef))})
 
@@ -189,11 +193,30 @@ def plain_epoch(
     return AskProgress(changes)
 
 
-def _join(replies: Mapping[str, Coefficients], roster: Roster) -> tuple[Floats, float]:
+def _check_scaled_norms(
+    replies: Mapping[str, SquaredNorms], roster: Roster, rows: Rows, *, fit_intercept: bool
+) -> None:
+    """Require norms of columns whose squares average to 1 over all rows, and of the intercept's ones."""
+    for card in roster.cards:
+        reply, ones = replies[card.name], int(fit_intercept and card.label_name is not None)
+        checks.copies(card.name, reply, rows, reply.norms)
+        columns = reply.norms - ones + checks.SLACK
+        checks.non_negative(card.name, reply, columns)
+        most = roster.n_rows * (card.n_features + 2 * checks.SLACK) * (1 + checks.SLACK)
+        if roster.weight_party is None and columns[first_copies(rows)].sum() > most:
+            raise checks.wrong(card.name, reply, "larger norms than columns have whose deviation is 1")
+
+
+def _join(
+    replies: Mapping[str, Coefficients], roster: Roster, fit_intercept: bool, scale: bool
+) -> tuple[Floats, float]:
     coef = np.empty(len(roster.feature_names))
     for card in roster.cards:
         reply = replies[card.name]
         checks.shape(card.name, reply, reply.coef, (card.n_features,))
         checks.in_range(card.name, reply, np.append(reply.coef, reply.offset))
+        # What shifts columns, and the intercept itself, enter it; with neither there is nothing to tell.
+        if reply.offset and not (fit_intercept and (card.label_name is not None or (scale and card.n_features))):
+            raise checks.wrong(card.name, reply, f"{reply.offset} of an intercept that it has no part in")
         coef[roster.parts[card.name]] = reply.coef
     return coef, float(sum(reply.offset for reply in replies.values()))

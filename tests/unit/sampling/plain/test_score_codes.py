@@ -20,11 +20,12 @@ def play(airline: ScoreCodes, round_scores: bool | float) -> cn.Coreset:
     sampler = cn.ImportanceSampling(4, round_scores=round_scores)
     script = sampler.sample(ROSTER, LeverageScores(fit_intercept=False), np.random.default_rng(0))
     next(script)
-    orders = script.send({name: Total(1.0) for name in ROSTER.names})
-    drawn = {}
+    orders = script.send({name: Total(2.0) for name in ROSTER.names})
+    drawn, first = {}, 0
     for party, order in orders.items():
         assert isinstance(order, DrawRows)
-        drawn[party] = DrawnRows(sendable_rows(np.arange(order.count)))
+        drawn[party] = DrawnRows(sendable_rows(np.arange(first, first + order.count)), b"signature")
+        first += order.count
     asked = script.send(drawn)
     assert all(isinstance(request, AskScoreCodes) for request in asked.values())
     with pytest.raises(StopIteration) as end:
@@ -41,7 +42,7 @@ def honest(how: bool | float) -> ScoreCodes:
 @pytest.mark.parametrize("how", [True, 0.2])
 def test_honest_codes(how: bool | float) -> None:
     scores = round_scores(SCORES, 0.0019 if how is True else how)
-    np.testing.assert_allclose(play(honest(how), how).weights, 2.0 / (4 * 2 * scores))
+    np.testing.assert_allclose(play(honest(how), how).weights, 4.0 / (4 * 2 * scores))
 
 
 @pytest.mark.parametrize("how", [True, 0.2])
@@ -64,6 +65,10 @@ def test_hostile_codes(reply: ScoreCodes, message: str, how: bool | float) -> No
     assert (caught.value.party, caught.value.kind) == ("airline", "ScoreCodes")
 
 
-def test_scores_that_are_all_zero() -> None:
-    zero = ScoreCodes(4, encode_scores(np.zeros(4)))
-    np.testing.assert_allclose(play(zero, True).weights, 2.0 / (4 * round_scores(SCORES)))
+@pytest.mark.parametrize("how", [True, 0.2])
+@pytest.mark.parametrize("factor", [0.0, 1e-3, 30.0, 1e9])
+def test_scores_that_no_columns_have(how: bool | float, factor: float) -> None:
+    log_step = 0.0019 if how is True else how
+    false = ScoreCodes(4, encode_scores(round_scores(factor * SCORES, log_step), log_step))
+    with pytest.raises(RemoteProtocolError, match=r"'airline' sent a ScoreCodes with a score of .* of row"):
+        play(false, how)

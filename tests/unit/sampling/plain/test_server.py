@@ -1,5 +1,7 @@
 """The server's script of Algorithm 1, fed by hand: no parties, no transport."""
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,14 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import colonnade as cn
 from colonnade.contracts import Draw, Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling
 from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Scores, Total
-from colonnade.sampling.plain.server import others, shares_of
+from colonnade.sampling.plain.server import SumInTheClear, add_scores, relayed, shares_of
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.rules.rounded import rounded_rule
+from colonnade.sampling.score_limits import score_limits
+from colonnade.signing import SignedRows
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x", "y"), None) for name in ("airline", "weather")))
@@ -33,9 +41,10 @@ class Play:
     def _one(self, i: int, party: str, request: object) -> Any:
         if isinstance(request, DrawRows):
             honest = sendable_rows(np.arange(request.count) % N if request.count < N else np.zeros(request.count))
-            return DrawnRows(honest if self.rows is None or party == "airline" else sendable_rows(self.rows))
+            rows = honest if self.rows is None or party == "airline" else sendable_rows(self.rows(honest.tolist()))
+            return DrawnRows(rows, f"by {party}".encode())
         if isinstance(request, AskScores):
-            honest_scores = sendable_floats(np.full(request.units(), 0.25))
+            honest_scores = sendable_floats(np.full(request.units(), self.totals[i] / N))
             cheats = self.scores is not None and party == "weather"
             return Scores(sendable_floats(self.scores) if cheats else honest_scores)
         return Total(self.totals[i])
@@ -54,7 +63,7 @@ class Play:
 def test_weights_are_the_papers() -> None:
     coreset = Play().run()
     assert len(coreset) == 8
-    np.testing.assert_array_equal(coreset.weights, 4.0 / (8 * 0.5))
+    np.testing.assert_allclose(coreset.weights, 4.0 / (8 * (3.0 / N + 1.0 / N)))
     assert coreset.total == 4.0
 
 
@@ -84,18 +93,20 @@ def test_an_inflated_total_is_an_error_and_no_bigger_share(total: float, most: s
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("change", "message"),
     [
-        ([], "shape"),
-        ([1] * 100, "shape"),
-        ([-1, 2], "ascend within"),
-        ([0, N], "ascend within"),
-        ([5, 4], "ascend within"),
+        (lambda _: [], "shape"),
+        (lambda rows: rows[:-1], "shape"),
+        (lambda _: [1] * 100, "shape"),
+        (lambda rows: [-1, *rows[1:]], "ascend within"),
+        (lambda rows: [*rows[:-1], N], "ascend within"),
+        (lambda rows: rows[::-1], "ascend within"),
     ],
+    ids=["none", "one too few", "too many", "negative", "beyond the last", "descending"],
 )
-def test_rows_must_be_as_many_as_asked_and_exist(rows: list[int], message: str) -> None:
+def test_rows_must_be_as_many_as_asked_and_exist(change: Any, message: str) -> None:
     with pytest.raises(RemoteProtocolError, match=f"'weather' sent a DrawnRows with .*{message}"):
-        Play(rows=rows).run(size=8)
+        Play(totals=(3.0, 3.0), rows=change).run(size=40)
 
 
 @pytest.mark.parametrize(
@@ -115,22 +126,103 @@ def test_scores_must_be_finite_non_negative_and_as_many_as_asked(scores: Any, me
 
 
 def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
-    from colonnade.sampling.plain.server import sum_in_the_clear
-
-    own = {"airline": sendable_rows([1]), "weather": sendable_rows([2])}
-    script = sum_in_the_clear(ROSTER, Draw(sendable_rows([1, 2]), own, {}))
-    next(script)
+    replies = {name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names}
     with pytest.raises(RemoteProtocolError, match="a score of zero, as every other party, for a row that was drawn"):
-        script.send({name: Scores(sendable_floats([0.5, 0.0])) for name in ROSTER.names})
+        add_scores(replies, {name: reply.scores for name, reply in replies.items()})
+
+
+@pytest.mark.parametrize("rule", [RULE, rounded_rule(RULE, True), rounded_rule(RULE, 0.5), FilledScores(RULE)])
+@pytest.mark.parametrize(
+    ("scores", "what"),
+    [
+        ([1e9, 0.5], "a score of 1e.09 of row 1, outside 0.0.* to "),
+        ([0.5, 0.019 / 1.3], "a score of 0.0.* of row 2, outside 0.0.* to "),
+        ([1.5, 1.4], "scores of 2 rows that add up to 2.9, where all have 2"),
+        ([0.0, 0.5], "a score of 0 of row 1, outside"),
+    ],
+)
+def test_scores_that_no_columns_have_beside_the_total_are_refused(rule: Any, scores: Any, what: str) -> None:
+    """A party of two columns; a score of 1e9 gave every row that it was told of a weight of nearly zero."""
+    draw = replace(draw_of({"airline": [1], "weather": [2]}), totals={"airline": 2.0, "weather": 2.0})
+    limits = score_limits(rule, ROSTER.cards[:1], None, N, draw.rows)
+    assert limits.broken_by(np.array([0.5, 0.5]), 2.0, 1e-6) is None
+    broken = limits.broken_by(np.array(scores), 2.0, 1e-6)
+    assert broken is not None
+    assert re.match(what, broken), broken
+    script = SumInTheClear(rule, None)(ROSTER, draw)
+    next(script)
+    honest = Scores(sendable_floats([0.5, 0.5]))
+    with pytest.raises(RemoteProtocolError, match=f"'weather' sent a Scores with {what}") as caught:
+        script.send({"airline": honest, "weather": Scores(sendable_floats(scores))})
+    assert caught.value.party == "weather"
+
+
+def test_scores_of_all_rows_are_no_less_than_the_total() -> None:
+    rows, half = sendable_rows(np.arange(N)), np.ones(N)
+    half[N // 2 :] = 0.0
+    everything = score_limits(RULE, ROSTER.cards[:1], None, N, rows)
+    assert everything.broken_by(np.full(N, 3.0 / N), 3.0, 1e-6) is None
+    assert "add up to 2.5" in str(everything.broken_by(np.full(N, 2.5 / N), 3.0, 1e-6))
+    weighted = score_limits(RULE, ROSTER.cards[:1], half, N, rows[: N // 2])
+    assert weighted.broken_by(np.full(N // 2, 6.0 / N), 3.0, 1e-6) is None
+    assert "outside 0.04" in str(weighted.broken_by(np.full(N // 2, 1.0 / N), 3.0, 1e-6))
+    assert score_limits(RULE, ROSTER.cards, None, N, rows).broken_by(np.full(N, 6.0 / N), 6.0, 1e-6) is None
+
+
+def test_copies_of_a_row_have_one_score() -> None:
+    limits = score_limits(RULE, ROSTER.cards[:1], None, N, sendable_rows([3, 3, 4]))
+    assert limits.broken_by(np.array([0.5, 0.6, 0.7]), 3.0, 1e-6) == "two scores of one row"
+
+
+@pytest.mark.parametrize("rule", [RULE, ClusteringScores(3)])
+@pytest.mark.parametrize("size", [40, 400])
+@pytest.mark.parametrize("options", [{}, {"round_scores": True}, {"round_scores": 1.0}, {"totals": "set"}])
+def test_scores_of_honest_parties_keep_to_the_limits(rule: Any, size: int, options: Any) -> None:
+    """Also where rows weigh very different amounts, a party is of low rank."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2, size=(60, 3)) * [1.0, 1e6, 1e-6]
+    weight = 10.0 ** rng.uniform(-4, 4, size=60)
+    parties = [
+        cn.Party("bank", X, label=np.ones(60), weight=weight),
+        cn.Party("shop", np.ones((60, 2))),
+        cn.Party("post", X[:, :1], split=rng.random(60) < 0.2),
+    ]
+    task: Any = cn.Regression() if isinstance(rule, LeverageScores) else cn.KMeans(3)
+    federation = cn.Federation(parties)
+    for draws in ("stratified", "independent"):
+        sampler = cn.ImportanceSampling(size, 0.2, draws, **options)
+        assert len(federation.coreset(task, sampler, split=cn.SplitBy("post")).coreset) == size
+
+
+@pytest.mark.parametrize("total", [2.5, 1.001])
+def test_a_total_that_is_no_number_of_columns(total: float) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"'weather' sent a Total with the total {total:g}, where .* whole"):
+        Play(totals=(3.0, total)).run()
+
+
+@pytest.mark.parametrize("total", [1 - 1e-5, 1e-50])
+def test_a_total_is_no_less_than_the_rows_parts_of_the_weight(total: float) -> None:
+    with pytest.raises(RemoteProtocolError, match=r"'weather' sent a Total with the (value|total) .*, where"):
+        Play(totals=(3.0, total)).run()
+
+
+def draw_of(draws: dict[str, list[int]]) -> Draw:
+    drawn = {name: SignedRows(name, sendable_rows(sorted(rows)), name.encode()) for name, rows in draws.items()}
+    return Draw(sendable_rows(sorted(row for rows in draws.values() for row in rows)), drawn, {})
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4))
-def test_a_party_is_told_the_rows_that_others_drew(draws: list[list[int]]) -> None:
-    every = np.sort(np.array([row for drawn in draws for row in drawn], dtype=np.int64))
-    for own in draws:
-        told = others(every, np.sort(np.array(own, dtype=np.int64)))
-        assert sorted([*told.tolist(), *own]) == every.tolist()
-        assert AskScores(told, len(own)).units() == len(every), "the paper's count"
+def test_a_party_is_told_the_rows_that_others_drew_as_they_signed_them(draws: list[list[int]]) -> None:
+    names = [f"party{9 - number}" for number in range(len(draws))]  # not in the order of their names
+    roster = Roster(tuple(PartyCard(name, N, ("x",), None) for name in names))
+    draw = draw_of(dict(zip(names, draws, strict=True)))
+    for party, request in relayed(AskScores, roster, draw).items():
+        assert isinstance(request, AskScores)
+        assert [each.party for each in request.others] == sorted(set(names) - {party})
+        assert [each.signature for each in request.others] == [each.party.encode() for each in request.others]
+        told = [row for each in request.others for row in each.rows.tolist()]
+        assert sorted([*told, *draw.by(party).tolist()]) == draw.rows.tolist()
+        assert request.units() == len(draw.rows), "the paper's count"
 
 
 @pytest.mark.parametrize("totals", [[21.0, 21.0, 21.0], [1.0, 1.0], [3.0, 1.0, 2.0, 6.0], [1e-300, 1.0, 1e300]])

@@ -1,6 +1,7 @@
 """The secure sum, whole: parties, transports that record, flip, swap and forget, and what comes out."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -170,13 +171,13 @@ def messages_of_a_run(sampler: cn.ImportanceSampling = SECURE) -> list[bytes]:
     return seen
 
 
-HELLO = 6
-MESSAGES = 6 * 5
+HELLO, OPENING = 6, 6
+MESSAGES = OPENING + 6 * 5
 
 
 @pytest.mark.parametrize("number", range(HELLO, HELLO + MESSAGES))
 def test_a_flipped_bit_is_an_error_and_never_another_coreset(number: int) -> None:
-    """In every message of the run, those before the secure sum included; bits drawn from a fixed seed."""
+    """In every message of the run, its sheet and those before the secure sum included; bits of a fixed seed."""
     length = 8 * len(messages_of_a_run()[number])
     for bit in np.random.default_rng(number).choice(length, size=4, replace=False):
         outcome(flip_message(number, int(bit)))
@@ -215,24 +216,36 @@ def test_a_flipped_bit_of_other_draws_is_an_error_or_changes_nothing(
     assert errors > 0.8 * n_flips * len(messages)
 
 
+OPENED = HELLO + OPENING
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [HELLO, HELLO + 1, *range(HELLO + 6, HELLO + 8), HELLO + 25])
+@pytest.mark.parametrize("number", [OPENED, OPENED + 1, *range(OPENED + 6, OPENED + 8), OPENED + 25])
 def test_every_single_bit_of_short_messages_counts(number: int) -> None:
     for bit in range(8 * len(messages_of_a_run()[number])):
         outcome(flip_message(number, bit))
 
 
-def test_a_flipped_view_is_noticed_too() -> None:
-    """Weights and units are agreed before rows are scored: a party that sees others is found out."""
+@pytest.mark.parametrize("guarded", [True, False], ids=["by its sheet", "by the others"])
+def test_a_flipped_view_is_noticed_too(guarded: bool) -> None:
+    """A party knows its units from the sheet; where it does not look, its view is not that of the others."""
     X, y = make_data()
 
     def other_units(_sender: str, receiver: str, data: bytes) -> bytes:
         if receiver != "party2" or b"UseFrame" not in data:
             return data
+        session = wire.sessions["party2"]
+        session.state = session.state if guarded else replace(session.state, route=None)
         return codec().encode(msgspec.structs.replace(codec().decode(data), scaling="scaled"))
 
-    federation = cn.Federation(cn.split_columns(X, y, WIDTHS), transport=Wire(other_units))
-    with pytest.raises(cn.RemoteProtocolError, match="'party2' sent a PublicKey with other row weights or units"):
+    wire = Wire(other_units)
+    federation = cn.Federation(cn.split_columns(X, y, WIDTHS), transport=wire)
+    error, match = (
+        (cn.LocalProtocolError, "'party2' did not answer UseFrame: the job sheet says standard .* scaling = scaled")
+        if guarded
+        else (cn.RemoteProtocolError, "'party2' sent a PublicKey with other row weights or units")
+    )
+    with pytest.raises(error, match=match):
         federation.coreset(cn.Regression(standardize=True), SECURE)
 
 
@@ -334,12 +347,13 @@ def test_a_party_that_masks_something_else_is_noticed() -> None:
         federation.coreset(cn.Regression(), SECURE)
 
 
-def test_without_an_identity_a_party_refuses_to_be_relayed() -> None:
+def test_without_an_identity_a_party_takes_part_in_no_job() -> None:
+    """It cannot tell who wrote the sheet, or who drew which rows: neither where scores are secret nor where plain."""
     pinned = identities_here(NAMES, Entropy())
     federation = make_federation(identities={**pinned, "party2": None})
-    with pytest.raises(cn.InputError, match="'party2' did not answer AskPublicKey: it has no identity and no pins"):
-        federation.coreset(cn.Regression(), SECURE)
-    assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(5)).coreset) == 5
+    for sampler in (SECURE, cn.ImportanceSampling(5)):
+        with pytest.raises(cn.InputError, match="'party2' did not answer OpenJob: it has no identity and no pins"):
+            federation.coreset(cn.Regression(), sampler)
 
 
 def test_parties_whose_pins_differ_do_not_sum() -> None:
@@ -439,7 +453,7 @@ def test_key_material_is_nowhere_to_be_read(tmp_path: Path, caplog: pytest.LogCa
         federation.coreset(cn.Regression(), SECURE)
     texts += [repr(caught.value).encode(), str(caught.getrepr(showlocals=False)).encode(), caplog.text.encode()]
     texts += [federation.ledger.to_json().encode(), repr(federation).encode()]
-    assert len(entropy.drawn) == 3 + 2 * 3, "three signing keys, and three keys a run"
+    assert len(entropy.drawn) == 4 + 2 * 3, "signing keys of three parties and the server, and three keys a run"
     for secret in entropy.drawn:
         for form in forms_of(secret):
             assert not any(form in text for text in texts)

@@ -1,0 +1,51 @@
+"""Which columns of a table its owner lets in: those of an allow-list, if there is one, and none that never enters."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+from colonnade.errors import InputError
+from colonnade.protocol.policy import Policy
+
+
+def allowed_columns(party: str, names: Sequence[str], roles: Mapping[str, str], policy: Policy) -> list[str]:
+    """Give the names, in order, that the owner's policy lets in; a label, key, weight or split must be among them."""
+    _check_named(party, names, policy)
+    allowed = [name for name in names if _may_enter(name, policy)]
+    for role, name in roles.items():
+        if name not in allowed:
+            raise InputError(_kept_out(party, role, name, policy))
+    return allowed
+
+
+def no_such_column(party: str, name: str, names: Sequence[str], *, role: str = "", named_by: str = "") -> str:
+    """Say that there is no such column, which there are, and which may have been meant."""
+    close = difflib.get_close_matches(str(name), names)
+    hint = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
+    columns = listed([repr(one) for one in names])
+    what = f"column {name!r}, which {named_by} of its owner's policy names" if named_by else f"{role} column {name!r}"
+    return f"Party {party!r}: there is no {what}; the columns are {columns}. Name one of them.{hint}"
+
+
+def listed(words: Sequence[str], limit: int = 20) -> str:
+    """Write words one after another, the first of them if there are many."""
+    rest = f" and {len(words) - limit} more" if len(words) > limit else ""
+    return ", ".join(words[:limit]) + rest
+
+
+def _may_enter(name: str, policy: Policy) -> bool:
+    return name not in policy.never_columns and (policy.columns is None or name in policy.columns)
+
+
+def _check_named(party: str, names: Sequence[str], policy: Policy) -> None:
+    """Require that each column of a rule is there: a slip would let in what was to stay out, or the reverse."""
+    for rule, named in (("columns", policy.columns or ()), ("never_columns", policy.never_columns)):
+        if missing := sorted(set(named).difference(names)):
+            raise InputError(no_such_column(party, missing[0], names, named_by=rule))
+
+
+def _kept_out(party: str, role: str, name: str, policy: Policy) -> str:
+    rule, cure = ("never_columns", "take it out of") if name in policy.never_columns else ("columns", "add it to")
+    return (
+        f"Party {party!r}: the {role} column {name!r} is not allowed by {rule} of its owner's policy. Leave out "
+        f"{role}={name!r}, or {cure} {rule}."
+    )

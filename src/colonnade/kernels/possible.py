@@ -1,0 +1,94 @@
+"""Whether numbers can be of any data at all: what a party tells of its rows in one place bounds what it can elsewhere.
+
+Tolerances are wide: they are there for what rounding does to honest numbers, and lies that matter are larger.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from colonnade.kernels.arrays import Flags, Floats, Rows
+
+# Relative, of what honest arithmetic may be off by.
+ROUNDING = 1e-6
+
+
+def first_copies(rows: Rows) -> Rows:
+    """Give the places of ascending rows, shape (m,), at which each stands for the first time."""
+    return np.flatnonzero(np.diff(rows, prepend=-1))
+
+
+def copies_agree(rows: Rows, values: Floats, error: float = 0.0) -> bool:
+    """Tell whether rows that were drawn more than once have one value each, shape (m, ...), within an error."""
+    (again,) = np.nonzero(rows[1:] == rows[:-1])
+    apart = np.abs(values[again + 1] - values[again])
+    return bool((apart <= error + ROUNDING * np.abs(values[again])).all())
+
+
+def moments_fit(values: Floats, parts: Floats, mean: float, variance: float, error: float) -> bool:
+    """Tell whether some of all rows can have these values, where all have this mean and variance.
+
+    Values and parts of the weight of all rows, shape (k,), are of distinct rows; each value is off by `error` at most.
+    The other rows must take the mean to where it is: their squares about it are then at least those of their own mean.
+    """
+    seen = float(parts.sum())
+    rest = max(1.0 - seen, ROUNDING)
+    apart = values - mean
+    error += ROUNDING * float(np.abs(values).max(initial=0.0))
+    least = np.sqrt(parts @ np.square(apart) + (parts @ apart) ** 2 / rest)
+    slack = error * np.sqrt(seen + seen**2 / rest)
+    deviation = np.sqrt(variance) * (1 + ROUNDING)
+    return bool(least <= deviation + slack and (rest > ROUNDING or deviation <= least + slack))
+
+
+def norm_fits(values: Floats, most: float, error: float, order: Literal[2, "fro"] = 2) -> bool:
+    """Tell whether distinct rows, shape (k, r), can be among all, of which this norm is at most `most`.
+
+    No norm of some rows is larger than that of all. Each value is off by `error` at most.
+    """
+    if not values.size:
+        return True
+    found = float(np.linalg.norm(values, order))
+    return bool(found <= (most + error * np.sqrt(values.size)) * (1 + ROUNDING))
+
+
+def distances_fit(distances: Floats, centers: Floats, error: Floats | float) -> Flags:
+    """Tell which rows of squared distances, shape (m, k), some point has to the centres, shape (k, d).
+
+    Each distance is off by `error` at most, shape (m, 1) or one for all. Differences of distances to two centres are
+    linear in the point: they fix its place among the centres, and the rest of any distance is how far it is off there.
+    """
+    n_centers, d = centers.shape
+    if not n_centers or not d:
+        return np.asarray((distances <= error).all(axis=1))
+    A = centers - centers.mean(axis=0)
+    squares = np.square(A).sum(axis=1)
+    mean = distances.mean(axis=1)
+    U, S, _ = np.linalg.svd(A, full_matrices=False)
+    kept = ROUNDING * S.max(initial=0.0) < S
+    U, S = U[:, kept], S[kept]
+    target = (squares - squares.mean() - (distances - mean[:, np.newaxis])) / 2
+    scale = distances.max(axis=1) + squares.max() + float(np.square(centers).max()) * ROUNDING
+    slack = np.sqrt(n_centers) * (np.broadcast_to(error, (len(distances), 1))[:, 0] + ROUNDING * scale)
+    along = target @ U
+    off = np.linalg.norm(target - along @ U.T, axis=1)
+    # How far the point is from the centres' mean, along them and in all.
+    near, far = np.linalg.norm(along / S, axis=1), mean - squares.mean()
+    loose = slack / S.min(initial=np.inf)
+    fits = (off <= slack) & (far >= -slack) & (near <= np.sqrt(np.maximum(far + slack, 0.0)) + loose)
+    if len(S) == d:
+        fits &= near >= np.sqrt(np.maximum(far - slack, 0.0)) - loose
+    return np.asarray(fits)
+
+
+def places_of(distances: Floats, d: int) -> Floats:
+    """Give points, shape (p, d), that are apart as near to these squared distances, shape (p, p), as d columns allow.
+
+    The inner products of points about their mean follow from distances (classical scaling).
+    """
+    centred = distances - distances.mean(axis=0) - distances.mean(axis=1)[:, np.newaxis] + distances.mean()
+    values, vectors = np.linalg.eigh(-(centred + centred.T) / 4)
+    points = np.zeros((len(distances), d))
+    kept = min(d, len(distances))
+    points[:, :kept] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, len(values) - kept :]
+    return points

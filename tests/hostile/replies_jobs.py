@@ -1,0 +1,164 @@
+"""Every kind of job on small tables: what is prepared honestly, and then played while one reply is changed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+import colonnade as cn
+from harness import parties_of
+
+SIZE, N_ROWS = 40, 90
+# What it cost, and what that says: a coded reply of other numbers is longer or shorter. Evidence is what was told.
+NOT_COMPARED = {"ledger", "seconds", "versions", "bytes", "units", "run_bytes", "most_bytes", "reveals", "evidence"} | {
+    "pilot",
+    "by_phase",
+    "by_party",
+    "fingerprint",
+}
+
+
+class Job(NamedTuple):
+    """A job: who takes part, what comes before it, and what is played under attack."""
+
+    name: str
+    play: Callable[[cn.Federation, Any], Any]
+    prepare: Callable[[cn.Federation], Any] = lambda _: None
+    n_rows: int = N_ROWS
+    weighted: bool = False
+
+    def parties(self) -> list[cn.Party]:
+        """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
+        rng = np.random.default_rng(7)
+        X = rng.normal(size=(self.n_rows, 5)) * [1.0, 3.0, 1.0, 1.0, 3.0] + 2.0
+        X[: self.n_rows // 2] += 4.0
+        y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
+        weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
+        return [
+            cn.Party("bank", X[:, :2], label=y),
+            cn.Party("shop", X[:, 2:3], weight=weight),
+            cn.Party("post", X[:, 3:], split=rng.random(self.n_rows) < 0.3),
+        ]
+
+
+SAMPLERS: Mapping[str, Any] = {
+    "plain": cn.ImportanceSampling(SIZE),
+    "independent": cn.ImportanceSampling(SIZE, 0.3, "independent"),
+    "set": cn.ImportanceSampling(SIZE, totals="set"),
+    "rounded": cn.ImportanceSampling(SIZE, round_scores=True),
+    "coarse": cn.ImportanceSampling(SIZE, 0.2, round_scores=0.2),
+    "secure": cn.ImportanceSampling(SIZE, scores="secure"),
+    "committed": cn.ImportanceSampling(SIZE, draws="committed"),
+    "committed in secret": cn.ImportanceSampling(SIZE, draws="committed", scores="secure"),
+    "uniform": cn.UniformSampling(SIZE),
+    "all": cn.AllRows(),
+}
+SOLVERS: Mapping[str, Mapping[str, Any]] = {
+    "Regression": {
+        "central": cn.Central(),
+        "compact": cn.CompactCentral(),
+        "saga": cn.Saga(batch=20, max_epochs=3),
+        "coded saga": cn.Saga(batch=20, max_epochs=3, bits=12),
+        "gram": cn.SecureGram(),
+    },
+    "KMeans": {
+        "central": cn.Central(),
+        "compact": cn.CompactCentral(),
+        "distdim": cn.DistDim(),
+        "lloyd": cn.SecureLloyd(),
+    },
+}
+TASKS: Mapping[str, Any] = {"Regression": cn.Regression(l2=0.1), "KMeans": cn.KMeans(n_clusters=3, n_starts=2)}
+# Whether columns are standardised, whether rows have weights, and which are held out.
+VIEWS = ((False, False, None), (True, False, cn.HoldOut(0.2)), (False, True, cn.SplitBy("post")))
+
+
+def all_jobs() -> list[Job]:
+    """List every sampler with every solver, and every other verb."""
+    jobs = [Job("hello", lambda f, _: cn.Federation(jobs[0].parties(), transport=parties_of(f).transport).roster)]
+    for name in TASKS:
+        jobs += [*_fits(name), *_others(name)]
+    cv, ckks = cn.Regression(l2="cv"), cn.SecureGram(products="ckks")
+    return [
+        *jobs,
+        Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(60), solver=cn.SecureGram(), seed=3)),
+        Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
+        Job(
+            "spot check",
+            lambda f, run: f.spot_check(run, rows=4, seed=1),
+            lambda f: f.coreset(TASKS["Regression"], SAMPLERS["committed"], seed=3),
+        ),
+    ]
+
+
+def _fits(name: str) -> list[Job]:
+    """List every sampler with every solver; the views take turns."""
+    return [
+        _fit(f"fit {name}, {sampler}, {solver}", TASKS[name], SAMPLERS[sampler], SOLVERS[name][solver], turn)
+        for turn, (sampler, solver) in enumerate((each, other) for each in SAMPLERS for other in SOLVERS[name])
+    ]
+
+
+def _fit(name: str, task: Any, sampler: Any, solver: Any, turn: int) -> Job:
+    standardize, weighted, split = VIEWS[turn % len(VIEWS)]
+    viewed = msgspec.structs.replace(task, standardize=standardize)
+    return Job(name, lambda f, _: f.fit(viewed, sampler=sampler, solver=solver, split=split, seed=3), weighted=weighted)
+
+
+def _others(name: str) -> list[Job]:
+    task, viewed = TASKS[name], msgspec.structs.replace(TASKS[name], standardize=True)
+    sampler = cn.ImportanceSampling(SIZE)
+    drawn: dict[str, Any] = {"rows": 50, "seed": 1}
+
+    def run(federation: cn.Federation) -> Any:
+        return federation.fit(task, sampler=sampler)
+
+    def compact(federation: cn.Federation) -> Any:
+        return federation.fit(viewed, sampler=sampler, solver=cn.CompactCentral())
+
+    def diagnose(federation: cn.Federation, found: Any) -> Any:
+        model = found.model if isinstance(found.model, cn.KMeansModel) else None
+        return federation.diagnose(task, coreset=found.coreset, model=model, rows=80)
+
+    def deliver(federation: cn.Federation, found: Any) -> Any:
+        federation.deliver(found.model, "shop")
+        return federation.received("shop")
+
+    return [
+        Job(f"plan {name}", lambda f, _: f.plan(task, budget_bytes=60_000, pilot=220), n_rows=400),
+        Job(f"diagnose {name}", lambda f, _: f.diagnose(viewed, sampler=sampler, rows=80, pairs=60)),
+        Job(f"diagnose a run of {name}", diagnose, run),
+        Job(f"certify {name}", lambda f, r: f.certify(r, rows=80), run, 400),
+        Job(f"certify {name}, weighted", lambda f, r: f.certify(r, rows=80), compact, 400, weighted=True),
+        Job(f"predict {name}", lambda f, r: f.predict(r.model), run),
+        Job(f"predict {name}, bits, to", lambda f, r: (f.predict(r.model, bits=8, to="post"), f.received("post")), run),
+        Job(f"deliver {name}", deliver, run),
+        Job(f"evaluate {name}", lambda f, r: f.evaluate(r.model), run),
+        Job(
+            f"evaluate {name}, split",
+            lambda f, r: f.evaluate(r.model, split=cn.SplitBy("post")),
+            compact,
+            weighted=True,
+        ),
+        Job(f"evaluate {name}, drawn", lambda f, r: f.evaluate(r.model, **drawn), run),
+        Job(f"evaluate {name}, bits", lambda f, r: f.evaluate(r.model, bits=8, **drawn), run),
+        Job(f"evaluate {name}, by", lambda f, r: f.evaluate(r.model, by="post"), run),
+        Job(f"evaluate {name}, drawn, by", lambda f, r: f.evaluate(r.model, by="bank", **drawn), run, weighted=True),
+    ]
+
+
+def told(result: Any) -> Any:
+    """Take a result apart into plain numbers that can be compared."""
+    if isinstance(result, np.ndarray):
+        return result.tolist()
+    if isinstance(result, msgspec.Struct):
+        return {name: told(getattr(result, name)) for name in result.__struct_fields__ if name not in NOT_COMPARED}
+    if is_dataclass(result):
+        return {each.name: told(getattr(result, each.name)) for each in fields(result) if each.name not in NOT_COMPARED}
+    if isinstance(result, Mapping):
+        return {name: told(each) for name, each in result.items()}
+    if isinstance(result, tuple | list):
+        return [told(each) for each in result]
+    return result

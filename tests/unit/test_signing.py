@@ -1,0 +1,94 @@
+"""What is signed: no two things that are said differently have one text."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from colonnade.messages import sendable_flags, sendable_floats, sendable_rows
+from colonnade.signing import (
+    digest,
+    draw_statement,
+    marks_statement,
+    rows_digest,
+    seed_digest,
+    sheet_statement,
+    weights_statement,
+)
+
+parts = st.lists(st.binary(max_size=6), max_size=5)
+names = st.text(max_size=4)
+sheets = st.binary(max_size=4)
+rows = st.lists(st.integers(0, 9), max_size=4)
+
+
+@given(parts, parts)
+def test_no_two_lists_of_parts_have_one_digest(first: list[bytes], second: list[bytes]) -> None:
+    assert (digest(*first) == digest(*second)) == (first == second)
+
+
+@given(parts, st.integers(0, 5), st.integers(0, 6))
+def test_where_parts_begin_and_end_counts(them: list[bytes], where: int, cut: int) -> None:
+    assume(where < len(them))
+    split = [*them[:where], them[where][:cut], them[where][cut:], *them[where + 1 :]]
+    assert digest(*split) != digest(*them)
+    assert len(digest(*them)) == 32
+
+
+said = st.tuples(names, sheets, st.binary(max_size=3), rows)
+
+
+@given(said, said)
+def test_a_drawn_row_is_signed_by_a_party_in_a_job_and_a_view(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
+    texts = [draw_statement(*each[:3], sendable_rows(each[3])) for each in (first, second)]
+    assert (texts[0] == texts[1]) == (first == second)
+
+
+marked = st.tuples(names, sheets, st.lists(st.booleans(), max_size=18))
+
+
+@given(marked, marked)
+def test_marks_are_signed_with_their_number(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
+    texts = [marks_statement(*each[:2], sendable_flags(each[2])) for each in (first, second)]
+    assert (texts[0] == texts[1]) == (first == second)
+
+
+def test_marks_that_are_packed_alike_are_not_signed_alike() -> None:
+    seven, eight = (marks_statement("airline", b"", sendable_flags([False] * count)) for count in (7, 8))
+    assert seven != eight
+
+
+@given(names, sheets, hnp.arrays("float64", st.integers(0, 4)), hnp.arrays("float64", st.integers(0, 4)))
+def test_weights_are_signed_bit_by_bit(party: str, sheet: bytes, first: np.ndarray, second: np.ndarray) -> None:
+    texts = [weights_statement(party, sheet, sendable_floats(each)) for each in (first, second)]
+    assert (texts[0] == texts[1]) == (first.tobytes() == second.tobytes())
+
+
+@given(st.integers(-(2**63), 2**64 - 1), st.integers(-(2**63), 2**64 - 1), names, names)
+def test_any_number_that_travels_as_a_seed_has_a_digest_of_its_own(
+    first: int, second: int, party: str, other: str
+) -> None:
+    """A hostile server may send any: comparing it must not fail."""
+    assert (seed_digest(party, first) == seed_digest(other, second)) == ((first, party) == (second, other))
+
+
+def test_a_text_for_one_purpose_is_none_for_another() -> None:
+    nothing = sendable_rows([])
+    texts = [
+        sheet_statement(b""),
+        marks_statement("", b"", sendable_flags([])),
+        weights_statement("", b"", sendable_floats([])),
+        draw_statement("", b"", b"", nothing),
+        seed_digest("", 0),
+        rows_digest(nothing),
+        digest(),
+    ]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, ">i8"])
+def test_rows_have_one_digest_however_they_are_held(kind: str) -> None:
+    values = np.array([0, 3, 3, 7], dtype=kind)
+    assert rows_digest(values) == rows_digest(sendable_rows([0, 3, 3, 7]))
+    assert rows_digest(np.repeat(values, 2)[::2]) == rows_digest(values)
