@@ -112,6 +112,7 @@ def test_a_sheet_that_the_server_did_not_sign(signer: str) -> None:
         ),
         (msgspec.msgpack.encode(SHEET) + b" " * MAX_SHEET_BYTES, "a job sheet of 6"),
         (b"\x91" * MAX_SHEET_BYTES, "cannot be read"),
+        (b"\x82\xa4verb\xa3fit\xa4task\x81\xa1a" + b"\x91" * 60_000, "cannot be read"),
     ],
     ids=[
         "empty",
@@ -125,6 +126,7 @@ def test_a_sheet_that_the_server_did_not_sign(signer: str) -> None:
         "options",
         "too large",
         "nested",
+        "nested options",
     ],
 )
 def test_a_sheet_that_cannot_be_read(text: bytes, reason: str) -> None:
