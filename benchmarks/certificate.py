@@ -30,10 +30,10 @@ import colonnade as cn
 from colonnade.contracts import Inbox, Outbox
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
-from colonnade.messages import sendable_rows
 from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.plain.messages import DrawnRows, DrawRows
+from colonnade.sampling.plain.party import signed_draw
 
 AUDIT = 600
 LEAST_COVERAGE = 0.93
@@ -177,9 +177,10 @@ class DishonestTransport:
         if party != self._party or not isinstance(request, DrawRows) or not isinstance(reply, DrawnRows):
             return reply
         rng, n_rows = np.random.default_rng(request.seed), session._data.table.n_rows
-        rows = sendable_rows(np.sort(rng.integers(n_rows, size=request.count)))
-        session.state = replace(session.state, rows=rows)
-        return DrawnRows(rows)
+        state = session.state
+        told = signed_draw(state, np.sort(rng.integers(n_rows, size=request.count)), session._data.seen(state.view))
+        session.state = replace(state, rows=told.rows)
+        return told
 
 
 def tampering(folder: Path, seeds: int) -> Results:

@@ -33,14 +33,13 @@ import numpy as np
 
 from colonnade.catalogue import codec
 from colonnade.messages import Message, sendable_floats
-from colonnade.node.allowance import Allowance
+from colonnade.node.allowance import Allowance, DayLimits
 from colonnade.node.certificates import new_certificates
 from colonnade.node.desk import PartyDesk
-from colonnade.node.files import FederationFile
+from colonnade.node.files import FederationFile, IdentityFile
 from colonnade.node.log import EventLog
 from colonnade.node.server import NetworkServer
 from colonnade.node.state_folder import StateFolder
-from colonnade.protocol.policy import Policy
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import PartyState
 from colonnade.sampling.selecting import Ready, UseAllRows
@@ -92,8 +91,7 @@ def colonnade_party(folder: Path, name: str, port: int) -> None:
     desk = PartyDesk(
         session,
         codec(),
-        policy=Policy(),
-        allowance=Allowance(state.path / "spent.json", None, None),
+        allowance=Allowance(state.path / "spent.json", "server", DayLimits(), None),
         folder=state,
         log=log,
     )
@@ -180,7 +178,8 @@ def measure(folder: Path, rounds: int, repeats: int) -> dict[str, dict[str, list
     """Time both transports in turns: seconds of one small round and of one large reply, a number a repeat, for each."""
     ours_port, plain_port = free_port(), free_port()
     state, ours_tls = str(folder / "server-state"), tls(folder, "server")
-    file = FederationFile(list(NAMES), f"127.0.0.1:{ours_port}", state=state, tls=ours_tls)
+    identity = IdentityFile(str(folder / "certs/server.identity"), str(folder / "certs/pins.toml"))
+    file = FederationFile(list(NAMES), f"127.0.0.1:{ours_port}", state=state, tls=ours_tls, identity=identity)
     times: dict[str, dict[str, list[float]]] = {kind: {"small": [], "large": []} for kind in ("colonnade", "plain")}
     with processes("colonnade", folder, ours_port), processes("plain", folder, plain_port):
         ours, plain = NetworkServer(file, partial(Hub, on_waiting=lambda _: None)), PlainServer(folder, plain_port)

@@ -29,7 +29,6 @@ from colonnade.kernels.quantise import encode_codes, restore_dithered, round_wit
 from colonnade.kernels.row_ids import encode_row_ids, row_id_bytes
 from colonnade.kernels.score_codes import LOG_STEP, encode_scores, round_scores
 from colonnade.kernels.whitening import mix, whiten
-from colonnade.sampling.plain.server import others
 
 SCORE_BITS = {"fine": 11.3, "coarse": 5.0, "read": 0.0, "drawn": 0.0}
 LOG_STEPS = {"fine": LOG_STEP, "coarse": 0.2}
@@ -67,7 +66,8 @@ class Trial:
         quotas = rng.multinomial(size, totals / totals.sum())
         by_party = [draw_by_scores(g, int(a), rng, stratified=True) for g, a in zip(scores, quotas, strict=True)]
         rows = np.sort(np.concatenate(by_party))
-        sent = sum(len(encode_row_ids(own)) + len(encode_row_ids(others(rows, own))) for own in by_party)
+        # What a party drew goes to the server, and from there to every other party.
+        sent = len(by_party) * sum(len(encode_row_ids(own)) for own in by_party)
         if arm == "drawn":
             sent += sum(
                 len(encode_codes(round_with_dither(u, step, np.random.default_rng(dither))[:, rows]))

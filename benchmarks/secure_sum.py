@@ -29,10 +29,11 @@ from colonnade.protocol.conductor import Conductor
 from colonnade.protocol.hello import hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.plain.party import DRAWN, signed_draw
 from colonnade.sampling.plain.server import SumInTheClear
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.secure.server import SecureSum
+from colonnade.signing import SignedRows
 from colonnade.transports.loopback import Loopback
 
 N_ROWS = 1_000_000
@@ -79,10 +80,12 @@ def open_sessions(n_parties: int, scores: Floats) -> dict[str, PartySession]:
 
 def at_round_three(sessions: Mapping[str, PartySession], rows: Rows) -> Draw:
     """Put parties where they are after they have drawn rows: drawing from a million takes longer than the sum."""
-    own = dict(zip(sessions, (sendable_rows(rows[k :: len(sessions)]) for k in range(len(sessions))), strict=True))
-    for name, session in sessions.items():
-        session.state = replace(session.state, step=DRAWN, rule=RULE, rows=own[name], exchanged=())
-    return Draw(rows, own, {name: [] for name in sessions})
+    drawn = {}
+    for k, (name, session) in enumerate(sessions.items()):
+        told = signed_draw(session.state, rows[k :: len(sessions)], session._data)
+        session.state = replace(session.state, step=DRAWN, rule=RULE, rows=told.rows, exchanged=())
+        drawn[name] = SignedRows(name, told.rows, told.signature)
+    return Draw(rows, drawn, {name: [] for name in sessions})
 
 
 def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats: int) -> Measurement:

@@ -33,6 +33,10 @@ class AuditedDistances(Message, frozen=True):
         """Count a number a row and centre."""
         return self.size * self.n_centers
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
+
 
 class AskAuditedDistances(Message, frozen=True):
     """The party's part of the centres, of columns as it sees them."""

@@ -43,6 +43,10 @@ class AuditedPredictions(Message, frozen=True):
         """Count a number a row and direction, and the two moments."""
         return self.size * len(self.low) + 2
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
+
 
 class AskAuditedPredictions(Message, frozen=True):
     """The party's part of the coefficients, and of further directions, a row each; and the dither's seed."""

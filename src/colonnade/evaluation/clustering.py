@@ -23,6 +23,10 @@ class PartialDistances(Message, frozen=True):
 
     values: Annotated[Floats, Reveals.FEATURES]
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
+
 
 class AskPartialDistances(Message, frozen=True):
     """The party's part of the centres, and the units distances are measured in, where they are not the columns' own."""

@@ -26,6 +26,10 @@ class PartialPredictions(Message, frozen=True):
     values: Annotated[Floats, Reveals.FEATURES]
     label_spread: Annotated[float | None, Reveals.LABELS]
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
+
 
 class AskPartialPredictions(Message, frozen=True):
     """The party's part of the coefficients; whether rows count by their weights in the label's spread."""

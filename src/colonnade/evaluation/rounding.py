@@ -35,6 +35,10 @@ class RoundedParts(Message, frozen=True):
         """Count a number a part, and the label's spread, as where nothing is rounded."""
         return self.size * len(self.middles) + (self.label_spread is not None)
 
+    def passes_on(self) -> tuple[Reveals, ...]:
+        """Name predictions, which these are too: an owner who keeps only them keeps these."""
+        return (Reveals.PREDICTIONS,)
+
 
 @dataclass(frozen=True, eq=False)
 class SummedParts:

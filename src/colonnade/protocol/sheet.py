@@ -189,7 +189,7 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
     try:
         sheet = request.read()
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
     ours = SheetParty(
         identity.name,

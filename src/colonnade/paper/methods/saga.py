@@ -38,8 +38,9 @@ def _library(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outco
     # Each epoch asks every party once a block and once for its progress; opening and closing are two questions more.
     epochs = (sent.messages // (2 * n_parties) - 2) // (n_blocks + 1)
     # The sheet of a fit takes the place of that of a coreset, and parties are told the model.
-    framed = sum(message.bytes for message in sheet_messages(task, federation.roster, None, sampler, solver, seed))
+    sheet = sheet_messages(task, federation.roster, None, sampler, solver, seed)
     drawing = run.ledger.bytes - run.ledger.by_phase()["opening"].bytes
+    framed = round(sum(message.bytes for message in sheet))
     return Outcome(model, run.ledger.units + sent.units, drawing + sent.bytes + framed, epochs)
 
 
