@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from colonnade.contracts import PartyCard, Roster, Script
-from colonnade.errors import PolicyRefusedError
+from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
@@ -184,7 +184,10 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     """Read a sheet that the server signed, and that has this party as it is."""
     identity, table = data.known(), data.table
     if not identity.is_signed(SERVER, sheet_statement(request.sheet), request.signature):
-        raise checks.wrong(SERVER, request, "a job sheet that the server its owner pinned did not sign")
+        raise InputError(
+            "it was sent a job sheet that the server its owner pinned did not sign. Compare the line of the server in "
+            "pins.toml with that of the server's own pins.toml, by telephone."
+        )
     if len(request.sheet) > MAX_SHEET_BYTES:
         raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
     try:

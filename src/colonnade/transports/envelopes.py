@@ -12,7 +12,7 @@ import numpy as np
 
 from colonnade.errors import RemoteProtocolError
 
-ENVELOPE_VERSION = 1
+ENVELOPE_VERSION = 2
 # Run ids name files at the other end, so they are letters, digits and dashes.
 RunId = Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,64}$")]
 Number = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]

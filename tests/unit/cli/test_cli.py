@@ -314,7 +314,7 @@ def test_a_plan_is_printed_saved_and_carried_out(job: Callable[..., str], tmp_pa
     file = tmp_path / "plan.json"
     done = run("plan", job(), "--budget", "7700", "--out", str(file))
     assert done.returncode == 0, done.stderr
-    for words in ("Expected excess: ", "By phase: sampling ", "What other budgets would buy:", "chosen"):
+    for words in ("Expected excess: ", "By phase: opening ", "What other budgets would buy:", "chosen"):
         assert words in done.stdout
     assert "Saved to" in done.stderr
     plan = cn.Plan.load(file)

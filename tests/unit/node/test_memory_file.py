@@ -7,13 +7,13 @@ import pytest
 
 import colonnade as cn
 from colonnade.node.memory_file import KeptInFile
-from colonnade.protocol.memory import AppliedNote, CommitmentNote, CoresetNote, ModelNote, Note, sum_note
+from colonnade.protocol.memory import AppliedNote, CommittedNote, CoresetNote, ModelNote, Note, sum_note
 
 NOTES: list[Note] = [
     CoresetNote(b"c" * 32),
     ModelNote(b"m" * 32),
-    AppliedNote(b"m" * 32),
-    CommitmentNote(b"a" * 32),
+    AppliedNote(b"m" * 32, 1),
+    CommittedNote(b"a" * 32),
     sum_note("moments", np.arange(30), np.ones(30), 100, 4),
 ]
 

@@ -56,8 +56,8 @@ class SecureSum:
         if ring is None:
             whose = "" if roster.weight_party is None else f", as {roster.weight_party!r} has them,"
             raise UnsupportedError(
-                f"The weights of drawn rows{whose} differ so much (the lightest is {smallest:.3g} of all) that a secure sum "
-                'does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
+                f"The weights of drawn rows{whose} differ so much (the lightest is {smallest:.3g} of all) that a sum "
+                'under masks does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
         said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
         total = yield from until_kept(lambda: _attempt(roster, draw, ring, said))
