@@ -312,8 +312,7 @@ def test_a_party_that_joins_forces_chooses_rows_but_not_all(tmp_path: Path, step
         rolled = (np.roll(np.arange(60), step * run)[:30] for run in range(60))
 
         def attack() -> None:
-            for rows in rolled:
-                found.append(centers_by_collusion(server, drawer, rows))
+            found.extend(centers_by_collusion(server, drawer, rows) for rows in rolled)
 
         turned_away(attack, why)
     assert 1 <= len(found) <= n_told, "each is 3 numbers, and all are half of 60 x 3 at most"

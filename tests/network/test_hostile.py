@@ -22,7 +22,7 @@ from colonnade.node.files import read_federation_file
 from colonnade.node.identity_files import PINS, new_identities
 from colonnade.node.server import NetworkServer
 from colonnade.transports.endpoints import Tls
-from colonnade.transports.envelopes import MAX_PIECE_BYTES, Answer, Goodbye, Join, encode
+from colonnade.transports.envelopes import ENVELOPE_VERSION, MAX_PIECE_BYTES, Answer, Goodbye, Join, encode
 from colonnade.transports.grpc import hub, wire
 from network_trial import PartyThread, events, federation_in_threads, free_port, tls, write_federation_file
 
@@ -132,7 +132,7 @@ def test_a_certificate_of_another_authority_is_refused(meeting: Meeting, tmp_pat
     new_certificates(tmp_path / "elsewhere" / "certs", PARTIES)
     theirs, ours = tls(tmp_path / "elsewhere", "shop"), tls(tmp_path, "shop")
     forged = Tls(ours.authority, theirs.certificate, theirs.key)
-    code, _, heard = meeting.dial(forged, encode(Join(1, ())).pieces())
+    code, _, heard = meeting.dial(forged, encode(Join(ENVELOPE_VERSION, ())).pieces())
     assert (code, heard) == (grpc.StatusCode.UNAVAILABLE, [])
     meeting.check_unharmed()
 
@@ -173,7 +173,7 @@ def test_tls_1_3_is_taken_and_nothing_below_1_2(meeting: Meeting, tmp_path: Path
 
 def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: Meeting, tmp_path: Path) -> None:
     claim = ((wire.CLAIMED_NAME, "shop"),)
-    code, details, heard = meeting.dial(tls(tmp_path, "stranger"), encode(Join(1, ())).pieces(), claim)
+    code, details, heard = meeting.dial(tls(tmp_path, "stranger"), encode(Join(ENVELOPE_VERSION, ())).pieces(), claim)
     assert (code, heard) == (grpc.StatusCode.PERMISSION_DENIED, [])
     assert "stranger" in details
     assert any("stranger" in line.get("names", []) for line in meeting.logged("refused"))
@@ -188,13 +188,13 @@ def test_a_stranger_with_a_certificate_is_no_party_whatever_it_claims(meeting: M
         [os.urandom(1000)],
         [encode(Answer("fit-1", 1, b"x")).head],
         [encode(Join(99, ())).head],
-        [encode(Join(1, ())).head, b"\x00" * 50],
-        [encode(Join(1, ())).head] + [encode(Answer("fit-1", 1, b"x")).head] * (hub.MAX_STRAYS + 1),
-        [encode(Join(1, ("../../etc/passwd",))).head],
-        [encode(Join(1, ())).head, bytes(MAX_PIECE_BYTES + 1)],
-        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, bytes(2 << 20))).head],
-        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b"x" * 1001],
-        [encode(Join(1, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b""],
+        [encode(Join(ENVELOPE_VERSION, ())).head, b"\x00" * 50],
+        [encode(Join(ENVELOPE_VERSION, ())).head] + [encode(Answer("fit-1", 1, b"x")).head] * (hub.MAX_STRAYS + 1),
+        [encode(Join(ENVELOPE_VERSION, ("../../etc/passwd",))).head],
+        [encode(Join(ENVELOPE_VERSION, ())).head, bytes(MAX_PIECE_BYTES + 1)],
+        [encode(Join(ENVELOPE_VERSION, ())).head, encode(Answer("fit-1", 1, bytes(2 << 20))).head],
+        [encode(Join(ENVELOPE_VERSION, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b"x" * 1001],
+        [encode(Join(ENVELOPE_VERSION, ())).head, encode(Answer("fit-1", 1, b"", follows=1000)).head, b""],
     ],
     ids=[
         "nothing",
