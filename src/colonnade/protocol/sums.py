@@ -88,7 +88,10 @@ def rows_alike(rows: Rows, weights: Floats) -> int:
 
 def _by_row(rows: Rows, weights: Floats) -> Floats:
     """Add up the weights of copies of a row."""
-    return np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights) if len(rows) else np.zeros(1)
+    if not len(rows):
+        return np.zeros(1)
+    total: Floats = np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights)
+    return total
 
 
 def _count(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
