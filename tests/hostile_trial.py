@@ -298,6 +298,9 @@ def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, o
     if table.weight_column is not None:
         columns["weight"] = table.weight_column
         data["weight"] = "weight"
+    if table.split_column is not None:
+        columns["split"] = table.split_column
+        data["split"] = "split"
     pq.write_table(pa.table(columns), folder / data["file"])
     return write_party_file(folder, party.name, port, data=data, policy=policy or {"level": "usual"})
 

@@ -13,7 +13,7 @@ import colonnade as cn
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import Message, Reveals, sendable_rows
-from colonnade.node.files import read_party_file
+from colonnade.node.files import DAY_LIMITS, read_party_file
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
@@ -49,12 +49,13 @@ def test_without_a_policy_no_party_starts(tmp_path: Path) -> None:
 
 
 def test_at_the_usual_level_no_large_table_is_told_in_a_day(tmp_path: Path) -> None:
-    with hostile_server(tmp_path, made_parties(10_001)) as server:
-        turned_away(lambda: all_rows(server), "limits replies to 10,000 rows a day")
+    most = DAY_LIMITS["usual"]["rows"]
+    with hostile_server(tmp_path, made_parties(most + 1)) as server:
+        turned_away(lambda: all_rows(server), f"limits replies to {most:,} rows a day")
         assert server.disclosed() == set()
 
 
-@pytest.mark.xfail(strict=True, reason="10,000 rows a day are all rows of a smaller table")
+@pytest.mark.xfail(strict=True, reason="the rows of a day are all rows of a smaller table")
 def test_at_the_usual_level_no_small_table_is_told_in_a_day(tmp_path: Path) -> None:
     with hostile_server(tmp_path, made_parties()) as server:
         turned_away(lambda: all_rows(server), "rows a day")
@@ -83,6 +84,11 @@ def for_no_task_of_a_model(server: HostileServer) -> None:
     """A sheet that applies a model, which needs no task."""
     model = cn.LinearModel(np.zeros(10), 0.0, server.roster.feature_names)
     server.new_run("predict", model=model)
+
+
+def for_no_task_of_rows(server: HostileServer) -> None:
+    """A sheet that draws rows by scores, without a task."""
+    server.new_run("coreset", sampler=cn.ImportanceSampling(40))
 
 
 def for_another_task(server: HostileServer) -> None:
@@ -131,7 +137,8 @@ def by_many_clusters(server: HostileServer) -> None:
     ("attack", "why"),
     [
         (for_no_task, "a job sheet lacks `task`"),
-        (for_no_task_of_a_model, "allows the tasks kmeans, not a job that names none"),
+        (for_no_task_of_a_model, "applies only models that it helped to learn"),
+        (for_no_task_of_rows, "a job sheet lacks `task`"),
         (for_another_task, "allows the tasks kmeans, not 'regression'"),
         (without_a_sheet, "Hello, OpenJob would be next in this job, not UseAllRows"),
         (by_another_solver, "AskLocalClusters would be next in this job, not AskColumns"),

@@ -79,7 +79,7 @@ class Hostile:
             for each in HANDLERS
         ]
         data = honest._data
-        self.sessions[self._name] = PartySession(data.table, handlers, honest._policy, data.identity).greeted(b"")
+        self.sessions[self._name] = PartySession(data.table, handlers, honest._policy, data.identity).greeted(b"run")
         return self
 
     def _changed(self, answer: Any, change: Change) -> Any:

@@ -306,7 +306,7 @@ def centers_by_collusion(server: HostileServer, drawer: Identity, wanted: Rows) 
 )
 def test_a_party_that_joins_forces_chooses_rows_but_not_all(tmp_path: Path, step: int, n_told: int, why: str) -> None:
     """Its own rows, which others cannot check: sums that differ by a row are refused, and others are counted."""
-    parties, found = made_parties(60), []
+    parties, found = made_parties(60), list[Floats]()
     with hostile_server(tmp_path, parties) as server:
         drawer = identity_of(tmp_path, "party3")
         rolled = (np.roll(np.arange(60), step * run)[:30] for run in range(60))

@@ -106,7 +106,9 @@ def by_two_runs(server: HostileServer) -> None:
     ],
 )
 def test_moments_are_of_rows_that_the_sheet_says(tmp_path: Path, attack: object, why: str) -> None:
-    with hostile_server(tmp_path, made_parties(), OPEN, policies={TARGET: ONLY_MOMENTS}) as server:
+    parties = made_parties()
+    parties[1] = cn.Party("party2", features_of(parties[1]), split=np.arange(N_ROWS) % 2 == 0)
+    with hostile_server(tmp_path, parties, OPEN, policies={TARGET: ONLY_MOMENTS}) as server:
         turned_away(lambda: attack(server), why)  # type: ignore[operator]
         assert server.disclosed(TARGET) == set()
 

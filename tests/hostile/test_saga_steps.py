@@ -52,11 +52,6 @@ def row_by_coefficients(server: HostileServer, row: int) -> Floats:
     return server.told(TARGET, AskCoefficients(), Coefficients).coef
 
 
-def by_changes(server: HostileServer) -> None:
-    """Honest blocks, and residuals of the server's choice."""
-    row_by_coefficients(server, 0)
-
-
 def by_another_shuffle(server: HostileServer) -> None:
     """Blocks dealt by another seed than follows from the sheet."""
     server.new_run(task=TASK, sampler=cn.AllRows(), solver=cn.Saga(), seed=0)
@@ -73,15 +68,20 @@ def by_opening_again(server: HostileServer) -> None:
 @pytest.mark.parametrize(
     ("attack", "why"),
     [
-        (by_changes, "never reveals features, which a PartialProducts would"),
         (by_another_shuffle, "where this OpenSaga has seed = 0"),
         (by_opening_again, "SagaStep would be next in this job, not OpenSaga"),
     ],
 )
-def test_products_count_as_features(tmp_path: Path, attack: Callable[[HostileServer], None], why: str) -> None:
-    with hostile_server(tmp_path, made_parties(), FOR_SAGA) as server:
+def test_steps_are_as_the_sheet_says(tmp_path: Path, attack: Callable[[HostileServer], None], why: str) -> None:
+    with hostile_server(tmp_path, made_parties()) as server:
         turned_away(lambda: attack(server), why)
-        assert server.disclosed() <= {Reveals.SCORES}, "squared norms, where scores may be told"
+        assert server.disclosed() <= {Reveals.SCORES}, "squared norms"
+
+
+def test_products_count_as_features(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, made_parties(), FOR_SAGA) as server:
+        turned_away(lambda: row_by_coefficients(server, 0), "never reveals features, which a PartialProducts would")
+        assert server.disclosed() == set()
 
 
 def test_where_scores_are_kept_saga_does_not_open(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_where_scores_are_kept_saga_does_not_open(tmp_path: Path) -> None:
 
 def test_at_the_usual_level_rows_told_by_steps_are_counted(tmp_path: Path) -> None:
     """A run a row: norms of 100 rows, and a product. Saga may show rows there, as `Central` does, so many a day."""
-    parties, found = made_parties(), []
+    parties, found = made_parties(), list[Floats]()
     with hostile_server(tmp_path, parties, {"rows_a_day": 350}) as server:
 
         def attack() -> None:

@@ -90,7 +90,7 @@ def _by_row(rows: Rows, weights: Floats) -> Floats:
     """Add up the weights of copies of a row."""
     if not len(rows):
         return np.zeros(1)
-    return np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights).astype(np.float64)
+    return np.asarray(np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights), np.float64)
 
 
 def _count(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
