@@ -70,10 +70,11 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 def _join(replies: Mapping[str, Columns], task: Task[object], roster: Roster, coreset: Coreset) -> WeightedRows:
     features = np.empty((len(coreset), len(roster.feature_names)))
     labels = None
+    needs_label, scaled = task.needs_label, task.scaling != "own" and roster.weight_party is None
     for card in roster.cards:
         reply = replies[card.name]
-        _check_columns(card, reply, task.needs_label, coreset.rows)
-        if task.scaling != "own" and roster.weight_party is None:
+        _check_columns(card, reply, needs_label, coreset.rows)
+        if scaled:
             checks.unit_columns(card.name, reply, coreset.rows, reply.features, roster.n_rows)
         features[:, roster.parts[card.name]] = reply.features
         labels = labels if reply.labels is None else reply.labels
