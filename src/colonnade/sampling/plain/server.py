@@ -249,10 +249,10 @@ def _sum_within_limits(
     scores: Mapping[str, Floats],
 ) -> Floats:
     """Require scores that some columns of each party have, beside the total that it told, and add them up."""
-    most = {party: bounds.score for party, bounds in _bounds(roster, row_weights, rule).items()}
+    bounds = _bounds(roster, row_weights, rule)
     limits = score_limits(rule, row_weights, roster.n_rows, draw.rows)
     for party, told in scores.items():
-        what = limits.broken_by(told, most[party], 1, draw.totals.get(party), ROUNDING)
+        what = limits.broken_by(told, bounds[party].score, 1, draw.totals.get(party), ROUNDING)
         if what is not None:
             raise checks.wrong(party, replies[party], what)
     return add_scores(replies, scores)
