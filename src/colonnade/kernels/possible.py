@@ -18,13 +18,6 @@ def first_copies(rows: Rows) -> Rows:
     return np.flatnonzero(np.diff(rows, prepend=-1))
 
 
-def copies_agree(rows: Rows, values: Floats, error: float = 0.0) -> bool:
-    """Tell whether rows that were drawn more than once have one value each, shape (m, ...), within an error."""
-    (again,) = np.nonzero(rows[1:] == rows[:-1])
-    apart = np.abs(values[again + 1] - values[again])
-    return bool((apart <= error + ROUNDING * np.abs(values[again])).all())
-
-
 def moments_fit(values: Floats, parts: Floats, mean: float, variance: float, error: float) -> bool:
     """Tell whether some of all rows can have these values, where all have this mean and variance.
 

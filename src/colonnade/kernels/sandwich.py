@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.estimates import Estimate, exactly, exponent_of, from_errors
+from colonnade.kernels.estimates import Estimate, exactly, from_errors
 from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
 
 CONFIDENCE = 0.95
@@ -153,7 +153,7 @@ def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -
     The sum of z^2 stays below it with this probability, to about 1 % of it, where z are independent and normal with
     variances `factors` and squared means `shifts`.
     """
-    exponent = exponent_of(float(max(factors.max(initial=0.0), shifts.max(initial=0.0))))
+    _, exponent = math.frexp(max(factors.max(initial=0.0), shifts.max(initial=0.0)))
     factors, shifts = np.ldexp(factors, -exponent), np.ldexp(shifts, -exponent)
     return math.ldexp(_unit_quantile(factors, shifts, probability), exponent)
 

@@ -73,16 +73,17 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 
 
 def _join(replies: Mapping[str, Columns], task: Task[object], roster: Roster, coreset: Coreset) -> WeightedRows:
-    features = np.empty((len(coreset), len(roster.feature_names)))
-    labels = None
+    rows, labels = coreset.rows, None
+    features = np.empty((len(rows), len(roster.feature_names)))
+    needs_label, scaled = task.needs_label, task.scaling != "own" and roster.weight_party is None
     for card in roster.cards:
         reply = replies[card.name]
-        _check_columns(card, reply, task.needs_label, coreset.rows)
-        if task.scaling != "own" and roster.weight_party is None:
-            checks.unit_columns(card.name, reply, coreset.rows, reply.features, roster.n_rows)
+        _check_columns(card, reply, needs_label, rows)
+        if scaled:
+            checks.unit_columns(card.name, reply, rows, reply.features, roster.n_rows)
         features[:, roster.parts[card.name]] = reply.features
         labels = labels if reply.labels is None else reply.labels
-    return WeightedRows(features, labels, coreset.weights, coreset.total_weight, coreset.rows)
+    return WeightedRows(features, labels, coreset.weights, coreset.total_weight, rows)
 
 
 def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, rows: Rows) -> None:

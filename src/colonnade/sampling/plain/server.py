@@ -32,7 +32,7 @@ from colonnade.sampling.plain.messages import (
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import RoundedScores
-from colonnade.sampling.score_limits import rounding_factor, score_limits
+from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.seeds import Seeds, count_even, even_rng
 from colonnade.sampling.weights import Design
 from colonnade.signing import SignedRows, seed_digest
@@ -148,25 +148,21 @@ def exchanged(roster: Roster, *boxes: Outbox | Inbox) -> dict[str, list[Message]
 
 def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
     """Bound each party's total by what all sides know."""
-    return {party: bounds.total for party, bounds in _bounds(design, rule).items()}
+    return {party: bounds.total for party, bounds in _bounds(design.roster, design.row_weights, rule).items()}
 
 
-def _bounds(design: Design, rule: ScoreRule) -> dict[str, ScoreBounds]:
-    roster, weights = design.roster, design.row_weights
-    n_counted = roster.n_rows if weights is None else int(np.count_nonzero(weights))
+def _bounds(roster: Roster, row_weights: Floats | None, rule: ScoreRule) -> dict[str, ScoreBounds]:
+    n_counted = roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
     return {card.name: rule.bounds(card, n_counted) for card in roster.cards}
 
 
 def _read_totals(replies: Mapping[str, Total], design: Design, rule: ScoreRule) -> Floats:
-    bounds, least = _bounds(design, rule), 1 / rounding_factor(rule)  # rows' parts of the weight add up to 1
+    bounds = _bounds(design.roster, design.row_weights, rule)
     for party, reply in replies.items():
         check_total(party, reply, reply.total, bounds[party].total)
-        if bounds[party].whole and abs(reply.total - round(reply.total)) > NOT_WHOLE:
+        # Rows' parts of the weight alone add up to 1.
+        if bounds[party].whole and abs(reply.total - max(round(reply.total), 1)) > NOT_WHOLE:
             raise checks.wrong(party, reply, f"the total {reply.total:g}, where scores add up to a whole number")
-        if reply.total < least * (1 - ROUNDING):
-            raise checks.wrong(
-                party, reply, f"the value {reply.total:g}, where scores of any columns add up to {least:g} or more"
-            )
     return np.array([reply.total for reply in replies.values()])
 
 
@@ -272,11 +268,12 @@ def _sum_within_limits(
     scores: Mapping[str, Floats],
 ) -> Floats:
     """Require scores that some columns of each party have, beside the total that it told, and add them up."""
-    for card in roster.cards:
-        limits = score_limits(rule, [card], row_weights, roster.n_rows, draw.rows)
-        what = limits.broken_by(scores[card.name], draw.totals.get(card.name), ROUNDING)
+    bounds = _bounds(roster, row_weights, rule)
+    limits = score_limits(rule, row_weights, roster.n_rows, draw.rows)
+    for party, told in scores.items():
+        what = limits.broken_by(told, bounds[party].score, 1, draw.totals.get(party), ROUNDING)
         if what is not None:
-            raise checks.wrong(card.name, replies[card.name], what)
+            raise checks.wrong(party, replies[party], what)
     return add_scores(replies, scores)
 
 

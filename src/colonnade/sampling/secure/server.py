@@ -56,8 +56,8 @@ class SecureSum:
         if ring is None:
             whose = "" if roster.weight_party is None else f", as {roster.weight_party!r} has them,"
             raise UnsupportedError(
-                f"The weights of drawn rows{whose} differ so much (the lightest is {smallest:.3g} of all) that a sum "
-                'under masks does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
+                f"The weights of drawn rows{whose} differ so much (the lightest is {smallest:.3g} of all) that "
+                'a secure sum does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
         said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
         total = yield from until_kept(lambda: _attempt(roster, draw, ring, said))
@@ -70,9 +70,11 @@ class SecureSum:
         return smallest, max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
 
     def _checked(self, sums: Floats, roster: Roster, draw: Draw) -> Floats:
-        limits = score_limits(self._rule, roster.cards, self._row_weights, roster.n_rows, draw.rows)
+        limits = score_limits(self._rule, self._row_weights, roster.n_rows, draw.rows)
+        most = sum(self._rule.bounds(card, limits.n_counted).score for card in roster.cards)
         # Committed totals are compared with what is opened of them.
-        what = limits.broken_by(sums, sum(draw.totals.values()) if draw.totals else None, SLACK)
+        total = sum(draw.totals.values()) if draw.totals else None
+        what = limits.broken_by(sums, most, len(roster.cards), total, SLACK)
         if what is not None:
             raise RemoteProtocolError(
                 f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: {what}. "

@@ -144,9 +144,9 @@ def test_a_row_that_was_drawn_cannot_score_zero_everywhere() -> None:
 def test_scores_that_no_columns_have_beside_the_total_are_refused(rule: Any, scores: Any, what: str) -> None:
     """A party of two columns; a score of 1e9 gave every row that it was told of a weight of nearly zero."""
     draw = replace(draw_of({"airline": [1], "weather": [2]}), totals={"airline": 2.0, "weather": 2.0})
-    limits = score_limits(rule, ROSTER.cards[:1], None, N, draw.rows)
-    assert limits.broken_by(np.array([0.5, 0.5]), 2.0, 1e-6) is None
-    broken = limits.broken_by(np.array(scores), 2.0, 1e-6)
+    limits, most = score_limits(rule, None, N, draw.rows), rule.bounds(ROSTER.cards[0], N).score
+    assert limits.broken_by(np.array([0.5, 0.5]), most, 1, 2.0, 1e-6) is None
+    broken = limits.broken_by(np.array(scores), most, 1, 2.0, 1e-6)
     assert broken is not None
     assert re.match(what, broken), broken
     script = SumInTheClear(rule, None)(ROSTER, draw)
@@ -160,18 +160,18 @@ def test_scores_that_no_columns_have_beside_the_total_are_refused(rule: Any, sco
 def test_scores_of_all_rows_are_no_less_than_the_total() -> None:
     rows, half = sendable_rows(np.arange(N)), np.ones(N)
     half[N // 2 :] = 0.0
-    everything = score_limits(RULE, ROSTER.cards[:1], None, N, rows)
-    assert everything.broken_by(np.full(N, 3.0 / N), 3.0, 1e-6) is None
-    assert "add up to 2.5" in str(everything.broken_by(np.full(N, 2.5 / N), 3.0, 1e-6))
-    weighted = score_limits(RULE, ROSTER.cards[:1], half, N, rows[: N // 2])
-    assert weighted.broken_by(np.full(N // 2, 6.0 / N), 3.0, 1e-6) is None
-    assert "outside 0.04" in str(weighted.broken_by(np.full(N // 2, 1.0 / N), 3.0, 1e-6))
-    assert score_limits(RULE, ROSTER.cards, None, N, rows).broken_by(np.full(N, 6.0 / N), 6.0, 1e-6) is None
+    everything = score_limits(RULE, None, N, rows)
+    assert everything.broken_by(np.full(N, 3.0 / N), 2.0, 1, 3.0, 1e-6) is None
+    assert everything.broken_by(np.full(N, 6.0 / N), 4.0, 2, 6.0, 1e-6) is None, "of two parties"
+    assert "add up to 2.5" in str(everything.broken_by(np.full(N, 2.5 / N), 2.0, 1, 3.0, 1e-6))
+    weighted = score_limits(RULE, half, N, rows[: N // 2])
+    assert weighted.broken_by(np.full(N // 2, 6.0 / N), 2.0, 1, 3.0, 1e-6) is None
+    assert "outside 0.04" in str(weighted.broken_by(np.full(N // 2, 1.0 / N), 2.0, 1, 3.0, 1e-6))
 
 
 def test_copies_of_a_row_have_one_score() -> None:
-    limits = score_limits(RULE, ROSTER.cards[:1], None, N, sendable_rows([3, 3, 4]))
-    assert limits.broken_by(np.array([0.5, 0.6, 0.7]), 3.0, 1e-6) == "two scores of one row"
+    limits = score_limits(RULE, None, N, sendable_rows([3, 3, 4]))
+    assert limits.broken_by(np.array([0.5, 0.6, 0.7]), 2.0, 1, 3.0, 1e-6) == "two scores of one row"
 
 
 @pytest.mark.parametrize("rule", [RULE, ClusteringScores(3)])
@@ -200,7 +200,7 @@ def test_a_total_that_is_no_number_of_columns(total: float) -> None:
         Play(totals=(3.0, total)).run()
 
 
-@pytest.mark.parametrize("total", [1 - 1e-5, 1e-50])
+@pytest.mark.parametrize("total", [0.9, 1e-50])
 def test_a_total_is_no_less_than_the_rows_parts_of_the_weight(total: float) -> None:
     with pytest.raises(RemoteProtocolError, match=r"'weather' sent a Total with the (value|total) .*, where"):
         Play(totals=(3.0, total)).run()
