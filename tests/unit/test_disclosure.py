@@ -35,7 +35,7 @@ def test_the_sheet_says_first_that_rows_were_shown() -> None:
 def test_a_secure_coreset_shows_no_row_and_no_partys_scores() -> None:
     sheet = federation().coreset(cn.Regression(), cn.ImportanceSampling(20, scores="secure")).disclosure
     assert sheet.headline == "Nobody was shown features or labels of any row."
-    assert {line.what for line in sheet.lines} == {"sums of scores", "row ids", "totals"}
+    assert {line.what for line in sheet.lines} == {"sums of scores", "row ids", "totals", "schema"}
     assert "no party's own part" in str(sheet)
 
 
@@ -99,8 +99,10 @@ def test_a_plan_that_shows_rows_warns_and_one_that_does_not_is_silent() -> None:
     sampler = cn.ImportanceSampling(9, scores="secure", totals="set")
     sheet = federation().disclosure(cn.Regression(), sampler=sampler)
     assert sheet.headline == "Nobody would be shown features or labels of any row."
-    assert {line.what for line in sheet.lines} == {"sums of scores", "row ids"}
-    nothing = federation().disclosure(cn.KMeans(2), sampler=cn.UniformSampling(9))
+    assert {line.what for line in sheet.lines} == {"sums of scores", "row ids", "schema"}
+    little = federation().disclosure(cn.KMeans(2), sampler=cn.UniformSampling(9))
+    assert {(line.what, line.messages) for line in little.lines} == {("schema", ("OpenJob",))}
+    nothing = Disclosure((), planned=True)
     assert str(nothing) == "Nobody would learn anything about anybody's data."
 
 

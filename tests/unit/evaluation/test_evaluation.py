@@ -90,12 +90,13 @@ def test_the_ledger_counts_what_travels(linear: cn.LinearModel, clusters: cn.KMe
     assert shared.ledger.units - before == 3 * 2 + 4 * 5 + 3 * 2 * 4, "row ids, centres, distances"
 
 
-def test_evaluating_shows_no_labels_or_features(linear: cn.LinearModel) -> None:
+def test_evaluating_shows_parts_of_rows_which_count_as_features_and_no_labels(linear: cn.LinearModel) -> None:
+    """Parts by as many models as there are columns are the columns."""
     shared = federation()
     shared.evaluate(linear)
     shown = shared.ledger.disclosures()
-    assert shown["party1", "server"] == ("schema", "predictions")
-    assert shown["party3", "server"] == ("schema", "predictions", "labels"), "their spread, one number"
+    assert shown["party1", "server"] == ("schema", "features")
+    assert shown["party3", "server"] == ("schema", "features", "labels"), "their spread, one number"
 
 
 def test_over_the_wire_it_is_the_same(linear: cn.LinearModel, clusters: cn.KMeansModel) -> None:

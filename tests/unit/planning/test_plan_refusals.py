@@ -61,7 +61,8 @@ def test_nothing_is_sent_for_a_budget_that_not_even_a_pilot_fits(federation: cn.
 
 @pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=5)], ids=str)
 def test_a_budget_too_small_for_any_plan_says_the_least_that_would_do(federation: cn.Federation, task: Any) -> None:
-    small = round(1.15 * federation.plan(task, target_excess=1.0, pilot=200).pilot_bytes)
+    enough = federation.plan(task, target_excess=1.0, pilot=200)
+    small = enough.pilot_bytes + round(0.9 * enough.chosen.bytes)
     with pytest.raises(cn.InputError, match=r"the cheapest plan needs [0-9,]+ in all\. Allow that much") as caught:
         federation.plan(task, budget_bytes=small, pilot=200)
     least = int(re.search(r"needs ([\d,]+) in all", str(caught.value))[1].replace(",", ""))  # type: ignore[index]

@@ -20,8 +20,9 @@ from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairKey
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.selecting import UseRows
+from colonnade.tasks.jobs import deliver_in_secret, evaluate_in_secret
 from colonnade.transports.loopback import Loopback
-from harness import watch
+from harness import play, watch
 from secure_trial import Recording, Restarting, Wire, flip_message, float_forms, made_parties
 
 
@@ -83,7 +84,7 @@ def test_the_server_learns_sums_only(model: Any) -> None:
 
 
 @MODELS
-@pytest.mark.parametrize("number", range(6, 6 + 2 * 16))
+@pytest.mark.parametrize("number", range(6, 6 + 2 * 19))
 def test_a_flipped_bit_is_an_error_and_never_another_report(model: Any, number: int) -> None:
     """A bit of every message after the hello, drawn from a fixed seed; some leave the bound of numbers good enough."""
     bit = int(np.random.default_rng(number).integers(2**20))
@@ -91,14 +92,14 @@ def test_a_flipped_bit_is_an_error_and_never_another_report(model: Any, number: 
         report = federation(Wire(flip_message(number, bit))).evaluate(model, by="party2")
     except cn.ColonnadeError:
         return
-    assert 12 <= number < 18, "a question for a bound, or its answer"
+    assert 18 <= number < 24, "a question for a bound, or its answer"
     assert_same(report, federation().evaluate(model))
 
 
 def test_there_are_as_many_messages_as_bits_are_flipped_in() -> None:
     wire = Recording()
     federation(wire).evaluate(LINEAR, by="party2")
-    assert len(wire.received) == len(wire.sent) == 3 + 16
+    assert len(wire.received) == len(wire.sent) == 3 + 19
 
 
 @pytest.mark.parametrize("party", ["party2", "party3"])
@@ -128,13 +129,24 @@ def meddled(kind: type[Message], **changes: Any) -> Wire:
         (MaskedPredictions, {"label_spread": 2.5}, "spread where none was due"),
         (AskLosses, {"intercept": 2.5}, "something else than this party saw"),
         (AskLosses, {"parts": ()}, "0 signatures for 2 parties"),
-        (AskMaskedPredictions, {"evaluating": False}, "of another request"),
-        (AskMaskedPredictions, {"by_weight": False}, "of another request"),
+        (AskMaskedPredictions, {"evaluating": False}, "the job sheet says True where .* evaluating = False"),
+        (AskMaskedPredictions, {"by_weight": False}, "the job sheet says True where .* by_weight = False"),
     ],
 )
 def test_what_does_not_fit_is_an_error(kind: type[Message], changes: dict[str, Any], why: str) -> None:
     with pytest.raises(cn.ColonnadeError, match=why):
         federation(meddled(kind, **changes)).evaluate(LINEAR, by="party2")
+
+
+def evaluated(parties: cn.Federation, model: Any) -> Any:
+    """Let party2 evaluate, in a run without a sheet: what else stops a server is tried."""
+    return play(parties, evaluate_in_secret(model, None, None, "party2", parties.roster, 0))
+
+
+@pytest.mark.parametrize("changes", [{"evaluating": False}, {"by_weight": False}])
+def test_without_a_sheet_signatures_of_another_request_are_none(changes: dict[str, Any]) -> None:
+    with pytest.raises(cn.ColonnadeError, match="of another request"):
+        evaluated(federation(meddled(AskMaskedPredictions, **changes)), LINEAR)
 
 
 @pytest.mark.parametrize("sizes", [[100, 100, 99], [-1, 300, 1], [300]])
@@ -170,7 +182,7 @@ def test_the_same_parts_are_summed_up_once(model: Any) -> None:
         return data
 
     wire = Wire(ask_before)
-    assert_same(federation(wire).evaluate(model, by="party2"), federation().evaluate(model))
+    assert_same(evaluated(federation(wire), model), federation().evaluate(model))
     assert [len(reply.sums) for reply in answered if isinstance(reply, SummedLosses)] == [3, 0]
 
 
@@ -183,10 +195,15 @@ def test_an_evaluation_is_no_delivery_nor_the_other_way_round(model: Any) -> Non
         other = AskLosses if isinstance(message, DeliverMasked) else DeliverMasked
         return codec().encode(other(message.parts, message.intercept))
 
-    with pytest.raises(cn.ColonnadeError, match="something else than parts were masked for"):
+    with pytest.raises(cn.ColonnadeError, match="would be next in this job, not DeliverMasked"):
         federation(Wire(swap)).evaluate(model, by="party2")
-    with pytest.raises(cn.ColonnadeError, match="something else than parts were masked for"):
+    with pytest.raises(cn.ColonnadeError, match="would be next in this job, not AskLosses"):
         federation(Wire(swap)).deliver(model, "party2")
+    parties = federation(Wire(swap))
+    with pytest.raises(cn.ColonnadeError, match="something else than parts were masked for"):
+        evaluated(parties, model)
+    with pytest.raises(cn.ColonnadeError, match="something else than parts were masked for"):
+        play(parties, deliver_in_secret(model, None, "party2", parties.roster))
 
 
 @MODELS
@@ -215,7 +232,7 @@ def test_within_a_run_a_party_applies_one_model_to_one_set_of_rows() -> None:
 
     wire = Wire(keep)
     parties = federation(wire)
-    parties.evaluate(LINEAR, by="party2")
+    evaluated(parties, LINEAR)
     session = wire.sessions["party1"]
     session.answer(AskPairKey())
     other = msgspec.structs.replace(seen[0], coef=sendable_floats([1.0, 0.0]))
