@@ -119,7 +119,7 @@ class PartyThread:
         self.desk = PartyDesk(
             party_session(party.table, party.policy, identity or read_identity(party.name, named), self._memory),
             codec(self.file.max_message_bytes),
-            allowance=Allowance(spent, self.file.server_name, rules.a_day(), rules.requests_a_minute),
+            allowance=Allowance(spent, self.file.server_name, rules.a_day(party.table.n_rows), rules.requests_a_minute),
             folder=self.folder,
             log=log,
             max_runs=rules.open_runs,

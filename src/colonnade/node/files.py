@@ -125,11 +125,13 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rules = {"columns": self.columns, "never_columns": self.never_columns}
         return {name: columns for name, columns in rules.items() if columns is not None}
 
-    def a_day(self) -> DayLimits:
-        """Give the amounts a day."""
-        names = DayLimits.__struct_fields__
+    def a_day(self, n_rows: int) -> DayLimits:
+        """Give the amounts a day, for a table of so many rows."""
+        names, ordinary = DayLimits.__struct_fields__, DAY_LIMITS[self.level]
         written = {name: value for name in names if (value := getattr(self, f"{name}_a_day")) is not None}
-        return DayLimits(**{**DAY_LIMITS[self.level], **written})
+        # How often each row is drawn tells its score: once a row and day tells little.
+        few = {"row_ids": min(ordinary["row_ids"], n_rows)} if ordinary else {}
+        return DayLimits(**{**ordinary, **few, **written})
 
 
 class PartyTable(msgspec.Struct, frozen=True):

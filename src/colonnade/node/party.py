@@ -96,7 +96,7 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, memory: Memory, s
     return PartyDesk(
         party_session(party.table, party.policy, party.identity, memory),
         codec(file.max_message_bytes),
-        allowance=Allowance(spent, file.server_name, rules.a_day(), rules.requests_a_minute),
+        allowance=Allowance(spent, file.server_name, rules.a_day(party.table.n_rows), rules.requests_a_minute),
         folder=folder,
         log=log,
         server=file.server_name,

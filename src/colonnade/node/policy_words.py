@@ -90,7 +90,7 @@ def _values(rules: PolicyFile, policy: Policy, table: Table) -> str:
     shown = [kind for kind in held if kind not in policy.never]
     if not shown:
         return f"none: the policy never reveals {' or '.join(held)}"
-    return f"{' and '.join(shown)}: {pace(rules.a_day().rows, table.n_rows)}. A row counts each time it is told"
+    return f"{' and '.join(shown)}: {pace(rules.a_day(table.n_rows).rows, table.n_rows)}. A row counts each time it is told"
 
 
 def _numbers(rules: PolicyFile, policy: Policy, table: Table) -> str:
@@ -98,7 +98,7 @@ def _numbers(rules: PolicyFile, policy: Policy, table: Table) -> str:
     others = [kind for kind in kinds if kind not in (Reveals.FEATURES, Reveals.LABELS, Reveals.ROW_WEIGHTS)]
     if not others:
         return "none"
-    limits = rules.a_day()
+    limits = rules.a_day(table.n_rows)
     meanings = "; ".join(f"{kind} ({MEANINGS[kind].partition(';')[0]})" for kind in others)
     numbers = "any number of them" if limits.numbers is None else f"up to {limits.numbers:,} a day"
     return f"{meanings}: {numbers}, about {pace(limits.rows, table.n_rows)}"
@@ -107,13 +107,13 @@ def _numbers(rules: PolicyFile, policy: Policy, table: Table) -> str:
 def _row_ids(rules: PolicyFile, policy: Policy, table: Table) -> str:
     if Reveals.ROW_IDS in policy.never:
         return "none: the policy never reveals row ids"
-    return f"{pace(rules.a_day().row_ids, table.n_rows)}. Unusual rows are drawn more often than others"
+    return f"{pace(rules.a_day(table.n_rows).row_ids, table.n_rows)}. Unusual rows are drawn more often than others"
 
 
 def _moments(rules: PolicyFile, policy: Policy, table: Table) -> str:
     if policy.never >= OF_MANY_ROWS:
         return f"none: the policy never reveals {_listed(map(str, OF_MANY_ROWS))}"
-    limit, n_values, least = rules.a_day().moments, table.n_rows * _n_columns(table), policy.least_rows
+    limit, n_values, least = rules.a_day(table.n_rows).moments, table.n_rows * _n_columns(table), policy.least_rows
     a_day = "any number a day" if limit is None else f"up to {limit:,} a day, with those under masks"
     if least == 1:
         return (
@@ -142,7 +142,7 @@ def _together(rules: PolicyFile, policy: Policy, table: Table) -> str:
     is_shared = policy.solvers is None or "gram" in policy.solvers
     if not is_shared or Reveals.MOMENTS in policy.never:
         return masks
-    limit = rules.a_day().moments
+    limit = rules.a_day(table.n_rows).moments
     rows = pace(None if limit is None else limit // _n_columns(table), table.n_rows)
     return f"by one party's shares of a SecureGram run, every value of its rows: {rows}. Also, {masks}"
 

@@ -5,7 +5,7 @@ weights: scores of columns whose rows weigh otherwise bound nothing. Scaling is 
 means and deviations, so that the model can be told in the columns' own units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, cast
 
@@ -35,6 +35,10 @@ class Split(Message, frozen=True):
 
     held_out: Annotated[Flags, Reveals.ROW_IDS]
     signature: Annotated[bytes, Reveals.NOTHING]
+
+    def rows_of(self, kinds: Container[Reveals]) -> int:  # noqa: ARG002  # none of any kind
+        """Count none: they were not drawn by scores, and are the same each time."""
+        return 0
 
 
 class AskSplit(Message, frozen=True):

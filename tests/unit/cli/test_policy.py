@@ -52,7 +52,7 @@ def test_a_new_policy_has_every_rule_of_its_level_and_a_line_on_each(level: Any)
     written = read(done.stdout)
     assert written.level == level
     assert repr(written.policy()) == repr(Policy.of_level(level)), "what is written is what the level is"
-    assert written.a_day() == PolicyFile(level=level).a_day()
+    assert written.a_day(1000) == PolicyFile(level=level).a_day(1000)
     for rule in RULES:
         (place,) = [i for i, line in enumerate(lines) if line.removeprefix("# ").startswith(f"{rule.name} = ")]
         assert lines[place - 1].startswith("# "), "a line on what it means stands above"
@@ -67,7 +67,7 @@ def test_every_rule_that_is_not_in_use_can_be_put_to_use() -> None:
     assert rules.policy().least_rows == 10
     assert rules.never is not None
     assert set(rules.never) <= {str(kind) for kind in Reveals if kind not in UNCOUNTED}
-    assert rules.a_day() == PolicyFile(level="usual").a_day()
+    assert rules.a_day(1000) == PolicyFile(level="usual").a_day(1000)
 
 
 def test_numbers_are_made_for_a_partys_table(tmp_path: Path) -> None:
