@@ -82,7 +82,7 @@ def by_many_draws(server: HostileServer) -> None:
 def by_many_runs(server: HostileServer) -> None:
     """30,000 rows a run, which are told, from as many seeds as runs."""
     for seed in range(10):
-        drawn(server, 30_000, seed)
+        drawn(server, 30, seed)
 
 
 def by_a_larger_count(server: HostileServer) -> None:
@@ -122,8 +122,8 @@ def by_another_rule(server: HostileServer) -> None:
 @pytest.mark.parametrize(
     ("attack", "why"),
     [
-        (by_many_draws, "limits replies to 100,000 row ids a day; 0 were sent today, and this reply has 1,048,576"),
-        (by_many_runs, "limits replies to 100,000 row ids a day; 90,000 were sent today"),
+        (by_many_draws, "limits replies to 100 row ids a day; 0 were sent today, and this reply has 1,048,576"),
+        (by_many_runs, "limits replies to 100 row ids a day; 90 were sent today"),
         (by_a_larger_count, "the job sheet says 0 to 40 where this DrawRows has count = 41"),
         (by_another_seed, "the job sheet says what has the digest .* where this DrawRows has seed = 1"),
         (by_a_second_draw, "AskPublicKey would be next in this job, not DrawRows"),
@@ -139,13 +139,14 @@ def test_draws_are_as_many_as_the_sheet_and_the_day_allow(
         assert server.disclosed() <= {Reveals.TOTALS, Reveals.ROW_IDS}
 
 
-@pytest.mark.xfail(strict=True, reason="100,000 row ids a day are 1,000 draws of each of 100 rows")
 def test_draws_of_a_day_do_not_tell_scores_of_a_small_table(tmp_path: Path) -> None:
+    """A day's draws are no more than rows: 100,000 of 100 rows told scores to 0.04 %."""
     parties = made_parties()
     with hostile_server(tmp_path, parties, NO_SCORES) as server:
-        found = drawn(server, 100_000)
+        turned_away(lambda: drawn(server, 100_000), "limits replies to 100 row ids a day")
+        found = drawn(server, 100)
     scores = RULE.scores(parties[0].table)
-    assert np.median(np.abs(found - scores) / scores) > 0.1
+    assert np.median(np.abs(found - scores) / scores) > 0.3
 
 
 def test_a_secure_sum_is_of_one_job(tmp_path: Path) -> None:

@@ -45,7 +45,11 @@ RULES = (
     ),
     Rule("rows_a_request", "No reply tells values, scores, predictions or weights of more rows than this.", 5_000),
     Rule("rows_a_day", "The same for all replies of a day (UTC) together; a row counts each time it is told.", 100_000),
-    Rule("row_ids_a_day", "Of how many rows it tells in a day that they were drawn, or set aside.", 100_000),
+    Rule(
+        "row_ids_a_day",
+        "How many drawn rows it names in a day; if left out, as many as it has rows.",
+        100_000,
+    ),
     Rule(
         "numbers_a_day", "How many numbers about single rows it tells in a day: values, scores, predictions.", 1_000_000
     ),
@@ -88,7 +92,10 @@ def policy_template(
 def level_values(level: Level, table: Table | None = None) -> dict[str, object]:
     """List what a level says of each rule that it does not leave open."""
     file = PolicyFile(level=level)
-    values = {**LEVELS[level], **{f"{name}_a_day": amount for name, amount in DAY_LIMITS[level].items()}}
+    amounts = {name: amount for name, amount in DAY_LIMITS[level].items() if name != "row_ids"}
+    if amounts and table is not None:
+        amounts["row_ids"] = file.a_day(table.n_rows).row_ids or 0
+    values = {**LEVELS[level], **{f"{name}_a_day": amount for name, amount in amounts.items()}}
     if table is not None and "models_in_all" in values:
         values["models_in_all"] = file.policy().models_of(len(table.feature_names))
     return {**values, "open_runs": file.open_runs}

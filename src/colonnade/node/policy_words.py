@@ -90,7 +90,8 @@ def _values(rules: PolicyFile, policy: Policy, table: Table) -> str:
     shown = [kind for kind in held if kind not in policy.never]
     if not shown:
         return f"none: the policy never reveals {' or '.join(held)}"
-    return f"{' and '.join(shown)}: {pace(rules.a_day(table.n_rows).rows, table.n_rows)}. A row counts each time it is told"
+    limit = rules.a_day(table.n_rows).rows
+    return f"{' and '.join(shown)}: {pace(limit, table.n_rows)}. A row counts each time it is told"
 
 
 def _numbers(rules: PolicyFile, policy: Policy, table: Table) -> str:

@@ -67,7 +67,7 @@ def test_every_rule_that_is_not_in_use_can_be_put_to_use() -> None:
     assert rules.policy().least_rows == 10
     assert rules.never is not None
     assert set(rules.never) <= {str(kind) for kind in Reveals if kind not in UNCOUNTED}
-    assert rules.a_day(1000) == PolicyFile(level="usual").a_day(1000)
+    assert rules.a_day(200_000) == PolicyFile(level="usual").a_day(200_000)
 
 
 def test_numbers_are_made_for_a_partys_table(tmp_path: Path) -> None:

@@ -56,11 +56,13 @@ REFUSED = {
     "plain scores": "never reveals scores",
 }
 
+N_ROWS = 2_000
+
 
 def parties_of(level: Level) -> list[cn.Party]:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2_000, 9))
-    y = X @ rng.normal(size=9) + rng.normal(size=2_000)
+    X = rng.normal(size=(N_ROWS, 9))
+    y = X @ rng.normal(size=9) + rng.normal(size=N_ROWS)
     policy = cn.Policy.of_level(level)
     return [
         cn.Party("bank", X[:, :3], label=y, policy=policy),
@@ -138,6 +140,6 @@ def test_an_ordinary_days_work_is_within_the_amounts_of_usual(monkeypatch: pytes
     run = federation.fit(REGRESSION, sampler=SECURE, solver=cn.SecureGram(), seed=0)
     for use in USES.values():
         use(federation, run)
-    a_day = PolicyFile(level="usual").a_day()
+    a_day = PolicyFile(level="usual").a_day(N_ROWS)
     assert {name: count / 3 <= getattr(a_day, name) for name, count in told.items()} == dict.fromkeys(told, True), told
     assert told["rows"] / 3 > 10_000, "a tenth of the amount would refuse some of them"
