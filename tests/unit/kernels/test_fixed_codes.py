@@ -96,7 +96,7 @@ def test_scales_and_codes_out_of_range(data: bytes, message: str) -> None:
 
 @pytest.mark.parametrize("number", [1e120, -1e120, np.inf, -np.inf, np.nan])
 def test_numbers_that_leave_the_range(number: float) -> None:
-    with pytest.raises(InputError, match=r"Numbers up to (1e\+120|inf|nan) cannot be rounded"):
+    with pytest.raises(InputError, match="beyond the range of float64, or not finite, cannot be rounded"):
         encode_fixed(np.array([1.0, number]), 16)
 
 

@@ -88,7 +88,7 @@ def test_a_sheet_that_the_server_did_not_sign(signer: str) -> None:
         OpenJob(request_of(changed(seed=4)).sheet, honest.signature),
     ):
         reply = refused(opening(), request)
-        assert reply.cause == "request"
+        assert reply.cause == "input"
         assert "a job sheet that the server its owner pinned did not sign" in reply.reason
 
 
