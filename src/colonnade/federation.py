@@ -629,7 +629,7 @@ class Federation:
         >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=500))
         >>> found = federation.certify(run)
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
-        (True, True, ('totals', 'row ids', 'scores', 'predictions', 'moments', 'labels'))
+        (True, True, ('totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
         """
         subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
