@@ -56,7 +56,7 @@ def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
     for piece in transposed_pieces(centred(), False, weights):
         M += (W.T @ piece) @ piece.T
     # Nor has a constant column a part in any: whatever its rounding is, large or small.
-    W = np.where(M.any(axis=0)[:, np.newaxis], W, 0.0)
+    W = np.where(np.asarray(M.any(axis=0))[:, np.newaxis], W, 0.0)
     Q, mixing = np.linalg.qr(M / total)
     signs = np.where(np.diag(mixing) < 0, -1.0, 1.0)
     return Whitening(mean, W @ (Q * signs), np.triu(mixing * signs[:, np.newaxis]))
