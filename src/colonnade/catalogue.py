@@ -17,7 +17,7 @@ from colonnade.protocol.memory import Memory
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
-from colonnade.protocol.sheet import OpenJob, opening_handler
+from colonnade.protocol.sheet import BRANCHING, OpenJob, opening_handler
 from colonnade.routes import Ask, either
 from colonnade.solvers import AnySolver
 from colonnade.tasks import AnyTask
@@ -25,6 +25,7 @@ from colonnade.tasks import AnyTask
 HANDLERS = (
     *hello.HANDLERS,
     opening_handler(route_of, objection_to_job),
+    BRANCHING,
     *viewing.HANDLERS,
     *sampling.HANDLERS,
     *pair_keys.HANDLERS,

@@ -28,6 +28,7 @@ from colonnade.ledger import Ledger
 from colonnade.options import positive_number, whole_number
 from colonnade.planning.outcome import with_plan
 from colonnade.planning.pilot import play_pilot
+from colonnade.planning.planned_fit import branches_of, learn_as_planned
 from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
@@ -41,7 +42,7 @@ from colonnade.runtime import MakeTransport, Runtime
 from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.opening import rows_to_open
 from colonnade.sampling.size import sample_size
-from colonnade.solvers import AnySolver, Central
+from colonnade.solvers import AnySolver, Central, CompactCentral
 from colonnade.tasks import AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
@@ -176,6 +177,8 @@ class Federation:
         solver: AnySolver = Central(),  # noqa: B008  # frozen
         split: AnySplit | None = None,
         plan: Plan | None = None,
+        budget_bytes: int | None = None,
+        target_excess: float | None = None,
         seed: int = 0,
     ) -> Run[A]:
         """Learn a model on a coreset.
@@ -195,6 +198,11 @@ class Federation:
         plan : Plan, optional
             Of `plan`, for this task and these parties: it says how to draw, how to learn and which rows to hold out.
             What its pilot sent stands on the run's ledger too.
+        budget_bytes : int, optional
+            Plan first, and then do it, in one run that sends no more than this: parties agree to pilot and fit at once,
+            to at most all rows, rounded or not. In place of a sampler, a coreset, a solver or a plan.
+        target_excess : float, optional
+            The same for the fewest bytes that are expected to lose this much, 0.02 for 2 %.
         seed : int
             With the data and the options it decides the result bit for bit.
 
@@ -211,7 +219,14 @@ class Federation:
         >>> second = federation.fit(cn.Regression(l2=1.0), coreset=first.coreset)
         >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()
         True
+        >>> X = np.random.default_rng(0).normal(size=(20_000, 6))
+        >>> federation = cn.Federation(cn.split_columns(X, X @ np.ones(6), [3, 3]))
+        >>> federation.fit(cn.Regression(), budget_bytes=20_000).ledger.bytes <= 20_000
+        True
         """
+        if budget_bytes is not None or target_excess is not None:
+            validation.check_undecided("limit", sampler=sampler, coreset=coreset, solver=solver, plan=plan)
+            return self._fit_within(task, Limits(budget_bytes, target_excess, None), split, seed)
         if plan is not None:
             validation.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
             sampler, solver, split = plan.sampler, plan.solver, plan.split
@@ -227,6 +242,20 @@ class Federation:
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         run = self._runtime.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
         return run if plan is None else with_plan(run, plan)
+
+    def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
+        """Plan and fit in one run."""
+        paper_task, started = validation.paper_task(task, "planned"), perf_counter()
+        validation.check_job(task, self.roster, split=split)
+        validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
+        seed, pilot = validation.seed_number(seed), pilot_size(paper_task, self.roster, limits, None)
+        branches = branches_of(paper_task, self.roster)
+        script = learn_as_planned(paper_task, split, limits, pilot, self.roster, seed)
+        what = {"task": task, "split": split, "seed": seed, "pilot": pilot, "branches": branches, "limits": limits}
+        planned, ledger = self._runtime.play(script, "planned", **what)
+        ways = {**what, "sampler": planned.chosen.sampler, "solver": planned.chosen.solver}
+        run: Run[Any] = self._runtime.run_of(planned.learned, ledger, perf_counter() - started, ways)
+        return replace(run, facts={**run.facts, **planned.facts, "sent_bytes": float(ledger.bytes)})
 
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None

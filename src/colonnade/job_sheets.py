@@ -4,7 +4,8 @@ For every verb of a federation, `sheet_of` says what the server will do, and `ro
 party builds samplers and solvers of the sheet's options itself, so they are checked as the caller's own are.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -20,18 +21,19 @@ from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
 from colonnade.evaluation.telling import TOLD, model_digest
+from colonnade.messages import Message
 from colonnade.options import learn_types
-from colonnade.protocol.sheet import JobSheet, sheet_party
+from colonnade.protocol.sheet import Branches, JobSheet, TakeBranch, sheet_party
 from colonnade.protocol.splits import AnySplit, Side
 from colonnade.protocol.viewing import check_split, view_route
 from colonnade.routes import Ask, Route, either, then
-from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import UseAllRows, even_draw_route, rows_route
 from colonnade.signing import DrawSeeds, rows_digest
-from colonnade.solvers import AnySolver
+from colonnade.solvers import AnySolver, Central, CompactCentral
 from colonnade.solvers.scaled_columns import AskScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns
 from colonnade.tasks import AnyTask
@@ -40,12 +42,26 @@ from colonnade.tasks.jobs import rounding_of, shared_seed
 T = TypeVar("T")
 What = Mapping[str, Any]
 # Which streams of a job's seed its draws take, in their order.
-STREAMS = {"plan": (5,), "certify": (3,), "diagnose": (2, 0)}
+STREAMS = {"plan": (5,), "planned": (5, 0), "certify": (3,), "diagnose": (2, 0)}
 USUAL_STREAMS = (0,)
 KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
 # Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
 PILOT_STEP = 0.25
-learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
+
+
+class Branch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a planned run goes on after its pilot."""
+
+    sampler: AnySampler
+    solver: AnySolver
+
+    def encoded(self) -> bytes:
+        """Give the bytes that are told to all parties."""
+        return msgspec.msgpack.encode(self)
+
+
+_branches: msgspec.msgpack.Decoder[Branch] = msgspec.msgpack.Decoder(Branch)
+learn_types(AnyTask, AnySampler, AnySolver, AnySplit, Branch)
 
 
 def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSheet:
@@ -74,8 +90,15 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         size=size,
         to=what.get("to", what.get("by")),
         bits=what.get("bits"),
+        branches=what.get("branches"),
         options=what.get("options", {}),
     )
+
+
+def pilot_dithers(roster: Roster, shared: int) -> list[int]:
+    """Draw the seeds that a pilot's rows are rounded with, for each party, from the seed on the sheet."""
+    seeds: list[int] = np.random.default_rng([shared, 3]).integers(2**63, size=len(roster.cards)).tolist()
+    return seeds
 
 
 def _plain(options: object) -> dict[str, Any] | None:
@@ -167,6 +190,10 @@ class _Reader:
             return then(view, Ask(UseAllRows))
         return then(view, even_draw_route(self.sheet.size, self.agreed(self.sheet.size).seeds))
 
+    def learned(self, source: Route, solver: AnySolver, size: int) -> Route:
+        """Expect that a model is learned on rows from there, and told."""
+        return then(source, solver.route(self.task, self.agreed(size)), TOLD)
+
     @property
     def size(self) -> int:
         """How many rows are drawn to be looked at."""
@@ -211,8 +238,7 @@ def _coreset(job: _Reader) -> Route:
 
 
 def _fit(job: _Reader) -> Route:
-    agreed = job.agreed(job.sheet.size_of_coreset())
-    return then(job.view(), job.source(), job.solver.route(job.task, agreed), TOLD)
+    return then(job.view(), job.learned(job.source(), job.solver, job.sheet.size_of_coreset()))
 
 
 def _predict(job: _Reader) -> Route:
@@ -235,8 +261,74 @@ def _evaluate(job: _Reader) -> Route:
 
 def _plan(job: _Reader) -> Route:
     pilot = ImportanceSampling(job.size, round_scores=True)
-    fetched = either(Ask(AskScaledColumns, step=PILOT_STEP), Ask(AskWhitenedColumns, step=PILOT_STEP))
-    return then(job.view(), job.drawn(pilot), fetched)
+    dither = pilot_dithers(job.roster, job.sheet.seed)[job.place]
+    fetched = (Ask(kind, step=PILOT_STEP, seed=dither) for kind in (AskScaledColumns, AskWhitenedColumns))
+    return then(job.view(), job.drawn(pilot), either(*fetched))
+
+
+def _planned_fit(job: _Reader) -> Route:
+    return then(_plan(job), _Branching(job, _given("branches", job.sheet.branches)))
+
+
+@dataclass(frozen=True)
+class _Branching(Route):
+    """A branch is taken: one that stays within the caps, and asks for nothing that was not judged by these."""
+
+    job: _Reader
+    caps: Branches
+
+    def after(self, request: Message) -> Route | None:
+        return self._way(request.choice) if isinstance(request, TakeBranch) else None
+
+    def next_asks(self) -> Iterator[Ask]:
+        yield Ask(TakeBranch, choice=_Within(self.caps, self._way))
+
+    def asks(self) -> Iterator[Ask]:
+        yield from self.next_asks()
+        for branch in self._widest():
+            yield from self._learned(branch).asks()
+
+    @property
+    def can_end(self) -> bool:
+        return False
+
+    def _way(self, choice: bytes) -> Route | None:
+        try:
+            branch = _branches.decode(choice)
+        except (msgspec.MsgspecError, InputError, RecursionError):
+            return None
+        size = getattr(branch.sampler, "size", self.job.sheet.rows)
+        kind = branch.solver.__struct_config__.tag
+        if kind not in self.caps.solvers or not self.caps.least <= size <= self.caps.most:
+            return None
+        way = self._learned(branch)
+        return way if {ask.kind for ask in way.asks()} <= {ask.kind for ask in self.asks()} else None
+
+    def _learned(self, branch: Branch) -> Route:
+        size = getattr(branch.sampler, "size", self.job.sheet.rows)
+        return self.job.learned(self.job.drawn(branch.sampler, draw=1), branch.solver, size)
+
+    def _widest(self) -> Iterator[Branch]:
+        """List what a planner chooses between, as large as it may be."""
+        by_scores = ImportanceSampling(self.caps.most, round_scores=True)
+        for solver in (Central(), CompactCentral()):
+            if solver.__struct_config__.tag in self.caps.solvers:
+                for sampler in (AllRows(), UniformSampling(self.caps.most), by_scores):
+                    yield Branch(sampler, solver)
+
+
+@dataclass(frozen=True)
+class _Within:
+    """A choice that the caps allow."""
+
+    caps: Branches
+    way: Callable[[bytes], Route | None]
+
+    def __call__(self, choice: Any) -> bool:
+        return self.way(choice) is not None
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(self.caps.solvers)} on {self.caps.least:,} to {self.caps.most:,} rows"
 
 
 def _certify(job: _Reader) -> Route:
@@ -272,6 +364,7 @@ ROUTES: dict[str, Callable[[_Reader], Route]] = {
     "deliver": _deliver,
     "evaluate": _evaluate,
     "plan": _plan,
+    "planned": _planned_fit,
     "certify": _certify,
     "diagnose": _diagnose,
     "audit": _audit,

@@ -141,6 +141,10 @@ class Runtime:
         """Play a script that learns, and make a run of what came of it."""
         started = perf_counter()
         learned, ledger = self.play(script, verb, **what)
+        return self.run_of(learned, ledger, perf_counter() - started, what)
+
+    def run_of(self, learned: JobResult[M], ledger: Ledger, seconds: float, what: Mapping[str, Any]) -> Run[M]:
+        """Make a run of what came of a script, and of what decided it."""
         return Run(
             task=what["task"],
             sampler=what["sampler"],
@@ -152,7 +156,7 @@ class Runtime:
             model=learned.model,
             facts=dict(learned.facts),
             ledger=ledger,
-            seconds=perf_counter() - started,
+            seconds=seconds,
             versions=current_versions(),
             precision=learned.precision,
         )

@@ -48,22 +48,28 @@ class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", for
 
 
 class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unknown_fields=True):
-    """Learn a model, by a sampler and a solver or by a saved plan; `out` is the folder the run is saved to."""
+    """Learn a model, by a sampler and a solver, by a saved plan, or within a limit; `out` is the run's folder."""
 
     task: AnyTask
     out: str
     sampler: AnySampler | None = None
     solver: AnySolver | None = None
     plan: str | None = None
+    # Unset where they are not given: progress with jobs of before is known by the rest.
+    budget_bytes: int | msgspec.UnsetType = msgspec.UNSET
+    target_excess: float | msgspec.UnsetType = msgspec.UNSET
     split: AnySplit | None = None
     seed: int = 0
     spot_check: int | None = msgspec.field(default=None, name=FORMER_NAME)
 
     def __post_init__(self) -> None:
-        if self.plan is not None and (self.sampler is not None or self.solver is not None):
-            raise InputError("A plan decides sampler and solver: give `plan` alone, or leave it out")
-        if self.plan is None and self.sampler is None:
-            raise InputError("A fit job draws its rows by a `sampler`, or as a `plan` says: give one of them")
+        if len(self._limits) + (self.sampler is not None) + (self.plan is not None) != 1:
+            raise InputError(
+                "A fit job draws its rows by a `sampler`, as a `plan` says, or as it finds best within `budget_bytes` "
+                "or for a `target_excess`: give one of them"
+            )
+        if self.sampler is None and self.solver is not None:
+            raise InputError("A plan decides sampler and solver: leave the solver out")
 
     def check(self, folder: Path) -> None:
         """Require a plan that can be read, and draws that can be checked."""
@@ -72,17 +78,25 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
-        planned = self._planned(folder)
-        run: Any
-        if planned is None:
-            solver = self.solver or Central()
-            run = federation.fit(self.task, sampler=self.sampler, solver=solver, split=self.split, seed=self.seed)
-        else:
-            run = federation.fit(self.task, plan=planned, seed=self.seed)
+        run: Any = federation.fit(self.task, seed=self.seed, **self._ways(folder))
         run = run if self.spot_check is None else federation.spot_check(run, rows=self.spot_check)
         saved = run.save(folder / self.out)
         told = {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
-        return told if planned is None else {**told, "planned_bytes": planned.bytes}
+        planned = run.facts.get("planned_bytes")
+        return told if planned is None else {**told, "planned_bytes": round(planned)}
+
+    @property
+    def _limits(self) -> dict[str, float]:
+        limits = {"budget_bytes": self.budget_bytes, "target_excess": self.target_excess}
+        return {name: limit for name, limit in limits.items() if not isinstance(limit, msgspec.UnsetType)}
+
+    def _ways(self, folder: Path) -> dict[str, Any]:
+        """Say how to draw and to learn."""
+        if self.plan is not None:
+            return {"plan": self._planned(folder)}
+        if self.sampler is None:
+            return {"split": self.split, **self._limits}
+        return {"sampler": self.sampler, "solver": self.solver or Central(), "split": self.split}
 
     def _planned(self, folder: Path) -> Plan | None:
         return None if self.plan is None else read_plan(folder / self.plan, self.split)

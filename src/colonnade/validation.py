@@ -101,11 +101,16 @@ def either(sampler: AnySampler | None, coreset: Coreset | None) -> AnySampler | 
     return source
 
 
+def check_undecided(by: str, **given: object) -> None:
+    """Require that nothing is given that a plan, or a limit, decides."""
+    if decided := [name for name, value in given.items() if value is not None and value != Central()]:
+        raise InputError(f"A {by} decides the {decided[0]}. Leave it out, or leave out the {by}.")
+
+
 def check_plan(plan: Plan, task: Task[object], roster: Roster, **given: object) -> None:
     """Require a plan for this task and these parties, and nothing beside it that it decides."""
     check_kind("plan", plan, Plan)
-    if decided := [name for name, value in given.items() if value is not None and value != Central()]:
-        raise InputError(f"A plan decides the {decided[0]}. Leave it out, or leave out the plan.")
+    check_undecided("plan", **given)
     if task != plan.task:
         raise InputError(f"The plan is for {plan.task}, not for {task}. Plan this task, or fit that one.")
     if plan.parties != roster.cards:

@@ -37,7 +37,7 @@ from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreem
 from colonnade.privacy.statements import SignedDigest, SignedKey
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.sheet import JobAccepted, OpenJob
+from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.sampling.committed.messages import (
@@ -129,6 +129,7 @@ EXAMPLES: dict[str, Message] = {
     "refused": Refused("policy", "no."),
     "open job": OpenJob(b"sheet", bytes(64)),
     "job accepted": JobAccepted(bytes(32)),
+    "take branch": TakeBranch(b"choice"),
     "tell model": TellModel(sendable_floats([0.5, -1.0]), None, None),
     "tell model, centres": TellModel(None, sendable_floats([[0.5, -1.0]]), sendable_floats([2.0, 1.0])),
     "model kept": ModelKept(bytes(32)),

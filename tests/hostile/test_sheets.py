@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.job_sheets import sheet_of
+from colonnade.job_sheets import Branch, sheet_of
 from colonnade.messages import Reveals
+from colonnade.planning.pilot import play_pilot
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.sheet import JobAccepted, JobSheet, OpenJob
+from colonnade.protocol.sheet import Branches, JobAccepted, JobSheet, OpenJob, TakeBranch
 from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
@@ -123,6 +124,69 @@ def twice(server: HostileServer) -> None:
     seed = Seeds.of(np.random.default_rng([0, 0]), 3).shared
     for _ in range(2):
         server.told(TARGET, UseSharedDraw(20, seed), Ready)
+
+
+def planned(server: HostileServer, most: int = 40) -> None:
+    """Open a planned fit, and play its pilot of 30 rows."""
+    caps = Branches(("compact",), 20, most)
+    server.open(sheet_of("planned", {"task": TASK, "pilot": 30, "branches": caps, "seed": 0}, server.roster, None))
+    server.play(play_pilot(TASK, server.roster, None, 30, 0))
+
+
+def by_a_larger_branch(server: HostileServer) -> None:
+    """Go on with more rows than the sheet says."""
+    planned(server)
+    server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(41), cn.CompactCentral()).encoded()), JobAccepted)
+
+
+def by_another_branch(server: HostileServer) -> None:
+    """Go on with a solver that the sheet does not have."""
+    planned(server)
+    server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(40), CENTRAL).encoded()), JobAccepted)
+
+
+def by_two_branches(server: HostileServer) -> None:
+    """Choose once more, after rows were drawn."""
+    planned(server)
+    for size in (30, 40):
+        server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(size), cn.CompactCentral()).encoded()), JobAccepted)
+
+
+def by_a_branch_of_no_pilot(server: HostileServer) -> None:
+    """Choose before there was a pilot."""
+    caps = Branches(("central",), 20, 100)
+    server.open(sheet_of("planned", {"task": TASK, "pilot": 30, "branches": caps, "seed": 0}, server.roster, None))
+    server.told(TARGET, TakeBranch(Branch(cn.AllRows(), CENTRAL).encoded()), JobAccepted)
+
+
+@pytest.mark.parametrize(
+    ("attack", "why"),
+    [
+        (by_a_larger_branch, "the job sheet says one of compact on 20 to 40 rows where this TakeBranch has"),
+        (by_another_branch, "the job sheet says one of compact on 20 to 40 rows where this TakeBranch has"),
+        (by_two_branches, "UseSharedDraw would be next in this job, not TakeBranch"),
+        (by_a_branch_of_no_pilot, "AskTotal would be next in this job, not TakeBranch"),
+    ],
+)
+def test_a_branch_is_one_of_the_sheets(tmp_path: Path, attack: Callable[[HostileServer], None], why: str) -> None:
+    with hostile_server(tmp_path, made_parties()) as server:
+        turned_away(lambda: attack(server), why)
+        assert server.rows_disclosed() <= 3 * 30 * 2, "scores and rounded rows of the pilot"
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ({"solvers": ["gram"]}, "allows the solvers gram, not 'central'"),
+        ({"never": ["features"]}, "never reveals features"),
+        ({"parameters_a_row": 0.1}, "parameters would be learned on 20 rows"),
+        ({"phases": ["framing", "sampling"]}, "allows the phases framing, sampling, not 'solving'"),
+    ],
+)
+def test_a_policy_judges_branches_by_their_caps(tmp_path: Path, policy: dict[str, object], why: str) -> None:
+    with hostile_server(tmp_path, made_parties(), policy) as server:
+        turned_away(lambda: by_a_branch_of_no_pilot(server), why)
+        assert server.disclosed() == set()
 
 
 @pytest.mark.parametrize(

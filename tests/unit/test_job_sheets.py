@@ -10,7 +10,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import Inbox, Outbox
-from colonnade.job_sheets import ROUTES, route_of, sheet_of
+from colonnade.job_sheets import ROUTES, Branch, route_of, sheet_of
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
@@ -85,6 +85,10 @@ def others(value: Any) -> list[Any]:
         return [value + 1.0, np.nextafter(value, 2.0), float("nan")]
     if isinstance(value, str):
         return ["other"]
+    if isinstance(value, bytes):  # a branch: no words at all, and ways that the sheet's caps do not have
+        ways = [(cn.UniformSampling(N + 1), cn.Central()), (cn.UniformSampling(40), cn.SecureGram())]
+        ways += [(cn.UniformSampling(2), cn.Central()), (cn.ImportanceSampling(40, scores="secure"), cn.Central())]
+        return [b"", *(Branch(*way).encoded() for way in ways)]
     if isinstance(value, np.ndarray) and value.dtype == np.int64:
         return [sendable_rows(np.repeat(value, 99))]
     if isinstance(value, np.ndarray):
@@ -172,6 +176,8 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "evaluate in secret": ("evaluate", applied("evaluate", RIDGE, by="party1")),
     "plan": ("plan", lambda: federation().plan(RIDGE, budget_bytes=10**6)),
     "plan clusters": ("plan", lambda: federation().plan(CLUSTERS, budget_bytes=10**6)),
+    "planned": ("planned", lambda: federation().fit(RIDGE, budget_bytes=10**6)),
+    "planned fit of clusters": ("planned", lambda: federation().fit(CLUSTERS, target_excess=0.5)),
     "certify": ("certify", certified(rows=70)),
     "diagnose": ("diagnose", lambda: federation().diagnose(RIDGE)),
     "diagnose clusters": ("diagnose", lambda: federation().diagnose(CLUSTERS)),

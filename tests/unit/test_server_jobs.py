@@ -103,12 +103,26 @@ def test_a_job_carries_out_a_saved_plan(tmp_path: Path) -> None:
     assert told["bytes"] <= 9_000
 
 
+def test_a_job_plans_and_fits_within_a_budget(tmp_path: Path) -> None:
+    """In one run, as `fit(budget_bytes=)` does."""
+    federation, _ = planned_federation(tmp_path)
+    table = {"do": "fit", "task": {"kind": "regression"}, "budget_bytes": 12_000, "out": "run", "seed": 5}
+    (job,) = read_jobs([table], tmp_path / "federation.toml")
+    told = job.play(federation, tmp_path)
+    saved, wanted = cn.Run.load(tmp_path / "run"), federation.fit(cn.Regression(), budget_bytes=12_000, seed=5)
+    assert saved.model.coef_.tobytes() == wanted.model.coef_.tobytes()
+    assert (saved.sampler, saved.solver, saved.facts) == (wanted.sampler, wanted.solver, wanted.facts)
+    assert told["bytes"] == wanted.ledger.bytes <= 12_000
+    assert told["planned_bytes"] == pytest.approx(told["bytes"], rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sampler": FIT["sampler"]}, "A plan decides sampler and solver: give `plan` alone"),
-        ({"solver": {"kind": "central"}}, "A plan decides sampler and solver: give `plan` alone"),
-        ({"plan": None}, "draws its rows by a `sampler`, or as a `plan` says"),
+        ({"sampler": FIT["sampler"]}, "by a `sampler`, as a `plan` says, or as it finds best within `budget_bytes`"),
+        ({"solver": {"kind": "central"}}, "A plan decides sampler and solver: leave the solver out"),
+        ({"plan": None}, "draws its rows by a `sampler`, as a `plan` says"),
+        ({"budget_bytes": 60_000}, "give one of them"),
         ({"plan": "missing.json"}, "missing.json is not a readable plan"),
         ({"split": {"kind": "fraction", "fraction": 0.2}}, "The job holds out HoldOut"),
         ({"spot_check": 2}, "commits to nothing"),

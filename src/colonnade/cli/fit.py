@@ -30,11 +30,20 @@ PlanOption = Annotated[
     Path | None,
     typer.Option("--plan", help="Draw and learn as this file of `colonnade plan --out` says."),
 ]
+BudgetOption = Annotated[
+    int | None, typer.Option("--budget", help="Plan and fit in one run that sends at most this many bytes.")
+]
+TargetOption = Annotated[
+    float | None,
+    typer.Option("--target", help="Plan and fit in one run, to lose this much on average, 0.02 for 2 %."),
+]
 
 
 def command(
     job_file: JobFile,
     plan: PlanOption = None,
+    budget: BudgetOption = None,
+    target: TargetOption = None,
     out: OutOption = None,
     test_fraction: FractionOption = None,
     split_by: SplitOption = None,
@@ -46,18 +55,25 @@ def command(
     """Learn a model from the parties of a job file, and print it with everything that was sent.
 
     With rows held out, the model is evaluated on them. With a plan, what it predicted is printed beside what was sent.
+    With --budget or --target, a pilot decides how to draw and learn, within the same run, in place of the job's own
+    sampler and solver; `colonnade plan` shows what it would decide, first.
 
     Example: colonnade fit examples/bank/job.toml --test-fraction 0.2 --out run
     """
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
     if out is not None:
         check_destination(out)  # before the work, not after it
+    if sum(given is not None for given in (plan, budget, target)) > 1:
+        raise typer.BadParameter("Give one of --plan, --budget and --target: each decides how to draw and to learn.")
     planned = None if plan is None else read_plan(plan, job.split)
-    check_spot_check(job.sampler if planned is None else planned.sampler, spot_check)
+    is_limited = budget is not None or target is not None
+    check_spot_check(None if is_limited else job.sampler if planned is None else planned.sampler, spot_check)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         run: Run[Any]
-        if planned is None:
+        if is_limited:
+            run = federation.fit(job.task, budget_bytes=budget, target_excess=target, split=job.split, seed=job.seed)
+        elif planned is None:
             run = federation.fit(job.task, sampler=job.sampler, solver=job.solver, split=job.split, seed=job.seed)
         else:
             run = federation.fit(job.task, plan=planned, seed=job.seed)

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from colonnade.contracts import Roster
+from colonnade.job_sheets import Branch
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.regression_law import Draw
 from colonnade.planning.code_lengths import Lengths, row_lengths, score_lengths
@@ -17,6 +18,7 @@ from colonnade.planning.pilot import PilotRows, ScaledRows, least_size
 from colonnade.planning.records import Choice, Excess
 from colonnade.planning.wire_sizes import (
     MessageSize,
+    branch_messages,
     n_rounds,
     plain_messages,
     rounded_messages,
@@ -48,8 +50,8 @@ FACTORS = (0.25, 0.5, 2.0, 4.0)
 class PlanInputs:
     """All that predictions are made of.
 
-    A run starts with the same framing as the pilot, in so many rounds. `score_lengths` are those found so far, by
-    sampler.
+    A run of its own starts with the same framing as the pilot, in so many rounds; where the pilot's run goes on, that
+    is None. `score_lengths` are those found so far, by sampler.
     """
 
     task: PaperTask
@@ -57,7 +59,7 @@ class PlanInputs:
     split: AnySplit | None
     pilot: PilotRows
     law: Law
-    framing: tuple[MessageSize, ...]
+    framing: tuple[MessageSize, ...] | None
     framing_rounds: int
     score_lengths: dict[AnySampler, Lengths] = field(default_factory=dict)
 
@@ -83,8 +85,11 @@ class Arm:
         """List what so many rows send."""
         inputs, step = self.inputs, self.step
         scores = {} if self._scores is None else dict(self._scores.by_party)
-        yield from inputs.framing
-        yield from sheet_messages(inputs.task, inputs.roster, inputs.split, self._sampler(size), self._solver)
+        if inputs.framing is None:
+            yield from branch_messages(inputs.task, inputs.roster, Branch(self._sampler(size), self._solver))
+        else:
+            yield from inputs.framing
+            yield from sheet_messages(inputs.task, inputs.roster, inputs.split, self._sampler(size), self._solver)
         yield from sampling_messages(inputs.task, inputs.roster, self._sampler(size), inputs.pilot, scores)
         if self._rows is None or step is None:
             yield from plain_messages(inputs.task, inputs.roster, size)

@@ -4,7 +4,7 @@ import dataclasses
 from typing import TypeVar
 
 from colonnade.ledger import Ledger, aligned
-from colonnade.planning.records import Plan
+from colonnade.planning.records import Excess, Plan
 from colonnade.run import Run
 
 M = TypeVar("M")
@@ -12,15 +12,19 @@ M = TypeVar("M")
 
 def with_plan(run: Run[M], plan: Plan) -> Run[M]:
     """Put a plan's pilot on a run's ledger, and what it predicted among the run's facts."""
-    facts = {
-        "planned_bytes": float(plan.bytes),
-        "sent_bytes": float(plan.pilot_bytes + run.ledger.bytes),
-        "planned_excess": plan.excess.mean,
-        "planned_excess_low": plan.excess.low,
-        "planned_excess_high": plan.excess.high,
-    }
     ledger = Ledger([*plan.pilot, *run.ledger], run_by=run.ledger.run_by)
-    return dataclasses.replace(run, facts={**run.facts, **facts}, ledger=ledger)
+    facts = {**run.facts, **planned_facts(plan.bytes, plan.excess), "sent_bytes": float(ledger.bytes)}
+    return dataclasses.replace(run, facts=facts, ledger=ledger)
+
+
+def planned_facts(n_bytes: float, excess: Excess) -> dict[str, float]:
+    """Give what was predicted, pilot included, as a run keeps it."""
+    return {
+        "planned_bytes": float(n_bytes),
+        "planned_excess": excess.mean,
+        "planned_excess_low": excess.low,
+        "planned_excess_high": excess.high,
+    }
 
 
 def compared(plan: Plan, run: Run[M], excess: float | None = None) -> str:

@@ -7,8 +7,8 @@ from typing import TypeVar, assert_never
 
 import numpy as np
 
-from colonnade.contracts import ClusteringTask, Inbox, Roster, Script
-from colonnade.job_sheets import PILOT_STEP
+from colonnade.contracts import ClusteringTask, Inbox, JobView, Roster, Script
+from colonnade.job_sheets import PILOT_STEP, pilot_dithers
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
@@ -24,6 +24,7 @@ from colonnade.solvers import CompactCentral
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 from colonnade.tasks import KMeans, PaperTask, Regression
+from colonnade.tasks.jobs import shared_seed
 
 T = TypeVar("T")
 SCORE_BITS = 12.0
@@ -72,13 +73,18 @@ class ScaledRows:
 
 
 def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
+    """Let all parties look at their tables alike, and draw a pilot."""
+    view = yield from agree_on_view(roster, split, "train", task.scaling)
+    return (yield from pilot_rows(task, roster, view, size, seed))
+
+
+def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: int) -> Script[PilotRows]:
     """Draw a pilot by rounded scores and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
-    view = yield from agree_on_view(roster, split, "train", task.scaling)
     sampler = ImportanceSampling(size, round_scores=True)
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
-    columns = yield from _fetch(task, roster, coreset.rows, rng.integers(2**63, size=len(roster.cards)).tolist())
+    columns = yield from _fetch(task, roster, coreset.rows, pilot_dithers(roster, shared_seed(seed)))
     totals, codes = _replies(heard, Total), _replies(heard, ScoreCodes)
     return PilotRows(
         coreset.weights * size / coreset.total_weight,

@@ -13,9 +13,9 @@ from colonnade.errors import InputError
 from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
 from colonnade.planning.choosing import Arm, PlanInputs, all_arms, best_within, cheapest_meeting, frontier, least_bytes
-from colonnade.planning.laws import law_of
+from colonnade.planning.laws import Law, law_of
 from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pilot_bytes, usual_pilot
-from colonnade.planning.records import Plan, fingerprint
+from colonnade.planning.records import Choice, Plan, fingerprint
 from colonnade.planning.wire_sizes import MessageSize
 from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
@@ -91,16 +91,12 @@ def make_plan(
         roster,
         split,
         pilot,
-        law_of(task, pilot, np.random.default_rng([seed, 6])),
+        _law(task, pilot, seed),
         tuple(MessageSize(entry.phase, entry.party, entry.bytes) for entry in framing),
         len({entry.round for entry in framing}),
     )
-    arms = all_arms(inputs, limits.max_rounds)
-    if not arms:
-        least = min(arm.rounds for arm in all_arms(inputs, None))
-        raise InputError(f"max_rounds={limits.max_rounds} is too few: every plan takes {least} or more. Allow {least}.")
-    pilot_sent = sum(entry.bytes for entry in sent)
-    arm, size = _chosen(arms, limits, pilot_sent)
+    arms = _arms(inputs, limits)
+    arm, size = _chosen(arms, limits, sum(entry.bytes for entry in sent))
     chosen = arm.choice(size)
     messages = [*(MessageSize(entry.phase, entry.party, entry.bytes) for entry in sent), *arm.messages(size)]
     n_rounds = len({entry.round for entry in sent})
@@ -121,6 +117,27 @@ def make_plan(
         frontier=frontier(arms, chosen),
     )
     return replace(plan, fingerprint=fingerprint(plan))
+
+
+def choose_branch(
+    task: PaperTask, roster: Roster, split: AnySplit | None, limits: Limits, seed: int, pilot: PilotRows, sent: int
+) -> Choice:
+    """Choose how the run of a pilot, that has sent so many bytes, goes on."""
+    inputs = PlanInputs(task, roster, split, pilot, _law(task, pilot, seed), None, 0)
+    arm, size = _chosen(_arms(inputs, limits), limits, sent)
+    return arm.choice(size)
+
+
+def _law(task: PaperTask, pilot: PilotRows, seed: int) -> Law:
+    return law_of(task, pilot, np.random.default_rng([seed, 6]))
+
+
+def _arms(inputs: PlanInputs, limits: Limits) -> list[Arm]:
+    arms = all_arms(inputs, limits.max_rounds)
+    if not arms:
+        least = min(arm.rounds for arm in all_arms(inputs, None))
+        raise InputError(f"max_rounds={limits.max_rounds} is too few: every plan takes {least} or more. Allow {least}.")
+    return arms
 
 
 def _chosen(arms: list[Arm], limits: Limits, pilot_sent: int) -> tuple[Arm, int]:

@@ -7,12 +7,13 @@ import numpy as np
 
 from colonnade.contracts import PartyCard, Roster
 from colonnade.evaluation.telling import TellModel
+from colonnade.job_sheets import Branch
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows, ScaledRows
-from colonnade.planning.sheet_sizes import A_SIGNATURE, opening_bytes, telling_bytes
+from colonnade.planning.sheet_sizes import A_DIGEST, A_SIGNATURE, opening_bytes, telling_bytes
 from colonnade.protocol.codec import wire_bytes
-from colonnade.protocol.sheet import OpenJob
+from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
@@ -61,6 +62,13 @@ def sheet_messages(
     opening = opening_bytes("fit", what, roster)
     for card in roster.cards:
         yield MessageSize(OpenJob.phase, card.name, opening)
+        yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
+
+
+def branch_messages(task: PaperTask, roster: Roster, branch: Branch) -> Iterator[MessageSize]:
+    """List what lets a pilot's run go on by a branch, and what ends it."""
+    for card in roster.cards:
+        yield from _sent(card.name, TakeBranch(branch.encoded()), JobAccepted(A_DIGEST))
         yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
 
 

@@ -19,6 +19,7 @@ def objection_to_job(sheet: JobSheet, route: Route, data: PartyData) -> str | No
     return (
         _objection_to_kind("task", sheet.task, tasks)
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
+        or _objection_to_branches(sheet, policy.solvers)
         or _objection_to_phases(policy, route)
         or _objection_to_replies(policy, route, data)
         or _objection_to_numbers(policy, sheet)
@@ -35,6 +36,11 @@ def _objection_to_kind(what: str, options: dict[str, object] | None, allowed: fr
     listed = ", ".join(sorted(allowed)) or "none"
     found = "a job that names none" if kind is None else f"{kind!r}"
     return f"its owner's policy allows the {what}s {listed}, not {found}"
+
+
+def _objection_to_branches(sheet: JobSheet, allowed: frozenset[str] | None) -> str | None:
+    solvers = () if sheet.branches is None else sheet.branches.solvers
+    return next((why for kind in solvers if (why := _objection_to_kind("solver", {"kind": kind}, allowed))), None)
 
 
 def _objection_to_phases(policy: Policy, route: Route) -> str | None:
@@ -65,7 +71,7 @@ def _always_told(kind: type[Message]) -> set[Reveals]:
 def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
     if len(sheet.parties) < policy.least_parties:
         return f"its owner's policy asks for {policy.least_parties} parties at least; this job has {len(sheet.parties)}"
-    if policy.parameters_a_row is not None and sheet.solver is not None and sheet.task is not None:
+    if policy.parameters_a_row is not None and sheet.learns and sheet.task is not None:
         size = sheet.size_of_coreset()
         parameters = sum(each.features for each in sheet.parties) * int(sheet.task.get("n_clusters", 1))
         if parameters > policy.parameters_a_row * size:

@@ -4,13 +4,13 @@ A party judges the sheet by its owner's policy before anything else. From then o
 playing that sheet would ask: the route that the catalogue makes of the sheet.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from colonnade.contracts import PartyCard, Roster, Script
+from colonnade.contracts import Outbox, PartyCard, Roster, Script
 from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
@@ -34,6 +34,17 @@ class SheetParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     label: bool = False
     weights: bool = False
     split: bool = False
+
+
+class Branches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run may choose between once it has looked at the data: by which solvers, on how many rows.
+
+    The choice itself, a sampler and a solver, is told to all parties when it is made.
+    """
+
+    solvers: tuple[str, ...]
+    least: int
+    most: int
 
 
 class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -67,6 +78,8 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         The party that learns predictions, or evaluates.
     bits : int or None
         How finely parts of predictions travel.
+    branches : Branches or None
+        What is left to choose within the run, and its caps: an owner's policy judges these.
     options : dict
         What else a verb needs.
     """
@@ -87,6 +100,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     size: int | None = None
     to: str | None = None
     bits: int | None = None
+    branches: Branches | None = None
     options: dict[str, int | bool] = {}
 
     def roster(self) -> Roster:
@@ -106,10 +120,17 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         )
 
     def size_of_coreset(self) -> int:
-        """Tell on how many rows is learned, at most."""
+        """Tell on how many rows is learned; where that is left to choose, the fewest."""
+        if self.branches is not None:
+            return self.branches.least
         if self.coreset is not None:
             return self.coreset[1]
         return int((self.sampler or {}).get("size", self.rows))
+
+    @property
+    def learns(self) -> bool:
+        """Whether a model comes of it."""
+        return self.solver is not None or self.branches is not None
 
     def place(self, party: str) -> int:
         """Find a party's place among all."""
@@ -141,6 +162,15 @@ class OpenJob(Message, frozen=True):
         return _sheets.decode(self.sheet)
 
 
+class TakeBranch(Message, frozen=True):
+    """Goes on by one of the sheet's branches: a sampler and a solver, the same for all parties."""
+
+    phase: ClassVar[str] = "opening"
+    reply: ClassVar[type[Message]] = JobAccepted
+
+    choice: Annotated[bytes, Reveals.NOTHING]
+
+
 RouteOf = Callable[[JobSheet, str], Route]
 Objection = Callable[[JobSheet, Route, PartyData], str | None]
 
@@ -149,9 +179,18 @@ def open_job(sheet: JobSheet, server: Identity) -> Script[None]:
     """Open a run at every party."""
     encoded = msgspec.msgpack.encode(sheet)
     request = OpenJob(encoded, server.sign(sheet_statement(encoded)))
-    inbox = yield {each.name: request for each in sheet.parties}
+    yield from _accepted({each.name: request for each in sheet.parties}, encoded)
+
+
+def take_branch(parties: Iterable[str], choice: bytes) -> Script[None]:
+    """Tell every party by which branch the run goes on."""
+    yield from _accepted(dict.fromkeys(parties, TakeBranch(choice)), choice)
+
+
+def _accepted(outbox: Outbox, what: bytes) -> Script[None]:
+    inbox = yield outbox
     for party, reply in checks.replies(inbox, JobAccepted).items():
-        if reply.digest != digest(encoded):
+        if reply.digest != digest(what):
             raise checks.wrong(party, reply, "the digest of another job sheet than it was sent")
 
 
@@ -178,6 +217,14 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
         return replace(state, sheet=name, route=route), JobAccepted(name)
 
     return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
+
+
+def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tuple[PartyState, Message]:
+    """Go on: the route has seen that the choice is one of the sheet's. What is signed from now on is for both."""
+    return replace(state, sheet=digest(state.sheet, request.choice)), JobAccepted(digest(request.choice))
+
+
+BRANCHING = Handler(TakeBranch, _answer_branch, after=None, then=GREETED)
 
 
 def _read(request: OpenJob, data: PartyData) -> JobSheet:

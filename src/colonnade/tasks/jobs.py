@@ -50,8 +50,15 @@ def learn(
     roster: Roster,
     seed: int,
 ) -> Script[JobResult[A]]:
-    """Agree on a coreset, or share one made before (Theorem 2.5), and learn on it."""
+    """Let all parties look at their tables alike, and learn."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
+    return (yield from learn_in_view(task, source, solver, view, roster, seed))
+
+
+def learn_in_view(
+    task: Task[A], source: Sampler | Coreset, solver: Solver, view: JobView, roster: Roster, seed: int
+) -> Script[JobResult[A]]:
+    """Agree on a coreset, or share one made before (Theorem 2.5), and learn on it."""
     if isinstance(source, Coreset):
         _check_held_out(source, view)
         yield from use_rows(roster, source.rows)

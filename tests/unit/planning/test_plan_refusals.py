@@ -98,6 +98,16 @@ def test_another_task_or_other_parties(federation: cn.Federation, plan: cn.Plan)
 def test_a_plan_decides_alone(federation: cn.Federation, plan: cn.Plan, given: dict[str, Any], name: str) -> None:
     with pytest.raises(cn.InputError, match=f"A plan decides the {name}. Leave it out"):
         federation.fit(cn.Regression(), plan=plan, **given)
+    if name != "split":
+        with pytest.raises(cn.InputError, match=f"A limit decides the {name}. Leave it out"):
+            federation.fit(cn.Regression(), budget_bytes=9_000, **given)
+
+
+def test_one_limit_is_enough(federation: cn.Federation, plan: cn.Plan) -> None:
+    with pytest.raises(cn.InputError, match="A limit decides the plan"):
+        federation.fit(cn.Regression(), budget_bytes=9_000, plan=plan)
+    with pytest.raises(cn.InputError, match="may contradict each other"):
+        federation.fit(cn.Regression(), budget_bytes=9_000, target_excess=0.1)
 
 
 def test_something_else_is_no_plan(federation: cn.Federation) -> None:
