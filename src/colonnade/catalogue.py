@@ -1,5 +1,6 @@
 """The closed list of phases: what may travel, and what a party can answer."""
 
+from functools import partial
 from typing import get_args
 
 from colonnade import diagnostics, evaluation, sampling, solvers
@@ -22,9 +23,10 @@ from colonnade.routes import Ask, either
 from colonnade.solvers import AnySolver
 from colonnade.tasks import AnyTask
 
+_SOLVER_OF = {handler.request: handler.solver for handler in solvers.HANDLERS}
 HANDLERS = (
     *hello.HANDLERS,
-    opening_handler(route_of, objection_to_job),
+    opening_handler(route_of, partial(objection_to_job, _SOLVER_OF.get)),
     BRANCHING,
     *viewing.HANDLERS,
     *sampling.HANDLERS,

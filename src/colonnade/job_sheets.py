@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Agreed, Model, Roster
+from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.audited_distances import AskAuditedDistances
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions
@@ -262,8 +262,8 @@ def _evaluate(job: _Reader) -> Route:
 def _plan(job: _Reader) -> Route:
     pilot = ImportanceSampling(job.size, round_scores=True)
     dither = pilot_dithers(job.roster, job.sheet.seed)[job.place]
-    fetched = (Ask(kind, step=PILOT_STEP, seed=dither) for kind in (AskScaledColumns, AskWhitenedColumns))
-    return then(job.view(), job.drawn(pilot), either(*fetched))
+    kind = AskScaledColumns if isinstance(job.task, ClusteringTask) else AskWhitenedColumns
+    return then(job.view(), job.drawn(pilot), Ask(kind, step=PILOT_STEP, seed=dither))
 
 
 def _planned_fit(job: _Reader) -> Route:

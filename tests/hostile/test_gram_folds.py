@@ -99,8 +99,8 @@ def by_weights_of_a_draw(server: HostileServer) -> None:
         (by_copies, "uses only coresets again that it agreed on"),
         (by_folds, "the job sheet says None where this AskGramShares has fold_seed = 1"),
         (by_other_rows, "uses only coresets again that it agreed on"),
-        (by_other_weights, "over the same rows, with other weights, as a sum that it has told before"),
-        (by_one_weight, "of 1 rows .* would nearly show the rows"),
+        (by_other_weights, "weights that rows drawn as agreed, by this party's scores, cannot have"),
+        (by_one_weight, "weights that rows drawn as agreed, by this party's scores, cannot have"),
         (by_weights_of_a_draw, "weights that rows drawn as agreed"),
     ],
 )
@@ -137,3 +137,27 @@ def test_honest_fits_on_even_draws_end_before_there_are_equations_enough(tmp_pat
     found = np.linalg.lstsq(np.stack(shares), np.stack(means), rcond=None)[0]
     error = np.abs(found - columns_of(parties[2])) / columns_of(parties[2]).std(axis=0)
     assert np.median(error) > 0.3, "8 equations leave rows as far off as their spread"
+
+
+def test_weights_are_not_tried_until_some_fit(tmp_path: Path) -> None:
+    """A refusal of weights depends on the party's own scores: by bisection in one run, each to six digits."""
+    sampler = cn.ImportanceSampling(60, scores="secure")
+    with hostile_server(tmp_path, made_parties(), {"never": ["features", "labels", "scores"]}) as server:
+        server.new_run("fit", task=TASK, sampler=sampler, solver=GRAM, seed=0)
+        asked = server.play_until(learn(TASK, sampler, GRAM, None, server.roster, 0), AskGramShares)
+        heavy = about(asked, np.where(np.arange(60) == 7, 1e9, 1.0))
+        turned_away(lambda: server.told_by_each(heavy, GramShares), "cannot have")
+        for party, request in asked.items():
+            gone = "it is no longer in this run: the server broke its rules"
+            turned_away(lambda party=party, request=request: server.told(party, request, GramShares), gone)  # type: ignore[misc]
+
+
+def test_a_coreset_weighs_the_same_when_it_is_used_again(tmp_path: Path) -> None:
+    """Rows drawn by scores, in a run that learned nothing: their weights were never told to a party."""
+    sampler = cn.ImportanceSampling(60, scores="secure")
+    with hostile_server(tmp_path, made_parties(), {"never": ["features", "labels", "scores"]}) as server:
+        script = draw(TASK, sampler, None, server.roster, 0)
+        coreset = server.honestly(script, "coreset", task=TASK, sampler=sampler, seed=0).coreset
+        heavy = np.where(np.arange(60) == 7, 1e5, 1.0)
+        turned_away(lambda: gram_of(server, coreset.rows, heavy), "cannot have")
+        gram_of(server, coreset.rows, coreset.weights)

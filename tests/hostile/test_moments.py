@@ -97,7 +97,7 @@ def by_two_runs(server: HostileServer) -> None:
 @pytest.mark.parametrize(
     ("attack", "why"),
     [
-        (by_weights, "row weights that 'party2' did not sign for this job"),
+        (by_weights, "the job sheet says nothing where this UseFrame has weights = SignedWeights"),
         (held_out, "rows to hold out that 'party2' did not sign for this job"),
         (by_fractions, "a split holds out, and leaves, 10 rows at least"),
         (by_another_frame, "the job sheet says HoldOut"),

@@ -86,9 +86,13 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, str):
         return ["other"]
     if isinstance(value, bytes):  # a branch: no words at all, and ways that the sheet's caps do not have
-        ways = [(cn.UniformSampling(N + 1), cn.Central()), (cn.UniformSampling(40), cn.SecureGram())]
-        ways += [(cn.UniformSampling(2), cn.Central()), (cn.ImportanceSampling(40, scores="secure"), cn.Central())]
-        return [b"", *(Branch(*way).encoded() for way in ways)]
+        ways = [
+            Branch(cn.UniformSampling(N + 1), cn.Central()),
+            Branch(cn.UniformSampling(2), cn.Central()),
+            Branch(cn.UniformSampling(40), cn.SecureGram()),
+            Branch(cn.ImportanceSampling(40, scores="secure"), cn.Central()),
+        ]
+        return [b"", *(way.encoded() for way in ways)]
     if isinstance(value, np.ndarray) and value.dtype == np.int64:
         return [sendable_rows(np.repeat(value, 99))]
     if isinstance(value, np.ndarray):

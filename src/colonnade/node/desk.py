@@ -132,8 +132,12 @@ class PartyDesk:
     def give_up(self, reason: str) -> None:
         """Forget every run, because the server stayed away."""
         for name in self.open_runs:
-            self.end(RunEnd(name, "failed", reason))
-            self._lost_runs[name] = reason
+            self._drop(name, reason)
+
+    def _drop(self, name: str, reason: str) -> None:
+        """Be in a run no longer, whatever the server may think."""
+        self.end(RunEnd(name, "failed", reason))
+        self._lost_runs[name] = reason
 
     def close(self) -> None:
         """Close the journals; they stay for the next process."""
@@ -159,7 +163,10 @@ class PartyDesk:
         try:
             reply = self._answer_within_limits(session, request)
             if isinstance(reply, Refused):
-                session.state = before
+                if reply.cause == "request":
+                    self._drop(ask.run, f"the server broke its rules: {reply.reason.removesuffix('.')}")
+                else:
+                    session.state = before
                 return reply
             encoded = self._codec.encode(reply)
             self._record(ask, run, session, request, encoded)

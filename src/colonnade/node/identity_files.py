@@ -50,6 +50,11 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
             f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it again: "
             "the others would not recognise it."
         )
+    if SERVER not in pinned:
+        raise InputError(
+            f"{file.pins} has no pin of the server, and {name!r} could not tell whose jobs it is sent. Add its line, "
+            f'"{SERVER}" = "its pin"; `colonnade certs identity FOLDER --server` makes one for the server.'
+        )
     return PinnedIdentity(name, secret, pinned, os.urandom)
 
 

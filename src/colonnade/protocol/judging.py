@@ -1,5 +1,6 @@
 """How an owner's policy judges a job by its sheet and its route, before anything else is answered."""
 
+from collections.abc import Callable
 from typing import get_args
 
 from colonnade.messages import Message, Reveals, disclosures
@@ -7,11 +8,15 @@ from colonnade.protocol.memory import CoresetNote, ModelNote
 from colonnade.protocol.policy import ALWAYS, Policy
 from colonnade.protocol.session import PartyData
 from colonnade.protocol.sheet import JobSheet
-from colonnade.routes import Route
+from colonnade.routes import Ask, Route
+
+# Phases in which the label is looked at, beside other columns.
+LEARNING = ("solving", "diagnosing")
+SolverOf = Callable[[type[Message]], str | None]
 
 
-def objection_to_job(sheet: JobSheet, route: Route, data: PartyData) -> str | None:
-    """Say why the party takes no part in this job, or None."""
+def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: PartyData) -> str | None:
+    """Say why the party takes no part in this job, or None; each request belongs to a solver, or to none."""
     policy, tasks, known_only = data.policy, data.policy.tasks, data.policy.known_only
     if sheet.model is not None and sheet.task is None:
         # The task of a model that is applied was judged when the party helped to learn it.
@@ -19,7 +24,7 @@ def objection_to_job(sheet: JobSheet, route: Route, data: PartyData) -> str | No
     return (
         _objection_to_kind("task", sheet.task, tasks)
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
-        or _objection_to_branches(sheet, policy.solvers)
+        or _objection_to_solvers(solver_of, route, policy.solvers)
         or _objection_to_phases(policy, route)
         or _objection_to_replies(policy, route, data)
         or _objection_to_numbers(policy, sheet)
@@ -38,8 +43,9 @@ def _objection_to_kind(what: str, options: dict[str, object] | None, allowed: fr
     return f"its owner's policy allows the {what}s {listed}, not {found}"
 
 
-def _objection_to_branches(sheet: JobSheet, allowed: frozenset[str] | None) -> str | None:
-    solvers = () if sheet.branches is None else sheet.branches.solvers
+def _objection_to_solvers(solver_of: SolverOf, route: Route, allowed: frozenset[str] | None) -> str | None:
+    """Look at the solvers that requests belong to, whatever the verb, and whichever branch is taken."""
+    solvers = [kind for ask in route.asks() if (kind := solver_of(ask.kind)) is not None]
     return next((why for kind in solvers if (why := _objection_to_kind("solver", {"kind": kind}, allowed))), None)
 
 
@@ -56,23 +62,30 @@ def _objection_to_replies(policy: Policy, route: Route, data: PartyData) -> str 
     """Look at what every reply of the job is sure to reveal; what one may reveal is judged when it is made."""
     has_label = data.table.label_name is not None
     for ask in tuple(route.asks()):
-        told = _always_told(ask.kind.reply) if ask.kind.reply is not None else set()
+        told = _always_told(ask)
         kept = sorted(policy.never & (told if has_label else told - {Reveals.LABELS}))
         if kept and ask.kind.reply is not None:
             return f"its owner's policy never reveals {' or '.join(kept)}, which a {ask.kind.reply.__name__} would"
     return None
 
 
-def _always_told(kind: type[Message]) -> set[Reveals]:
+def _always_told(ask: Ask) -> set[Reveals]:
+    """Collect what is told whatever the data are; a label, by the party that has it, wherever it is learned from."""
+    kind = ask.kind.reply
+    if kind is None:
+        return set()
     optional = {field for field, hint in kind.__annotations__.items() if type(None) in get_args(get_args(hint)[0])}
-    return {*kind.steered, *(reveals for field, reveals in disclosures(kind).items() if field not in optional)}
+    with_label = ask.kind.phase in LEARNING and ask.fields.get("with_label") is not False
+    told = disclosures(kind).items()
+    sure = {reveals for field, reveals in told if field not in optional or (with_label and reveals is Reveals.LABELS)}
+    return sure | set(kind.steered)
 
 
 def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
     if len(sheet.parties) < policy.least_parties:
         return f"its owner's policy asks for {policy.least_parties} parties at least; this job has {len(sheet.parties)}"
     if policy.parameters_a_row is not None and sheet.learns and sheet.task is not None:
-        size = sheet.size_of_coreset()
+        size = min(sheet.size_of_coreset(), sheet.rows)
         parameters = sum(each.features for each in sheet.parties) * int(sheet.task.get("n_clusters", 1))
         if parameters > policy.parameters_a_row * size:
             return (
@@ -85,7 +98,8 @@ def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
 def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
     """Look whether a coreset or a model that is used again is one that the party knows."""
     known = data.memory.notes()
-    if sheet.coreset is not None and CoresetNote(sheet.coreset[0]) not in known:
+    coresets = {note.digest for note in known if isinstance(note, CoresetNote)}
+    if sheet.coreset is not None and sheet.coreset[0] not in coresets:
         return f"its owner's policy uses only coresets again that it agreed on, not {sheet.coreset[0].hex()}"
     if sheet.model is not None and sheet.verb != "diagnose":
         part = sheet.model[sheet.place(data.name)]

@@ -15,9 +15,14 @@ from colonnade.signing import digest
 
 
 class CoresetNote(msgspec.Struct, frozen=True, array_like=True, tag="coreset"):
-    """Rows that all parties drew together, by their digest."""
+    """Rows that all parties drew together, by their digest, and what they may weigh when they are used again.
+
+    `lightest` and `heaviest` are numbers of steps of a logarithm, a byte a row: weights lie between, up to one factor.
+    """
 
     digest: bytes
+    lightest: bytes
+    heaviest: bytes
 
 
 class ModelNote(msgspec.Struct, frozen=True, array_like=True, tag="model"):

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
-from colonnade.errors import ColonnadeError, InputError, LocalProtocolError
+from colonnade.errors import ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import KeptHere, Memory, Note
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused, refused
-from colonnade.routes import Route
+from colonnade.routes import END, Route
 
 T = TypeVar("T")
 
@@ -215,7 +215,10 @@ class PartySession:
         self._policy = policy
 
     def answer(self, request: Message) -> Message:
-        """Answer one request, of any kind and from anyone, or say why not; a refused one leaves the state as it was."""
+        """Answer one request, of any kind and from anyone, or say why not; a refused one leaves the state as it was.
+
+        One that no honest server sends ends the run.
+        """
         handler = self._handlers.get(type(request))
         if handler is None:
             return Refused("request", f"a {request.kind} is not a request.")
@@ -232,6 +235,10 @@ class PartySession:
         state = replace(self.state, secret=None if handler.after is None else self.state.secret, route=left)
         try:
             state, reply = handler.answer(state, request, self._data.seen(state.view))
+        except RemoteProtocolError as error:
+            # No honest server sends this. What was wrong with it can depend on the data: there is no second try.
+            self.state = replace(self.state, route=END) if self.state.sheet else self.state
+            return refused(error)
         except ColonnadeError as error:
             return refused(error)
         if reason := self._policy.refusal(reply):

@@ -18,7 +18,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.routes import Route
-from colonnade.signing import DrawSeeds, digest, sheet_statement
+from colonnade.signing import DrawSeeds, Seed, digest, sheet_statement
 
 # A sheet of a hundred parties takes less.
 MAX_SHEET_BYTES = 1 << 16
@@ -92,7 +92,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     sampler: Words | None = None
     solver: Words | None = None
     split: Words | None = None
-    seed: int = 0
+    seed: Seed = 0
     draws: tuple[DrawSeeds, ...] = ()
     coreset: tuple[bytes, int] | None = None
     model: tuple[bytes, ...] | None = None
@@ -120,7 +120,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         )
 
     def size_of_coreset(self) -> int:
-        """Tell on how many rows is learned; where that is left to choose, the fewest."""
+        """Tell on how many rows is learned, copies included; where that is left to choose, the fewest."""
         if self.branches is not None:
             return self.branches.least
         if self.coreset is not None:

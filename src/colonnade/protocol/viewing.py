@@ -6,7 +6,7 @@ means and deviations, so that the model can be told in the columns' own units.
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, cast
 
 import numpy as np
@@ -142,7 +142,25 @@ def view_route(split: AnySplit | None, side: Side, scaling: Scaling, roster: Ros
         return END
     own = [Ask(AskSplit)] if isinstance(split, SplitBy) and split.party == party else []
     weighs = [Ask(AskRowWeights)] if roster.weight_party == party else []
-    return then(*own, *weighs, Ask(UseFrame, side=side, scaling=scaling, split=split))
+    marks_of = split.party if isinstance(split, SplitBy) and split.party != party else None
+    weights_of = roster.weight_party if roster.weight_party != party else None
+    columns = {"held_out": _SignedBy(marks_of), "weights": _SignedBy(weights_of)}
+    return then(*own, *weighs, Ask(UseFrame, side=side, scaling=scaling, split=split, **columns))
+
+
+@dataclass(frozen=True)
+class _SignedBy:
+    """A column of this party's, or none where the job has none, or none of another's."""
+
+    party: str | None
+
+    def __call__(self, column: object) -> bool:
+        if column is None:
+            return self.party is None
+        return isinstance(column, SignedMarks | SignedWeights) and column.party == self.party
+
+    def __str__(self) -> str:
+        return "nothing" if self.party is None else f"a column of {self.party}"
 
 
 def check_split(split: AnySplit | None, roster: Roster) -> None:

@@ -1,50 +1,82 @@
 """Weights of drawn rows that a server tells a party: as the draw has them, or within what the party's scores allow.
 
 A party cannot know all parties' scores, and so not the weights: they are 1 over these, up to one factor. But it knows
-its own, and that no score of another is below the row's part of all weight, or above what every rule keeps to.
+its own, and that no score of another is below the row's part of all weight, or above what every rule keeps to. It
+remembers these limits with the rows, for runs that use them again.
 """
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.protocol import checks
+from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import PartyData, PartyState
+from colonnade.signing import rows_digest
 
-# How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or nobody here knows.
+# How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or as in an earlier run.
 Weighing = Literal["evenly", "all", "scores", "given"]
 # No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding less than doubles.
 MOST_SCORE = 8.0
 ROUNDING = 1e-6
+# Limits that are remembered: eight steps for a factor of two, downwards from the heaviest row, and as many as a byte
+# holds. Rows that are lighter than the 2^32nd part of that are of no use to anybody.
+STEPS, MOST_STEPS = 8, 255
+Limits = tuple[Floats, Floats]
 
 
 def check_weights(state: PartyState, request: Message, weights: Floats | None, data: PartyData) -> None:
     """Require weights, shape (m,), or None where they are all the same, that an honest server could have."""
-    if state.weighing == "given":
+    is_given = state.weighing == "given"
+    if is_given and not data.policy.known_only:
         return
-    rows, table = state.selected(), data.table
+    rows = state.selected()
     told = np.ones(len(rows)) if weights is None else weights
-    counts = np.ones(len(rows)) if table.row_weights is None else table.row_weights[rows]
-    low, high = _range(state, counts, data)
+    ways = _remembered(rows, data) if is_given else [_range(state, data)]
     # Up to one factor: there is one for all rows, or the weights are not of this draw.
-    with np.errstate(divide="ignore"):
-        if (told <= 0).any() or (low / told).max() > (high / told).min() * (1 + ROUNDING):
-            raise checks.wrong(
-                SERVER, request, "weights that rows drawn as agreed, by this party's scores, cannot have"
-            )
+    if (told <= 0).any() or not any(_fits(told, *limits) for limits in ways):
+        raise checks.wrong(SERVER, request, "weights that rows drawn as agreed, by this party's scores, cannot have")
 
 
-def _range(state: PartyState, counts: Floats, data: PartyData) -> tuple[Floats, Floats]:
+def with_coreset(state: PartyState, data: PartyData) -> PartyState:
+    """Remember the rows that were agreed on, and what they may weigh."""
+    low, high = _range(state, data)
+    most = max(float(high.max(initial=0.0)), np.finfo(np.float64).tiny)
+    lightest = np.ceil(-STEPS * np.log2(low / most))
+    heaviest = np.floor(-STEPS * np.log2(high / most))
+    steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8).tobytes() for each in (lightest, heaviest))
+    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(state.selected()), *steps)))
+
+
+def _remembered(rows: Rows, data: PartyData) -> list[Limits]:
+    """List the limits that these rows had when they were drawn; none where this party does not know them."""
+    name = rows_digest(rows)
+    known = [note for note in data.memory.notes() if isinstance(note, CoresetNote) and note.digest == name]
+    return [(_weights(note.lightest), _weights(note.heaviest)) for note in known]
+
+
+def _weights(steps: bytes) -> Floats:
+    return np.asarray(0.5 ** (np.frombuffer(steps, np.uint8) / STEPS))
+
+
+def _fits(told: Floats, low: Floats, high: Floats) -> bool:
+    return bool((low / told).max() <= (high / told).min() * (1 + ROUNDING))
+
+
+def _range(state: PartyState, data: PartyData) -> Limits:
     """Bound the weights up to one factor, from what each row counts; shape (m,) both."""
+    rows, row_weights = state.selected(), data.table.row_weights
+    counts = np.ones(len(rows)) if row_weights is None else row_weights[rows]
     if state.weighing == "evenly":
         return np.ones(len(counts)), np.ones(len(counts))
     if state.weighing == "all":
         return counts, counts
     scores, others = data.scores(state.rule), len(data.known().parties) - 1
-    own, share, row_weights = scores[state.selected()], state.even_share, data.table.row_weights
+    own, share = scores[rows], state.even_share
     part = counts / (data.table.n_rows if row_weights is None else row_weights.sum())
     if share == 0:  # the total of all scores is the factor
         return counts / (own + others * MOST_SCORE), counts / (own + others * part)

@@ -16,8 +16,8 @@ from colonnade.kernels.draws import draw_evenly
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.protocol import checks
-from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.weighing import with_coreset
 from colonnade.routes import Ask, Hashing, Route
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.size import MAX_SIZE
@@ -96,7 +96,8 @@ def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
 
 def rows_route(chosen: tuple[bytes, int]) -> Route:
     """Expect rows that have this digest, and are so many."""
-    return Ask(UseRows, rows=Hashing(chosen[0], rows_digest))
+    name, size = chosen
+    return Ask(UseRows, rows=Hashing(name, lambda rows: rows_digest(rows) if len(rows) == size else b""))
 
 
 def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:
@@ -104,12 +105,12 @@ def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyDa
     checks.seed(request, request.seed)
     table = data.table
     rows = draw_evenly(table.n_rows, request.count, np.random.default_rng(request.seed), table.row_weights)
-    return replace(state, rows=rows, weighing="evenly", notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
+    return with_coreset(replace(state, rows=rows, weighing="evenly"), data), Ready()
 
 
 def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
     rows = _counted_rows(data.table.n_rows, data.table.row_weights)
-    return replace(state, rows=rows, weighing="all", notes=(*state.notes, CoresetNote(rows_digest(rows)))), Ready()
+    return with_coreset(replace(state, rows=rows, weighing="all"), data), Ready()
 
 
 def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:

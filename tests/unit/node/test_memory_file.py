@@ -10,7 +10,7 @@ from colonnade.node.memory_file import KeptInFile
 from colonnade.protocol.memory import AppliedNote, CommittedNote, CoresetNote, ModelNote, Note, sum_note
 
 NOTES: list[Note] = [
-    CoresetNote(b"c" * 32),
+    CoresetNote(b"c" * 32, b"\x00\x09", b"\x00\x01"),
     ModelNote(b"m" * 32),
     AppliedNote(b"m" * 32, 1),
     CommittedNote(b"a" * 32),

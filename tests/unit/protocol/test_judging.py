@@ -18,6 +18,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartyData
 from colonnade.protocol.sheet import JobSheet
 from colonnade.signing import rows_digest
+from colonnade.solvers import HANDLERS
 
 N = 50
 NAMES = ("airline", "weather", "registry")
@@ -31,6 +32,7 @@ ROSTER = Roster(
 )
 FIT = {"task": cn.Regression(l2=0.1), "sampler": cn.ImportanceSampling(40), "solver": cn.Central(), "seed": 0}
 MODEL = cn.LinearModel(np.arange(5.0), 1.0, ROSTER.feature_names)
+SOLVERS = {handler.request: handler.solver for handler in HANDLERS}
 CORESET = cn.Coreset(np.arange(9), np.ones(9), N, float(N))
 
 
@@ -44,7 +46,7 @@ def data(party: str, **policy: Any) -> PartyData:
 
 def objection(verb: str, what: Any, party: str = "airline", **policy: Any) -> str | None:
     sheet = sheet_of(verb, what, ROSTER, None)
-    return objection_to_job(sheet, route_of(sheet, party), data(party, **policy))
+    return judged(sheet, data(party, **policy))
 
 
 def test_without_a_word_of_the_owner_every_job_is_done() -> None:
@@ -101,9 +103,27 @@ def test_a_model_whose_task_nobody_names_is_none_that_was_allowed() -> None:
 
 
 def test_labels_are_kept_by_whom_they_are_of() -> None:
-    """A reply that may hold the label is judged when it is made; another party has none to keep."""
-    for party in NAMES:
-        assert objection("fit", FIT, party, never=["labels"]) is None
+    """Whoever learns from labels is refused them at the sheet, before a score is told; other parties have none."""
+    for solver in (cn.Central(), cn.CompactCentral(), cn.Saga()):
+        what = {**FIT, "solver": solver}
+        assert "never reveals labels" in (objection("fit", what, never=["labels"]) or "")
+        assert objection("fit", what, "weather", never=["labels"]) is None
+    clusters = {**FIT, "task": cn.KMeans(n_clusters=3)}
+    assert objection("fit", clusters, never=["labels"]) is None, "which looks at no label"
+    assert objection("fit", {**FIT, "solver": cn.SecureGram()}, never=["labels"]) is None
+    assert objection("evaluate", {"model": MODEL, "seed": 0}, never=["labels"]) is None, "of k-means, for all it knows"
+
+
+def test_solvers_are_those_of_all_that_is_asked() -> None:
+    """A pilot fetches rows as CompactCentral does, whatever its verb."""
+    pilot = {"task": cn.Regression(), "pilot": 40, "seed": 0}
+    assert "allows the solvers gram, not 'compact'" in (objection("plan", pilot, solvers=["gram"]) or "")
+    assert objection("plan", pilot, solvers=["compact"]) is None
+
+
+def test_copies_of_rows_allow_no_more_parameters() -> None:
+    many = {**FIT, "sampler": cn.UniformSampling(100 * N)}
+    assert f"on {N} rows" in (objection("fit", many, parameters_a_row=4 / N) or "")
 
 
 def test_parameters_of_clusters_are_counted_for_each_cluster() -> None:
@@ -115,7 +135,7 @@ def test_parameters_of_clusters_are_counted_for_each_cluster() -> None:
 
 
 def judged(sheet: JobSheet, party: PartyData) -> str | None:
-    return objection_to_job(sheet, route_of(sheet, party.name), party)
+    return objection_to_job(SOLVERS.get, sheet, route_of(sheet, party.name), party)
 
 
 def test_only_coresets_that_the_party_agreed_on_are_used_again() -> None:
@@ -124,7 +144,7 @@ def test_only_coresets_that_the_party_agreed_on_are_used_again() -> None:
     assert f"only coresets again that it agreed on, not {known.hex()}" in (judged(sheet, party) or "")
     party.memory.keep([ModelNote(known)])
     assert judged(sheet, party) is not None, "a model is no coreset"
-    party.memory.keep([CoresetNote(known)])
+    party.memory.keep([CoresetNote(known, b"", b"")])
     assert judged(sheet, party) is None
 
 

@@ -46,7 +46,7 @@ def test_rows_that_weigh_nothing_are_not_in_a_sum() -> None:
 
 
 def test_notes_are_kept_once_and_survive_being_written() -> None:
-    memory, notes = KeptHere(), (CoresetNote(b"c"), ModelNote(b"c"), AppliedNote(b"c", 1), note([1, 2]))
+    memory, notes = KeptHere(), (CoresetNote(b"c", b"", b""), ModelNote(b"c"), AppliedNote(b"c", 1), note([1, 2]))
     memory.keep(notes)
     memory.keep(notes[:2])
     assert memory.notes() == frozenset(notes)

@@ -12,8 +12,8 @@ from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import view_digest
 from colonnade.protocol import checks
-from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.weighing import with_coreset
 from colonnade.sampling.committed.joint_seed import even_count_of, even_key, joint_draw_statement
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
@@ -29,7 +29,7 @@ from colonnade.sampling.plain.messages import (
 from colonnade.sampling.rules.rounded import log_step_of
 from colonnade.sampling.seeds import count_even, even_rng
 from colonnade.sampling.size import MAX_SIZE
-from colonnade.signing import draw_statement, rows_digest
+from colonnade.signing import draw_statement
 
 # The party has told its total; it has drawn its share of the rows.
 SCORED, DRAWN = "scored", "drawn"
@@ -93,8 +93,8 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
     rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in request.others), own, even]), kind="stable"))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
-    noted = (*state.notes, CoresetNote(rows_digest(rows)))
-    return rows, replace(state, rows=rows, weighing="scores", even_share=request.even_share, notes=noted)
+    drawn = replace(state, rows=rows, weighing="scores", even_share=request.even_share)
+    return rows, with_coreset(drawn, data)
 
 
 def _even_rows(state: PartyState, request: AskScores, data: PartyData) -> Rows:
