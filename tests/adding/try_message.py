@@ -17,7 +17,7 @@ assert play(federation, toy_message.count_zeros(federation.roster)) == {"party1"
 assert [entry.kind for entry in federation.sent] == ["AskZeros", "AskZeros", "Zeros", "Zeros"]
 assert (federation.sent.units, {entry.phase for entry in federation.sent}) == (2, {"diagnosing"})
 parties = cn.split_columns(np.eye(6), None, [4, 2])
-parties[1].policy = cn.Policy(never=["moments"])
+parties[1].policy = cn.Policy(level="open", never=["moments"])
 guarded = cn.Federation(parties)
 with pytest.raises(cn.PolicyRefusedError, match="party2"):
     play(guarded, toy_message.count_zeros(guarded.roster))

@@ -13,7 +13,7 @@ parties = cn.split_columns(X, X @ [1.0, 2.0, 3.0, 4.0] + 5.0, [2, 2])
 run = cn.Federation(parties, transport=Loopback).fit(cn.Regression(), sampler=cn.AllRows(), solver=Gathered())
 assert np.allclose([*run.model.coef_, run.model.intercept_], [1, 2, 3, 4, 5])
 assert cn.Run.load(run.save("run")).solver == Gathered()
-parties[0].policy = cn.Policy(solvers=["gathered"])
+parties[0].policy = cn.Policy(level="open", solvers=["gathered"])
 cn.Federation(parties).fit(cn.Regression(), sampler=cn.AllRows(), solver=Gathered())
 with pytest.raises(cn.PolicyRefusedError, match="allows the solvers gathered, not 'central'"):
     cn.Federation(parties).fit(cn.Regression(), sampler=cn.AllRows(), solver=cn.Central())

@@ -179,7 +179,7 @@ def test_rounds_that_ask_only_some_are_the_same_over_the_network(tmp_path: Path)
 
 
 def test_a_refusal_over_the_network_is_the_same_refusal(tmp_path: Path) -> None:
-    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
+    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(level="open", never=["features"]))
     with federation_in_threads(tmp_path, [*make_parties(), guarded]) as federation:
         with pytest.raises(
             cn.PolicyRefusedError, match="'guarded' did not answer OpenJob: its owner's policy never reveals features"
@@ -212,7 +212,7 @@ def test_weights_splits_and_scales_are_bit_identical(job: Callable[[cn.Federatio
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_policy_that_lists_tasks_lets_models_be_applied_that_were_learned_so(transport: Any) -> None:
-    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(tasks=["regression"]))
+    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(level="open", tasks=["regression"]))
     federation = cn.Federation([*make_parties(), guarded], transport=transport)
     model = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=50)).model
     assert federation.evaluate(model).n_evaluated == len(federation.predict(model))
@@ -228,7 +228,7 @@ def test_a_policy_that_lists_tasks_lets_models_be_applied_that_were_learned_so(t
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_errors_are_the_same_too(transport: Any) -> None:
     parties = make_parties()
-    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(never=["features"]))
+    guarded = cn.Party("guarded", np.eye(700, 2), policy=cn.Policy(level="open", never=["features"]))
     federation = cn.Federation([*parties, guarded], transport=transport)
     federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10))
     with pytest.raises(

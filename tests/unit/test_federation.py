@@ -275,7 +275,7 @@ def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None
 
     def federation() -> cn.Federation:
         parties = cn.split_columns(X, X @ np.ones(4), [2, 2])
-        parties[1].policy = cn.Policy(least_rows=100)
+        parties[1].policy = cn.Policy(level="open", least_rows=100)
         return cn.Federation(parties)
 
     refused, solver = federation(), cn.SecureGram(allow_two_parties=True)

@@ -66,7 +66,7 @@ class Party:
         if identity is not None and identity.name != name:
             raise InputError(f"Party {name!r} was given the identity of {identity.name!r}. Give it its own.")
         self.name = name
-        self.policy = policy or Policy()
+        self.policy = policy or Policy(level="open")
         check_policy(self.policy)
         self.table = read_table(name, data, label=label, key=key, weight=weight, split=split, policy=self.policy)
         self.identity = identity

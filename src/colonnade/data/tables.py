@@ -76,7 +76,7 @@ def read_table(
     index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not looked at.
     """
     read = from_frame if has_names(data) else from_array
-    source = read(party, data, Roles(label, key, weight, split), policy or Policy())
+    source = read(party, data, Roles(label, key, weight, split), policy or Policy(level="open"))
     _check_columns(party, source)
     values = source.values
     values.setflags(write=False)

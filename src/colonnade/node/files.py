@@ -10,7 +10,7 @@ from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.policy import LEVELS, Level, Policy
+from colonnade.protocol.policy import Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, ServerEndpoint, Tls
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def policy(self) -> Policy:
         """Put it together: the level's rules, and what the owner wrote in their place."""
         written = {name: value for name in RULES if (value := getattr(self, name)) is not None}
-        return Policy(**{**LEVELS[self.level], **written})
+        return Policy(level=self.level, **written)
 
     def column_rules(self) -> dict[str, list[str]]:
         """Give what it says of columns."""

@@ -25,14 +25,6 @@ OF_ROWS = frozenset(
 
 # What is told of many rows together.
 OF_MANY_ROWS = frozenset({Reveals.MOMENTS, Reveals.TOTALS, Reveals.MODEL})
-# What is not shown of a policy: the options' defaults.
-UNSET: dict[str, tuple[object, ...]] = {
-    "least_rows": (1,),
-    "least_parties": (1,),
-    "known_only": (False,),
-    "accepted": (frozenset(),),
-    "never_columns": (frozenset(),),
-}
 Level = Literal["strict", "usual", "open"]
 LEVELS: dict[str, dict[str, Any]] = {
     "strict": {
@@ -52,8 +44,14 @@ LEVELS: dict[str, dict[str, Any]] = {
 class Policy:
     """Refuses jobs and requests that the owner does not answer, and replies that would reveal what the owner keeps.
 
+    It is the same as between machines, in `[policy]`, but for the amounts a day, which only a party there counts. What
+    is left out is as the level has it.
+
     Parameters
     ----------
+    level : {"usual", "strict", "open"}
+        "open" answers whatever a job sheet says; "usual" shows drawn rows, but only aggregates of enough of them, and
+        applies only models it knows; "strict" tells nothing of single rows but which were drawn.
     never : iterable of str
         What no reply may reveal: any of ``totals, row ids, scores, sums of scores, features, labels, predictions,
         moments, row weights, model``.
@@ -88,8 +86,8 @@ class Policy:
     --------
     >>> import colonnade as cn
     >>> cn.Policy(never=["features", "labels"], solvers=["gram"])
-    Policy(never=['features', 'labels'], solvers=['gram'])
-    >>> cn.Policy.of_level("strict").least_rows
+    Policy(level='usual', never=['features', 'labels'], solvers=['gram'])
+    >>> cn.Policy(level="strict").least_rows
     10
     >>> cn.Party("bank", [[30.0, 7.0], [40.0, 8.0]], policy=cn.Policy(never_columns=["bank_1"]))
     Party('bank', 2 rows, 1 features)
@@ -97,70 +95,76 @@ class Policy:
 
     def __init__(
         self,
-        never: Iterable[str] = (),
+        never: Iterable[str] | None = None,
         *,
+        level: Level = "usual",
         phases: Iterable[str] | None = None,
         solvers: Iterable[str] | None = None,
         tasks: Iterable[str] | None = None,
         rows_a_request: int | None = None,
-        least_rows: int = 1,
-        least_parties: int = 1,
+        least_rows: int | None = None,
+        least_parties: int | None = None,
         parameters_a_row: float | None = None,
-        known_only: bool = False,
-        accepted: Iterable[str] = (),
+        known_only: bool | None = None,
+        accepted: Iterable[str] | None = None,
         models_in_all: float | None = None,
         columns: Iterable[str] | None = None,
-        never_columns: Iterable[str] = (),
+        never_columns: Iterable[str] | None = None,
     ) -> None:
+        if level not in LEVELS:
+            raise InputError(f"A policy cannot be {level!r}. Choose among: {', '.join(LEVELS)}.")
+        written = {
+            "never": never,
+            "phases": phases,
+            "solvers": solvers,
+            "tasks": tasks,
+            "rows_a_request": rows_a_request,
+            "least_rows": least_rows,
+            "least_parties": least_parties,
+            "parameters_a_row": parameters_a_row,
+            "known_only": known_only,
+            "accepted": accepted,
+            "models_in_all": models_in_all,
+            "columns": columns,
+            "never_columns": never_columns,
+        }
+        self.level = level
+        self._written = {name: rule for name, rule in written.items() if rule is not None}
+        rules = {**LEVELS[level], **self._written}
         choices = [str(kind) for kind in Reveals if kind not in UNCOUNTED]
-        self.never = frozenset(Reveals(name) for name in _known(never, choices))
+        self.never = frozenset(Reveals(name) for name in _known(rules.get("never", ()), choices))
         self.phases = None if phases is None else frozenset(_known(phases, PHASES))
-        self.solvers = None if solvers is None else frozenset(_listed(solvers))
+        self.solvers = frozenset(_listed(rules["solvers"])) if "solvers" in rules else None
         self.tasks = None if tasks is None else frozenset(_listed(tasks))
         self.rows_a_request = (
             None
             if rows_a_request is None
             else whole_number("rows_a_request", rows_a_request, least=0, example="Pass for instance 5000.")
         )
-        self.least_rows = whole_number("least_rows", least_rows, least=1, example="Pass for instance 10.")
-        self.least_parties = whole_number("least_parties", least_parties, least=1, example="Pass for instance 3.")
-        self.parameters_a_row = (
-            None
-            if parameters_a_row is None
-            else positive_number("parameters_a_row", parameters_a_row, example="Pass for instance 0.1.")
+        self.least_rows = whole_number(
+            "least_rows", rules.get("least_rows", 1), least=1, example="Pass for instance 10."
         )
-        self.known_only = flag("known_only", known_only)
-        self.accepted = frozenset(_listed(accepted))
+        self.least_parties = whole_number(
+            "least_parties", rules.get("least_parties", 1), least=1, example="Pass for instance 3."
+        )
+        self.parameters_a_row = (
+            positive_number("parameters_a_row", rules["parameters_a_row"], example="Pass for instance 0.1.")
+            if "parameters_a_row" in rules
+            else None
+        )
+        self.known_only = flag("known_only", rules.get("known_only", False))
+        self.accepted = frozenset(_listed(rules.get("accepted", ())))
         self.models_in_all = (
-            None
-            if models_in_all is None
-            else positive_number("models_in_all", models_in_all, example="Pass for instance 100.")
+            positive_number("models_in_all", rules["models_in_all"], example="Pass for instance 100.")
+            if "models_in_all" in rules
+            else None
         )
         self.columns = None if columns is None else frozenset(_listed(columns))
-        self.never_columns = frozenset(_listed(never_columns))
+        self.never_columns = frozenset(_listed(rules.get("never_columns", ())))
         if both := sorted((self.columns or frozenset()) & self.never_columns):
             raise InputError(
                 f"A policy cannot name the column {both[0]!r} in columns and in never_columns. Take it out of one."
             )
-
-    @classmethod
-    def of_level(cls, level: Level) -> "Policy":
-        """Give the policy of a level, without the amounts a day that only a party on its own machine counts.
-
-        Parameters
-        ----------
-        level : {"strict", "usual", "open"}
-            "open" answers whatever a job sheet says; "usual" shows drawn rows, but only aggregates of enough of them,
-            and applies only models it knows; "strict" tells nothing of single rows but which were drawn.
-
-        Returns
-        -------
-        Policy
-            Pass it to `Party`.
-        """
-        if level not in LEVELS:
-            raise InputError(f"A policy cannot be {level!r}. Choose among: {', '.join(LEVELS)}.")
-        return cls(**LEVELS[level])
 
     def models_of(self, n_columns: int) -> int | None:
         """Say how many models a party of so many columns applies for others, for all time; None is no limit."""
@@ -188,10 +192,7 @@ class Policy:
         return None
 
     def __repr__(self) -> str:
-        given = ((name, value) for name, value in vars(self).items() if value not in UNSET.get(name, (None,)))
-        shown = (
-            f"{name}={value if isinstance(value, int | float) else sorted(map(str, value))}" for name, value in given
-        )
+        shown = (f"{name}={value!r}" for name, value in {"level": self.level, **self._written}.items())
         return f"Policy({', '.join(shown)})"
 
 

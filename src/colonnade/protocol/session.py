@@ -7,6 +7,7 @@ struct; what can be computed again from the data (scores) is only cached.
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
@@ -114,7 +115,7 @@ class PartyData:
 
     table: Table
     identity: Identity | None = None
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy = field(default_factory=partial(Policy, level="open"))
     memory: Memory = field(default_factory=KeptHere, repr=False)
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)

@@ -35,9 +35,9 @@ def refusal(policy: cn.Policy, data: object = FRAME, **roles: Any) -> str:
 @pytest.mark.parametrize(
     "policy",
     [
-        cn.Policy(columns=["age", "income", "y", "id", "count", "fold"]),
-        cn.Policy(never_columns=["name", "gaps"]),
-        cn.Policy(columns=["income", "gaps", "age", *ROLES.values()], never_columns=["name"]),
+        cn.Policy(level="open", columns=["age", "income", "y", "id", "count", "fold"]),
+        cn.Policy(level="open", never_columns=["name", "gaps"]),
+        cn.Policy(level="open", columns=["income", "gaps", "age", *ROLES.values()], never_columns=["name"]),
     ],
     ids=["allowed", "never", "both"],
 )
@@ -60,38 +60,39 @@ def test_columns_that_are_not_allowed_never_enter(convert: Any, policy: cn.Polic
 def test_columns_of_a_file(tmp_path: Path, suffix: str) -> None:
     FRAME.to_parquet(tmp_path / "bank.parquet")
     FRAME.to_csv(tmp_path / "bank.csv", index=False)
-    policy = cn.Policy(columns=["age", "y"])
+    policy = cn.Policy(level="open", columns=["age", "y"])
     table = cn.Party("bank", tmp_path / f"bank.{suffix}", label="y", policy=policy).table
     assert (table.feature_names, table.values[:, 0].tolist()) == (("age",), [30.0, 40.0, 50.0])
 
 
 def test_columns_of_an_array() -> None:
     values = np.arange(12.0).reshape(3, 4)
-    policy = cn.Policy(never_columns=["bank_0", "bank_2"])
+    policy = cn.Policy(level="open", never_columns=["bank_0", "bank_2"])
     table = cn.Party("bank", values, label=[1.0, 2.0, 3.0], policy=policy).table
     assert table.feature_names == ("bank_1", "bank_3")
     assert table.values.tolist() == [[1.0, 3.0, 1.0], [5.0, 7.0, 2.0], [9.0, 11.0, 3.0]]
-    alone = cn.Party("bank", values, label=[1.0, 2.0, 3.0], policy=cn.Policy(columns=["bank_label"])).table
+    only = cn.Policy(level="open", columns=["bank_label"])
+    alone = cn.Party("bank", values, label=[1.0, 2.0, 3.0], policy=only).table
     assert (alone.feature_names, alone.values.tolist()) == ((), [[1.0], [2.0], [3.0]])
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_that_is_not_allowed_is_bad_input(role: str) -> None:
     name = ROLES[role]
-    never = refusal(cn.Policy(never_columns=["name", "gaps", name]), **ROLES)
+    never = refusal(cn.Policy(level="open", never_columns=["name", "gaps", name]), **ROLES)
     assert never == (
         f"Party 'bank': the {role} column {name!r} is not allowed by never_columns of its owner's policy. Leave out "
         f"{role}={name!r}, or take it out of never_columns."
     )
     others = [column for column in ["age", *ROLES.values()] if column != name]
-    assert refusal(cn.Policy(columns=others), **ROLES) == (
+    assert refusal(cn.Policy(level="open", columns=others), **ROLES) == (
         f"Party 'bank': the {role} column {name!r} is not allowed by columns of its owner's policy. Leave out "
         f"{role}={name!r}, or add it to columns."
     )
 
 
 def test_the_label_of_an_array_must_be_allowed() -> None:
-    text = refusal(cn.Policy(columns=["bank_0"]), np.eye(3), label=[1.0, 2.0, 3.0])
+    text = refusal(cn.Policy(level="open", columns=["bank_0"]), np.eye(3), label=[1.0, 2.0, 3.0])
     assert "the label column 'bank_label' is not allowed by columns" in text
 
 
@@ -106,23 +107,21 @@ def test_a_column_that_does_not_exist_is_bad_input(rule: str) -> None:
 
 
 def test_nothing_left_is_bad_input() -> None:
-    assert "0 column(s) to learn from" in refusal(cn.Policy(columns=[]))
+    assert "0 column(s) to learn from" in refusal(cn.Policy(level="open", columns=[]))
 
 
 def test_a_column_is_allowed_or_not() -> None:
     with pytest.raises(cn.InputError, match="the column 'age' in columns and in never_columns"):
-        cn.Policy(columns=["age", "income"], never_columns=["age"])
-    assert (
-        repr(cn.Policy(columns=["b", "a"], never_columns="c"))
-        == "Policy(never=[], columns=['a', 'b'], never_columns=['c'])"
-    )
-    assert repr(cn.Policy()) == "Policy(never=[])"
+        cn.Policy(level="open", columns=["age", "income"], never_columns=["age"])
+    shown = "Policy(level='open', columns=['b', 'a'], never_columns='c')"
+    assert repr(cn.Policy(level="open", columns=["b", "a"], never_columns="c")) == shown
+    assert repr(cn.Policy()) == "Policy(level='usual')"
 
 
 def test_nobody_is_told_of_a_column_that_does_not_enter() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["income", "age", "secret"])
-    bank = cn.Party("bank", frame, label="age", policy=cn.Policy(never_columns=["secret"]))
+    bank = cn.Party("bank", frame, label="age", policy=cn.Policy(level="open", never_columns=["secret"]))
     federation = cn.Federation([bank, cn.Party("shop", rng.normal(size=(60, 2)))])
     run = federation.fit(cn.Regression(), sampler=cn.UniformSampling(30), solver=cn.Central(), seed=0)
     assert run.model.feature_names_in_ == ("income", "shop_0", "shop_1")

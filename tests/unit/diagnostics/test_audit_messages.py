@@ -122,7 +122,7 @@ def test_distances_of_a_party_whose_rows_are_far_away_are_used() -> None:
 def session() -> PartySession:
     values = np.arange(27.0).reshape(9, 3)
     table = read_table("b", values[:, :2], label=values[:, 2])
-    opened = PartySession(table, (*HELLO, *SHARED, *HANDLERS), Policy())
+    opened = PartySession(table, (*HELLO, *SHARED, *HANDLERS), Policy(level="open"))
     opened.answer(Hello(WIRE_VERSION))
     opened.answer(UseRows(sendable_rows([0, 4, 4])))
     return opened

@@ -251,9 +251,9 @@ def test_runs_that_cannot_be_certified(federation: cn.Federation, run: cn.Run[An
 
 def test_an_owner_can_refuse_audits(run: cn.Run[Any]) -> None:
     for policy in (
-        cn.Policy(phases=["sampling", "summing", "solving"]),
-        cn.Policy(never=["predictions"]),
-        cn.Policy(rows_a_request=599),
+        cn.Policy(level="open", phases=["sampling", "summing", "solving"]),
+        cn.Policy(level="open", never=["predictions"]),
+        cn.Policy(level="open", rows_a_request=599),
     ):
         parties = cn.split_columns(X, Y, WIDTHS)
         parties[1] = cn.Party("party2", X[:, 2:5], policy=policy)

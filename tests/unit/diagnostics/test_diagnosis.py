@@ -251,7 +251,7 @@ def test_rows_that_each_party_sees_double_make_tau_infinite() -> None:
 
 def test_a_party_that_never_reveals_features_shows_no_whitened_rows() -> None:
     X, y = regression_data()
-    guarded = cn.Party("guarded", X[:, :2], policy=cn.Policy(never=["features"]))
+    guarded = cn.Party("guarded", X[:, :2], policy=cn.Policy(level="open", never=["features"]))
     federation = cn.Federation([guarded, cn.Party("open", X[:, 2:], label=y)])
     with pytest.raises(cn.PolicyRefusedError, match=r"'guarded' did not answer OpenJob: .* which a WhitenedRows would"):
         federation.diagnose(cn.Regression())
@@ -259,9 +259,9 @@ def test_a_party_that_never_reveals_features_shows_no_whitened_rows() -> None:
 
 def test_a_label_party_that_never_reveals_labels_refuses_too() -> None:
     X, y = regression_data()
-    labelled = cn.Party("bank", X[:, 2:], label=y, policy=cn.Policy(never=["labels"]))
+    labelled = cn.Party("bank", X[:, 2:], label=y, policy=cn.Policy(level="open", never=["labels"]))
     federation = cn.Federation([cn.Party("shop", X[:, :2]), labelled])
-    with pytest.raises(cn.PolicyRefusedError, match="'bank' did not answer AskWhitenedRows"):
+    with pytest.raises(cn.PolicyRefusedError, match="'bank' did not answer OpenJob"):
         federation.diagnose(cn.Regression())
 
 

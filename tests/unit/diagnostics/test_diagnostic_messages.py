@@ -102,7 +102,7 @@ def test_row_distances_that_no_honest_party_sends(values: Any) -> None:
 def session(n_rows: int = 9) -> PartySession:
     rng = np.random.default_rng(0)
     table = read_table("b", rng.normal(size=(n_rows, 2)), label=rng.normal(size=n_rows))
-    opened = PartySession(table, (*HELLO, *SHARED, *HANDLERS), Policy())
+    opened = PartySession(table, (*HELLO, *SHARED, *HANDLERS), Policy(level="open"))
     opened.answer(Hello(WIRE_VERSION))
     return opened
 

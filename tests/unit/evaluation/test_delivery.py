@@ -98,7 +98,7 @@ def test_an_unknown_party(name: str) -> None:
 
 
 def session(*requests: Message) -> PartySession:
-    opened = party_session(read_table("airline", np.eye(4)), Policy())
+    opened = party_session(read_table("airline", np.eye(4)), Policy(level="open"))
     for request in (Hello(WIRE_VERSION), *requests):
         opened.answer(request)
     return opened

@@ -107,7 +107,7 @@ def test_over_the_wire_it_is_the_same(linear: cn.LinearModel, clusters: cn.KMean
 
 def test_a_policy_can_keep_predictions(linear: cn.LinearModel) -> None:
     parties = cn.split_columns(X, Y, [2, 2, 1])
-    parties[0].policy = cn.Policy(never=["predictions"])
+    parties[0].policy = cn.Policy(level="open", never=["predictions"])
     with pytest.raises(cn.PolicyRefusedError, match="'party1' did not answer AskPartialPredictions"):
         cn.Federation(parties).predict(linear)
 

@@ -192,7 +192,7 @@ def test_hostile_parts_of_distances(reply: RoundedParts) -> None:
 @pytest.mark.parametrize("seed", [5, -5])
 def test_hostile_requests(bits: int, seed: int) -> None:
     table = read_table("a", np.arange(8.0).reshape(4, 2), label=np.ones(4))
-    session = party_session(table, Policy())
+    session = party_session(table, Policy(level="open"))
     for greeting in (Hello(WIRE_VERSION), UseAllRows()):
         assert not isinstance(session.answer(greeting), Refused)
     bad: list[Message] = [

@@ -40,7 +40,7 @@ def test_an_array_in_another_place_or_shape_is_another_part() -> None:
 
 
 def session() -> PartySession:
-    opened = party_session(read_table("airline", np.eye(4)[:, :2]), Policy())
+    opened = party_session(read_table("airline", np.eye(4)[:, :2]), Policy(level="open"))
     opened.answer(Hello(WIRE_VERSION))
     return opened
 

@@ -75,7 +75,7 @@ class Office:
 
     def open(self) -> None:
         options = dict(self.options)
-        policy, opening = options.pop("policy", cn.Policy()), options.pop("opening", None)
+        policy, opening = options.pop("policy", cn.Policy(level="open")), options.pop("opening", None)
         self.state = StateFolder(self.folder)
         self.memory = KeptInFile(self.folder / MEMORY)
         allowance = Allowance(
@@ -162,7 +162,7 @@ def keys_of(*replies: Message) -> tuple[SignedKey, ...]:
 
 def the_shop() -> tuple[SignedRows, Message]:
     """Let the shop draw five rows, too; give what it signed, and its key."""
-    shop = party_session(cn.Party("shop", TABLE).table, cn.Policy(), IDENTITIES["shop"])
+    shop = party_session(cn.Party("shop", TABLE).table, cn.Policy(level="open"), IDENTITIES["shop"])
     _, _, drawn = map(shop.answer, (Hello(WIRE_VERSION), TOTAL, DRAW))
     assert isinstance(drawn, DrawnRows)
     return SignedRows("shop", drawn.rows, drawn.signature), shop.answer(AskPublicKey())
@@ -392,11 +392,11 @@ def job(**what: Any) -> OpenJob:
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        (cn.Policy(tasks=["kmeans"]), "allows the tasks kmeans, not 'regression'"),
-        (cn.Policy(phases=["sampling"]), "allows the phases sampling, not 'solving'"),
-        (cn.Policy(solvers=["saga"]), "allows the solvers saga, not 'central'"),
-        (cn.Policy(rows_a_request=39), "limits a reply to 39 rows; this Columns has 40"),
-        (cn.Policy(never=["features"]), "never reveals features"),
+        (cn.Policy(level="open", tasks=["kmeans"]), "allows the tasks kmeans, not 'regression'"),
+        (cn.Policy(level="open", phases=["sampling"]), "allows the phases sampling, not 'solving'"),
+        (cn.Policy(level="open", solvers=["saga"]), "allows the solvers saga, not 'central'"),
+        (cn.Policy(level="open", rows_a_request=39), "limits a reply to 39 rows; this Columns has 40"),
+        (cn.Policy(level="open", never=["features"]), "never reveals features"),
     ],
     ids=str,
 )
@@ -451,7 +451,7 @@ def moments_of(office: Office, seed: int, run: str) -> Message:
 
 
 def test_what_was_told_is_remembered_and_no_reason_to_refuse_a_run_that_goes_on(tmp_path: Path) -> None:
-    office = Office(tmp_path, policy=cn.Policy(least_rows=20), opening=OPENING)
+    office = Office(tmp_path, policy=cn.Policy(level="open", least_rows=20), opening=OPENING)
     moments = moments_of(office, 1, "fit-1")
     assert isinstance(moments, Moments)
     told = office.memory.notes()
@@ -474,7 +474,7 @@ def kept_by(seed: int) -> Rows:
 def test_a_sum_of_nearly_the_rows_of_one_told_before_a_restart_is_refused(tmp_path: Path) -> None:
     ours = kept_by(1)
     near = next(seed for seed in range(2, 99) if len(np.setxor1d(ours, kept_by(seed))) < 20)
-    office = Office(tmp_path, policy=cn.Policy(least_rows=20), opening=OPENING)
+    office = Office(tmp_path, policy=cn.Policy(level="open", least_rows=20), opening=OPENING)
     assert isinstance(moments_of(office, 1, "fit-1"), Moments)
     office.desk.end(RunEnd("fit-1", "done", ""))
     office.die_and_return()

@@ -107,7 +107,7 @@ def test_what_is_never_revealed_is_not_told() -> None:
 
 
 def test_columns_that_do_not_enter_are_not_counted() -> None:
-    policy = cn.Policy(never_columns=["bank_0", "bank_1", "bank_2"])
+    policy = cn.Policy(level="open", never_columns=["bank_0", "bank_1", "bank_2"])
     said = words(PolicyFile(level="strict"), table(policy=policy))
     assert said["always told"] == "the names of its 7 columns, how many rows it has (1,000)."
     assert said["models applied for others"].startswith("2 in all, for all time, of 6 columns")

@@ -41,7 +41,7 @@ def data(party: str, **policy: Any) -> PartyData:
     rng = np.random.default_rng(0)
     label = None if card.label_name is None else rng.normal(size=N)
     table = read_table(party, rng.normal(size=(N, card.n_features)), label=label)
-    return PartyData(table, PEOPLE[party], Policy(**policy))
+    return PartyData(table, PEOPLE[party], Policy(**{"level": "open", **policy}))
 
 
 def objection(verb: str, what: Any, party: str = "airline", **policy: Any) -> str | None:
@@ -168,7 +168,7 @@ def test_only_models_that_the_party_helped_to_learn_or_its_owner_accepted_are_ap
 
 def test_strict_trains_by_secure_sums_and_not_otherwise() -> None:
     """The level that tells nothing of single rows still lets a model be learned."""
-    strict = Policy.of_level("strict")
+    strict = Policy(level="strict")
     what = {"task": cn.Regression(l2=0.1), "sampler": cn.UniformSampling(50), "solver": cn.SecureGram(), "seed": 0}
     for sampler in (cn.ImportanceSampling(50, scores="secure"), cn.UniformSampling(50)):
         sheet = sheet_of("fit", {**what, "sampler": sampler}, ROSTER, None)

@@ -17,7 +17,7 @@ def federation(limit: int) -> cn.Federation:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 6)), rng.normal(size=400)
     parties = cn.split_columns(X, y, [2, 2, 2])
-    strict = cn.Party("strict", X[:, :1], policy=Policy(rows_a_request=limit))
+    strict = cn.Party("strict", X[:, :1], policy=Policy(level="open", rows_a_request=limit))
     return cn.Federation([strict, *parties])
 
 
@@ -61,7 +61,7 @@ def test_every_request_belongs_to_a_phase_that_an_owner_can_leave_out_or_that_te
 
 def test_a_party_that_answers_sampling_only_is_not_diagnosed() -> None:
     X = np.random.default_rng(0).normal(size=(200, 4))
-    guarded = cn.Party("guarded", X[:, :2], policy=cn.Policy(phases=["framing", "sampling", "summing"]))
+    guarded = cn.Party("guarded", X[:, :2], policy=cn.Policy(level="open", phases=["framing", "sampling", "summing"]))
     federation = cn.Federation([guarded, cn.Party("open", X[:, 2:], label=X[:, 0])])
     assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(size=20)).coreset) == 20
     with pytest.raises(cn.PolicyRefusedError, match="framing, sampling, summing, not 'diagnosing'"):

@@ -36,7 +36,7 @@ PEOPLE = identities_here(["airline", "weather"], np.random.default_rng(0).bytes)
 def open_session(policy: Policy | None = None, **roles: Any) -> PartySession:
     rng = np.random.default_rng(0)
     table = read_table("airline", rng.normal(size=(N_ROWS, 2)), label=rng.normal(size=N_ROWS), **roles)
-    return party_session(table, policy or Policy(), PEOPLE["airline"])
+    return party_session(table, policy or Policy(level="open"), PEOPLE["airline"])
 
 
 def ask_scores(session: PartySession, rows: Any, size: int, signed_by: str = "weather") -> AskScores:
@@ -160,7 +160,7 @@ def test_even_rows_are_drawn_by_the_party_itself() -> None:
 
 def test_without_an_identity_nothing_is_signed() -> None:
     rng = np.random.default_rng(0)
-    session = party_session(read_table("airline", rng.normal(size=(N_ROWS, 2))), Policy())
+    session = party_session(read_table("airline", rng.normal(size=(N_ROWS, 2))), Policy(level="open"))
     for request in (Hello(WIRE_VERSION), AskTotal(RULE)):
         session.answer(request)
     reply = refusal(session, DrawRows(5, seed=1, stratified=True))
@@ -208,7 +208,7 @@ def test_more_clusters_than_rows_is_the_callers_error() -> None:
 
 
 def test_the_policy_keeps_what_it_names_and_only_that() -> None:
-    session = open_session(Policy(never=["labels"]))
+    session = open_session(Policy(level="open", never=["labels"]))
     session.answer(Hello(WIRE_VERSION))
     session.answer(UseAllRows())
     assert refusal(session, AskColumns(with_label=True)).cause == "policy"
@@ -217,7 +217,7 @@ def test_the_policy_keeps_what_it_names_and_only_that() -> None:
 
 def test_a_policy_names_known_things() -> None:
     with pytest.raises(cn.InputError, match=r"cannot name 'rows'\. Choose among: totals, row ids"):
-        Policy(never=["rows"])
+        Policy(level="open", never=["rows"])
     assert Policy("features").never == Policy(["features"]).never
 
 

@@ -34,7 +34,7 @@ SHEET = sheet_of("coreset", WHAT, ROSTER, None)
 def opening(policy: Policy | None = None, **roles: Any) -> PartySession:
     rng = np.random.default_rng(0)
     table = read_table("airline", rng.normal(size=(N, 2)), label=rng.normal(size=N), **roles)
-    return party_session(table, policy or Policy(), PEOPLE["airline"]).greeted(b"run")
+    return party_session(table, policy or Policy(level="open"), PEOPLE["airline"]).greeted(b"run")
 
 
 def request_of(sheet: JobSheet | bytes, signer: str = SERVER) -> OpenJob:
@@ -237,7 +237,9 @@ sheets = st.builds(
 @given(sheets)
 def test_whatever_a_hostile_server_signs_it_gets_an_answer_and_never_a_crash(sheet: JobSheet) -> None:
     """Under a policy that looks at nothing, and one that looks at everything a sheet can say."""
-    strict = Policy(tasks=["regression", "kmeans"], least_parties=1, parameters_a_row=0.5, known_only=True)
+    strict = Policy(
+        level="open", tasks=["regression", "kmeans"], least_parties=1, parameters_a_row=0.5, known_only=True
+    )
     for policy in (Policy(), strict):
         assert isinstance(opening(policy).answer(request_of(sheet)), Refused | JobAccepted)
 

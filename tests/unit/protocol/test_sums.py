@@ -20,7 +20,7 @@ TABLE = read_table("airline", np.random.default_rng(0).normal(size=(N, 3)))
 
 
 def data(least_rows: int = LEAST) -> PartyData:
-    return PartyData(TABLE, policy=Policy(least_rows=least_rows))
+    return PartyData(TABLE, policy=Policy(level="open", least_rows=least_rows))
 
 
 def group(rows: Any, weights: Any = None) -> Any:

@@ -147,13 +147,13 @@ def test_weights_and_a_split_multiply() -> None:
 @pytest.mark.parametrize(("kept", "asked"), [("moments", "UseFrame"), ("row weights", "OpenJob")])
 def test_an_owner_can_refuse(kept: str, asked: str) -> None:
     """What is sure to be told, before the job begins; what depends on the scaling, when it would be."""
-    guarded = federation(weight=WEIGHTS, weather=Policy(never=[kept]))
+    guarded = federation(weight=WEIGHTS, weather=Policy(level="open", never=[kept]))
     with pytest.raises(cn.PolicyRefusedError, match=f"'weather' did not answer {asked}: .* never reveals {kept}"):
         guarded.fit(cn.Regression(standardize=True), sampler=SIZE)
 
 
 def test_an_owner_can_refuse_its_split() -> None:
-    guarded = federation(split=MARKED, registry=Policy(never=["row ids"]))
+    guarded = federation(split=MARKED, registry=Policy(level="open", never=["row ids"]))
     with pytest.raises(cn.PolicyRefusedError, match=r"'registry' did not answer OpenJob: .* never reveals row ids"):
         guarded.fit(TASK, sampler=cn.AllRows(), split=cn.SplitBy("registry"))
 
@@ -274,7 +274,7 @@ def test_so_it_does_after_a_job_that_stopped_half_way(job: Any, model: cn.Linear
 @pytest.mark.parametrize("kept", ["moments", "totals"])
 def test_so_it_does_after_a_refusal(job: str, kept: str, model: cn.LinearModel) -> None:
     """One party refuses, the others have viewed their tables already; or all have, and one refuses what comes next."""
-    guarded = federation(registry=Policy(never=[kept]))
+    guarded = federation(registry=Policy(level="open", never=[kept]))
     with pytest.raises(cn.PolicyRefusedError, match=f"never reveals {kept}"):
         guarded.fit(cn.Regression(standardize=True), sampler=SIZE)
     play = JOBS.get(job, JOBS["given rows"])
@@ -282,7 +282,7 @@ def test_so_it_does_after_a_refusal(job: str, kept: str, model: cn.LinearModel) 
 
 
 def test_a_job_that_stopped_half_way_costs_the_next_run_nothing() -> None:
-    used = federation(registry=Policy(never=["moments"]))
+    used = federation(registry=Policy(level="open", never=["moments"]))
     with pytest.raises(cn.PolicyRefusedError):
         used.fit(cn.Regression(standardize=True), sampler=SIZE)
     before = len(used.ledger)
@@ -414,7 +414,7 @@ def test_hostile_moments(shift: Any, scale: Any, message: str) -> None:
 
 def session(weight: Any = None, split: Any = None) -> PartySession:
     table = read_table("airline", np.arange(8.0).reshape(4, 2), weight=weight, split=split)
-    opened = party_session(table, Policy(), PEOPLE["airline"])
+    opened = party_session(table, Policy(level="open"), PEOPLE["airline"])
     opened.answer(Hello(WIRE_VERSION))
     return opened
 
@@ -501,7 +501,7 @@ def test_signed_columns_are_of_no_use_where_a_split_is_another_partys() -> None:
     assert "rows to hold out that 'registry' did not sign for this job" in reply.reason
 
 
-LEAST = Policy(least_rows=3)
+LEAST = Policy(level="open", least_rows=3)
 
 
 def guarded(n_rows: int, policy: Policy = LEAST) -> PartySession:

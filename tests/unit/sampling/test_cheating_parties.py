@@ -400,7 +400,7 @@ def test_a_federation_made_anew_has_other_salts_and_cannot_open_the_old_commitme
 def test_an_owner_who_keeps_scores_does_not_open_them() -> None:
     rng = np.random.default_rng(0)
     parties = cn.split_columns(rng.normal(size=(50, 3)), rng.normal(size=50), [1, 1, 1])
-    parties[0].policy = cn.Policy(never=["scores"])
+    parties[0].policy = cn.Policy(level="open", never=["scores"])
     federation = cn.Federation(parties)
     run = federation.coreset(cn.Regression(), cn.ImportanceSampling(20, draws="committed", scores="secure"))
     with pytest.raises(cn.PolicyRefusedError, match="never reveals scores"):

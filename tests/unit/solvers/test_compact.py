@@ -73,7 +73,9 @@ def test_bytes_and_disclosures() -> None:
 def test_a_policy_keeps_labels_and_moments() -> None:
     rng = np.random.default_rng(0)
     for kept in ("labels", "moments", "features"):
-        party = cn.Party("a", rng.normal(size=(50, 2)), label=rng.normal(size=50), policy=cn.Policy(never=[kept]))
+        party = cn.Party(
+            "a", rng.normal(size=(50, 2)), label=rng.normal(size=50), policy=cn.Policy(level="open", never=[kept])
+        )
         with pytest.raises(cn.PolicyRefusedError, match=f"never reveals {kept}"):
             cn.Federation([party]).fit(cn.Regression(), sampler=cn.AllRows(), solver=cn.CompactCentral())
 
@@ -221,7 +223,7 @@ def test_hostile_scaled_columns(reply: ScaledColumns, message: str) -> None:
     ("step", "seed"), [(0.0, 5), (-0.5, 5), (np.nan, 5), (np.inf, 5), (1e-9, 5), (17.0, 5), (0.5, -5)]
 )
 def test_hostile_requests(kind: Any, step: float, seed: int) -> None:
-    party = party_session(read_table("a", np.arange(8.0).reshape(4, 2)), Policy())
+    party = party_session(read_table("a", np.arange(8.0).reshape(4, 2)), Policy(level="open"))
     for greeting in (Hello(WIRE_VERSION), UseAllRows()):
         assert not isinstance(party.answer(greeting), Refused)
     state, reply = party.state, party.answer(kind(step, seed))

@@ -158,7 +158,7 @@ def test_what_is_shown() -> None:
 @pytest.mark.parametrize("never", ["features", "predictions"])
 def test_an_owner_can_refuse(never: str) -> None:
     parties = cn.split_columns(np.eye(6), None, [3, 3])
-    parties[1].policy = cn.Policy(never=[never])
+    parties[1].policy = cn.Policy(level="open", never=[never])
     refused = f"'party2' did not answer OpenJob: .* reveals {never}, which a LocalClusters"
     with pytest.raises(cn.PolicyRefusedError, match=refused):
         cn.Federation(parties).fit(cn.KMeans(2), sampler=cn.AllRows(), solver=DistDim())
@@ -216,7 +216,7 @@ def test_hostile_clusters(reply: LocalClusters, message: str) -> None:
 
 
 def open_session(rows: Message) -> PartySession:
-    session = party_session(read_table("airline", np.arange(12.0).reshape(6, 2)), Policy())
+    session = party_session(read_table("airline", np.arange(12.0).reshape(6, 2)), Policy(level="open"))
     for request in (Hello(WIRE_VERSION), rows):
         session.answer(request)
     return session

@@ -36,7 +36,7 @@ ASK = Ask("hello-1", 1, codec().encode(Hello(WIRE_VERSION)))
 def party(tmp_path: Path) -> object:
     table, folder = cn.Party("bank", np.eye(4)).table, StateFolder(tmp_path / "state")
     desk = PartyDesk(
-        party_session(table, Policy()),
+        party_session(table, Policy(level="open")),
         codec(),
         allowance=Allowance(folder.path / "spent.json", "server", DayLimits(), None),
         folder=folder,

@@ -203,8 +203,8 @@ def test_numbers_that_leave_the_ring_are_refused() -> None:
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        (cn.Policy(never=["predictions"]), "never reveals predictions, which a MaskedPredictions would"),
-        (cn.Policy(rows_a_request=3), "limits a reply to 3 rows; this MaskedPredictions has 4"),
+        (cn.Policy(level="open", never=["predictions"]), "never reveals predictions, which a MaskedPredictions would"),
+        (cn.Policy(level="open", rows_a_request=3), "limits a reply to 3 rows; this MaskedPredictions has 4"),
     ],
 )
 def test_an_owner_who_keeps_predictions_passes_none_on(policy: cn.Policy, why: str) -> None:

@@ -263,7 +263,7 @@ def test_too_few_digits_are_an_error_and_no_other_report() -> None:
 
 def test_an_owner_who_keeps_predictions_takes_no_part() -> None:
     owners = made_parties()
-    owners[0].policy = cn.Policy(never=["predictions"])
+    owners[0].policy = cn.Policy(level="open", never=["predictions"])
     parties = cn.Federation(owners)
     with pytest.raises(cn.PolicyRefusedError, match="never reveals predictions"):
         parties.evaluate(LINEAR, by="party2")

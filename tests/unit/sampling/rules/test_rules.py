@@ -68,7 +68,7 @@ def test_rounded_scores_have_bounds_and_a_larger_total_is_caught(
 @pytest.mark.parametrize("log_step", [0.0, -1.0, np.nan, np.inf, 1e-9, 7.0])
 def test_a_server_that_asks_for_an_absurd_rounding_is_refused(log_step: float) -> None:
     table = read_table("airline", np.arange(8.0).reshape(4, 2))
-    party = party_session(table, Policy())
+    party = party_session(table, Policy(level="open"))
     party.answer(Hello(WIRE_VERSION))
     reply = party.answer(AskTotal(RoundedScores(LeverageScores(fit_intercept=True), log_step)))
     assert isinstance(reply, Refused)

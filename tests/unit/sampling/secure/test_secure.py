@@ -399,7 +399,7 @@ def test_a_policy_that_keeps_scores_still_takes_part() -> None:
     X, y = make_data()
     parties = cn.split_columns(X, y, WIDTHS)
     for party in parties:
-        party.policy = cn.Policy(never=["scores"])
+        party.policy = cn.Policy(level="open", never=["scores"])
     federation = cn.Federation(parties)
     assert len(federation.coreset(cn.Regression(), SECURE).coreset) == SIZE
     with pytest.raises(cn.PolicyRefusedError):

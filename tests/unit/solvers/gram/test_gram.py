@@ -134,9 +134,9 @@ def test_the_sheet_says_moments_and_no_rows() -> None:
 def test_owners_who_keep_rows_scores_and_predictions_take_part() -> None:
     parties = made_parties()
     for party in parties:
-        party.policy = cn.Policy(never=["features", "labels", "scores", "predictions"], solvers=["gram"])
+        party.policy = cn.Policy(level="open", never=["features", "labels", "scores", "predictions"], solvers=["gram"])
     assert cn.Federation(parties).fit(RIDGE, coreset=CORESET, solver=GRAM).model.coef_.shape == (6,)
-    parties[0].policy = cn.Policy(solvers=["saga"])
+    parties[0].policy = cn.Policy(level="open", solvers=["saga"])
     with pytest.raises(cn.PolicyRefusedError, match="not 'gram'"):
         cn.Federation(parties).fit(RIDGE, coreset=CORESET, solver=GRAM)
 

@@ -122,7 +122,7 @@ def test_centres_that_are_rows_are_told_as_features() -> None:
     assert [50.0, 60.0, 70.0] in run.model.cluster_centers_.tolist()
     assert "features" not in {line.what for line in fit().disclosure.lines}
     guarded = cn.split_columns(X, None, [1, 1, 1])
-    guarded[1].policy = cn.Policy(never=["features"])
+    guarded[1].policy = cn.Policy(level="open", never=["features"])
     with pytest.raises(cn.PolicyRefusedError, match="never reveals features, which a LloydCenters would"):
         cn.Federation(guarded).fit(cn.KMeans(n_clusters=2), sampler=cn.AllRows(), solver=LLOYD)
 
@@ -130,7 +130,7 @@ def test_centres_that_are_rows_are_told_as_features() -> None:
 def test_weights_that_make_a_mean_a_row_do_not_hide_that_it_is_one() -> None:
     """A server that weighs one row of each cluster and hardly the others would read rows as parts of a model."""
     owners = made_parties(label=False)
-    owners[0].policy = cn.Policy(never=["features"])
+    owners[0].policy = cn.Policy(level="open", never=["features"])
     sessions = sessions_of(cn.Federation(owners))
     opened(sessions, weights=sendable_floats(np.where(np.arange(30) % 10 == 0, 1.0, 1e-12)))
     for request in (*TRIES, MoveCenters(LABELS, STARTS)):

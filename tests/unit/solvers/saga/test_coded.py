@@ -92,7 +92,7 @@ OPENING = OpenSaga(3, 0, 0.0, 0.0, fit_intercept=True, scale=True)
 
 
 def session(*requests: Message) -> PartySession:
-    opened = party_session(read_table("airline", X, label=Y), Policy())
+    opened = party_session(read_table("airline", X, label=Y), Policy(level="open"))
     for request in (Hello(WIRE_VERSION), UseAllRows(), OPENING, *requests):
         assert not isinstance(opened.answer(request), Refused)
     return opened

@@ -186,7 +186,7 @@ def test_what_is_revealed_is_said() -> None:
 def test_policies_are_respected(party: int, kept: str, asked: str, told: str) -> None:
     """What every reply of a kind reveals is known from the sheet; what only some do, when they are made."""
     parties = cn.split_columns(X, Y, [2, 3, 1])
-    parties[party].policy = cn.Policy(never=[kept])
+    parties[party].policy = cn.Policy(level="open", never=[kept])
     shared = cn.Federation(parties)
     refused = f"'party{party + 1}' did not answer {asked}: .* reveals {kept}, which a {told}"
     with pytest.raises(cn.PolicyRefusedError, match=refused):
@@ -290,7 +290,7 @@ def opening(n_blocks: int = 3, seed: int = 0, l2: float = 0.0, l1: float = 0.0) 
 
 def session(*requests: Message) -> PartySession:
     table = read_table("airline", X[:12, :2], label=Y[:12])
-    opened = party_session(table, Policy())
+    opened = party_session(table, Policy(level="open"))
     for request in (Hello(WIRE_VERSION), UseAllRows(), *requests):
         assert not isinstance(opened.answer(request), Refused)
     return opened
