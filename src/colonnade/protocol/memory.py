@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.signing import digest
+
+# Weights that come by two ways differ by so much. More would show in the sums.
+LAST_BITS = 4e-15
 
 
 class CoresetNote(msgspec.Struct, frozen=True, array_like=True, tag="coreset"):
@@ -43,12 +45,17 @@ class CommittedNote(msgspec.Struct, frozen=True, array_like=True, tag="committed
 
 
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
-    """What a sum was of, which rows it was over, a bit a row, a digest of how much each counted, and its numbers."""
+    """What a sum was of: which rows, a bit a row, how much each counted, and its numbers.
+
+    `weights` are float64, one for each row that it was over, the largest 1; empty where all counted the same. So many
+    of its numbers are `of_each` value of a row: of moments one, but of a loss its sum, its square's, and others.
+    """
 
     what: str
     rows: bytes
     weights: bytes
     numbers: int
+    of_each: int
 
 
 Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | SumNote
@@ -79,19 +86,38 @@ class KeptHere:
         self._notes.update(notes)
 
 
-def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int) -> SumNote:
+def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int, of_each: int) -> SumNote:
     """Note a sum of so many numbers over rows, shape (m,), that may repeat, by their weights: only ratios matter."""
     counted = np.bincount(rows, weights=weights, minlength=n_rows)
-    relative = counted / max(float(counted.max(initial=0.0)), np.finfo(np.float64).tiny)
-    # Weights that come by two ways differ in their last bits.
-    steps = np.rint(relative * 2.0**40).astype("<i8")
-    return SumNote(what, np.packbits(counted > 0).tobytes(), digest(steps[counted > 0].tobytes()), numbers)
+    own = counted[counted > 0] / max(float(counted.max(initial=0.0)), np.finfo(np.float64).tiny)
+    told = b"" if len(own) == 0 or own.min() >= 1 - LAST_BITS else own.astype("<f8").tobytes()
+    return SumNote(what, np.packbits(counted > 0).tobytes(), told, numbers, of_each)
 
 
 def rows_apart(first: SumNote, second: SumNote) -> int:
     """Count the rows that only one of two sums is over."""
     different = np.bitwise_xor(_bits(first), _bits(second))
     return int(np.unpackbits(different).sum())
+
+
+def is_same_sum(first: SumNote, second: SumNote) -> bool:
+    """Tell whether two sums are over the same rows by the same weights, up to last bits."""
+    return first.rows == second.rows and bool(np.abs(_own_weights(first) - _own_weights(second)).max() <= LAST_BITS)
+
+
+def weights_by_row(note: SumNote, start: int, stop: int) -> Floats:
+    """Give which part of the sum's weight each row has, from `start`, a multiple of 8, to `stop`."""
+    bits = _bits(note)
+    parts = np.unpackbits(bits[start // 8 :], count=stop - start).astype(np.float64)
+    if not note.weights:
+        return np.asarray(parts / np.bitwise_count(bits).sum(dtype=np.int64))
+    own, before, here = _own_weights(note), int(np.bitwise_count(bits[: start // 8]).sum(dtype=np.int64)), parts > 0
+    parts[here] = own[before : before + int(here.sum())] / own.sum()
+    return parts
+
+
+def _own_weights(note: SumNote) -> Floats:
+    return np.frombuffer(note.weights, "<f8") if note.weights else np.ones(1)
 
 
 def _bits(note: SumNote) -> npt.NDArray[np.uint8]:

@@ -14,7 +14,7 @@ NOTES: list[Note] = [
     ModelNote(b"m" * 32),
     AppliedNote(b"m" * 32, 1),
     CommittedNote(b"a" * 32),
-    sum_note("moments", np.arange(30), np.ones(30), 100, 4),
+    sum_note("moments", np.arange(30), np.ones(30), 100, 4, 2),
 ]
 
 

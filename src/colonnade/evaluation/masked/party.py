@@ -210,7 +210,7 @@ def _check_told(state: PartyState, data: PartyData, what: str, weights: Floats, 
         )
     if data.policy.least_rows == 1:
         return state
-    return check_sums(state, data, what, [(rows, weights)], 1, n_numbers, FEWEST_ROWS)
+    return check_sums(state, data, what, [(rows, weights)], 1, n_numbers, FEWEST_ROWS, of_each=n_numbers)
 
 
 def _identity(data: PartyData) -> Identity:
