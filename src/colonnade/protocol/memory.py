@@ -44,6 +44,12 @@ class CommittedNote(msgspec.Struct, frozen=True, array_like=True, tag="committed
     digest: bytes
 
 
+class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances"):
+    """That it told, with others, how far rows are from each other, in so many columns of all parties."""
+
+    columns: int
+
+
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     """What a sum was of: which rows, a bit a row, how much each counted, and its numbers.
 
@@ -58,7 +64,7 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     of_each: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | SumNote
+Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | SumNote
 
 
 class Memory(Protocol):

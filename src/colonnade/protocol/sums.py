@@ -1,16 +1,19 @@
 """Sums over rows that a party is to tell: of enough rows, and not nearly those of an earlier sum."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.protocol.memory import SumNote, is_same_sum, rows_apart, sum_note, weights_by_row
+from colonnade.messages import Reveals
+from colonnade.protocol.memory import DistancesNote, Note, SumNote, is_same_sum, rows_apart, sum_note, weights_by_row
 from colonnade.protocol.session import PartyData, PartyState
 
+# What sums are called whose numbers include products with others' columns.
+GRAM = "the Gram matrix of fold"
 # Of weights that are added up, and divided by.
 ROUNDING, TINY = 1e-9, 1e-300
 # How many numbers are told for a value of a row, and how much of it is by any difference of sums.
@@ -47,7 +50,29 @@ def check_sums(
     told = [*{*notes, *earlier}]
     _count(told, data, what)
     _combine(told, data, what)
+    check_geometry((*state.notes, *notes), data)
     return replace(state, notes=(*state.notes, *notes))
+
+
+def check_geometry(notes: Iterable[Note], data: PartyData) -> None:
+    """Where features are never shown, require few sums of rows whose distances to each other were told, in any run.
+
+    Distances fix rows up to a rotation. Means that the server finds among the rows, and how much columns vary, fix that
+    as well: a Gram matrix all of it but for signs. Half as many numbers a column as there are columns do not.
+    """
+    remembered = {*notes, *data.memory.notes()}
+    columns = min((note.columns for note in remembered if isinstance(note, DistancesNote)), default=None)
+    if columns is None or Reveals.FEATURES not in data.policy.never:
+        return
+    n_features, sums = max(len(data.table.feature_names), 1), [n for n in remembered if isinstance(n, SumNote)]
+    told = sum(columns if note.what == GRAM else note.numbers / n_features for note in sums)
+    if told > HALF * columns:
+        raise PolicyRefusedError(
+            "its owner's policy never reveals features, and it tells distances of rows to each other: from these and "
+            f"{told:.3g} numbers a column in sums, centres among them, in all runs together, rows could be worked out. "
+            f"Of {columns} columns, {HALF * columns:g} is the most.",
+            party=data.name,
+        )
 
 
 def check_hidden(

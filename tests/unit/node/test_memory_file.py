@@ -7,13 +7,14 @@ import pytest
 
 import colonnade as cn
 from colonnade.node.memory_file import KeptInFile
-from colonnade.protocol.memory import AppliedNote, CommittedNote, CoresetNote, ModelNote, Note, sum_note
+from colonnade.protocol.memory import AppliedNote, CommittedNote, CoresetNote, DistancesNote, ModelNote, Note, sum_note
 
 NOTES: list[Note] = [
     CoresetNote(b"c" * 32),
     ModelNote(b"m" * 32),
     AppliedNote(b"m" * 32, 1),
     CommittedNote(b"a" * 32),
+    DistancesNote(10),
     sum_note("moments", np.arange(30), np.ones(30), 100, 4, 2),
 ]
 
