@@ -54,6 +54,18 @@ def check_sums(
     return replace(state, notes=(*state.notes, *notes))
 
 
+def check_view(
+    state: PartyState, data: PartyData, what: str, n_columns: int, n_numbers: int, of_each: int = 1
+) -> PartyState:
+    """Require the same of sums over all rows that count, as the run looks at the table."""
+    if data.policy.least_rows == 1:
+        return state
+    table = data.table
+    weights = np.ones(table.n_rows) if table.row_weights is None else table.row_weights
+    rows = np.flatnonzero(weights)
+    return check_sums(state, data, what, [(rows, weights[rows])], n_columns, n_numbers, least=1, of_each=of_each)
+
+
 def check_geometry(notes: Iterable[Note], data: PartyData) -> None:
     """Where features are never shown, require few sums of rows whose distances to each other were told, in any run.
 
