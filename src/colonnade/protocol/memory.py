@@ -50,6 +50,12 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
     columns: int
 
 
+class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
+    """Which rows counted, and how much, where the party scored its rows: a digest, empty where all count the same."""
+
+    digest: bytes
+
+
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     """What a sum was of: which rows, a bit a row, how much each counted, and its numbers.
 
@@ -64,7 +70,7 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     of_each: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | SumNote
+Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | ScoredNote | SumNote
 
 
 class Memory(Protocol):

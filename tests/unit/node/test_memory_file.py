@@ -7,7 +7,16 @@ import pytest
 
 import colonnade as cn
 from colonnade.node.memory_file import KeptInFile
-from colonnade.protocol.memory import AppliedNote, CommittedNote, CoresetNote, DistancesNote, ModelNote, Note, sum_note
+from colonnade.protocol.memory import (
+    AppliedNote,
+    CommittedNote,
+    CoresetNote,
+    DistancesNote,
+    ModelNote,
+    Note,
+    ScoredNote,
+    sum_note,
+)
 
 NOTES: list[Note] = [
     CoresetNote(b"c" * 32),
@@ -15,6 +24,7 @@ NOTES: list[Note] = [
     AppliedNote(b"m" * 32, 1),
     CommittedNote(b"a" * 32),
     DistancesNote(10),
+    ScoredNote(b""),
     sum_note("moments", np.arange(30), np.ones(30), 100, 4, 2),
 ]
 
