@@ -3,7 +3,7 @@
 Two sums over nearly the same rows tell by their difference what neither of them tells.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -117,15 +117,17 @@ def is_same_sum(first: SumNote, second: SumNote) -> bool:
     return first.rows == second.rows and bool(np.abs(_own_weights(first) - _own_weights(second)).max() <= LAST_BITS)
 
 
-def weights_by_row(note: SumNote, start: int, stop: int) -> Floats:
-    """Give which part of the sum's weight each row has, from `start`, a multiple of 8, to `stop`."""
-    bits = _bits(note)
-    parts = np.unpackbits(bits[start // 8 :], count=stop - start).astype(np.float64)
-    if not note.weights:
-        return np.asarray(parts / np.bitwise_count(bits).sum(dtype=np.int64))
-    own, before, here = _own_weights(note), int(np.bitwise_count(bits[: start // 8]).sum(dtype=np.int64)), parts > 0
-    parts[here] = own[before : before + int(here.sum())] / own.sum()
-    return parts
+def weights_by_row(note: SumNote, n_rows: int, size: int) -> Iterator[Floats]:
+    """Yield which part of the sum's weight each row of the table has, by blocks of this size, a multiple of 8."""
+    bits, own, before = _bits(note), _own_weights(note), 0
+    total = own.sum() if note.weights else float(np.bitwise_count(bits).sum(dtype=np.int64))
+    for start in range(0, n_rows, size):
+        parts = np.zeros(min(size, n_rows - start))
+        here = np.unpackbits(bits[start // 8 : (start + size) // 8], count=len(parts)).astype(bool)
+        n_here = int(np.count_nonzero(here))
+        parts[here] = (own[before : before + n_here] if note.weights else 1.0) / total
+        before += n_here
+        yield parts
 
 
 def _own_weights(note: SumNote) -> Floats:

@@ -20,8 +20,10 @@ ROUNDING, TINY = 1e-9, 1e-300
 HALF = 0.5
 # Of weights that are nearly a combination of others: what is left is below the rounding of the sums.
 DEPENDENT = 1e-14
+# Of squares of weights that are far from such a combination.
+APART = 1e-6
 # Weights of so many rows are looked at together.
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 14
 # Rows and weights of one sum.
 Group = tuple[Rows, Floats]
 
@@ -207,21 +209,35 @@ def told_of_a_row(told: Sequence[SumNote], n_rows: int) -> tuple[float, float]:
     counted: dict[tuple[bytes, bytes], int] = defaultdict(int)
     for note in told:
         counted[note.rows, note.weights] += note.of_each
-    sums = [*{(note.rows, note.weights): note for note in told}.values()]
-    counts, norms = np.array([*counted.values()]), np.zeros(len(sums))
+    sums, counts = [*{(note.rows, note.weights): note for note in told}.values()], np.array([*counted.values()])
+    numbers, products = 0.0, np.zeros((len(sums), len(sums)))
     for parts in _parts(sums, n_rows):
-        norms = np.hypot(norms, np.linalg.norm(parts, axis=0))
-    numbers, triangle = 0.0, np.empty((0, len(sums)))
+        numbers = max(numbers, float((counts @ parts).max(initial=0.0)))
+        products += parts @ parts.T
+    onto = _onto_bases(sums, n_rows, products)
+    shares = (np.square(onto @ parts).sum(axis=0).max(initial=0.0) for parts in _parts(sums, n_rows))
+    return numbers, float(max(shares))
+
+
+def _onto_bases(sums: Sequence[SumNote], n_rows: int, products: Floats) -> Floats:
+    """Lead from rows' parts in sums to coordinates in an orthonormal basis of the sums' weights; shape (r, n_sums).
+
+    `products` are those of the weights. Of weights that nearly depend on each other they have too few digits.
+    """
+    norms = np.sqrt(np.diag(products))
+    squares, directions = np.linalg.eigh(products / np.outer(norms, norms))
+    if squares[0] > APART * squares[-1]:
+        return np.asarray((directions / np.sqrt(squares)).T / norms)
+    triangle = np.empty((0, len(sums)))
     for parts in _parts(sums, n_rows):
-        numbers = max(numbers, float((parts @ counts).max()))
-        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, parts / norms]), mode="r"))
-    _, sizes, directions = np.linalg.svd(triangle)
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, parts.T / norms]), mode="r"))
+    _, sizes, rows = np.linalg.svd(triangle)
     (known,) = np.nonzero(sizes > DEPENDENT * sizes[0])
-    onto = (directions[known] / norms).T / sizes[known]
-    return numbers, max(float(np.square(parts @ onto).sum(axis=1).max()) for parts in _parts(sums, n_rows))
+    return np.asarray(rows[known] / sizes[known, np.newaxis] / norms)
 
 
 def _parts(sums: Sequence[SumNote], n_rows: int) -> Iterator[Floats]:
-    """Yield which part of each sum's weight rows have, block by block of rows; shape (b, n_sums)."""
-    for start in range(0, n_rows, BLOCK_ROWS):
-        yield np.stack([weights_by_row(note, start, min(start + BLOCK_ROWS, n_rows)) for note in sums], axis=1)
+    """Yield which part of each sum's weight rows have, block by block of rows that are in any; shape (n_sums, b)."""
+    for blocks in zip(*(weights_by_row(note, n_rows, BLOCK_ROWS) for note in sums), strict=True):
+        parts = np.stack(blocks)
+        yield parts[:, parts.any(axis=0)]
