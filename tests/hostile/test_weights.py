@@ -95,7 +95,7 @@ def by_four_sums(server: HostileServer) -> Floats:
 def test_weights_of_the_servers_choice_single_no_row_out(
     tmp_path: Path, attack: Callable[[HostileServer], Floats], n_rows: int, why: str
 ) -> None:
-    """Before, at the strictest level: to an eighth of the columns' spreads, to 5e-9 and to 4e-8 of them."""
+    """Before, at `strict`: to an eighth of the columns' spreads (of 3,000 rows), to 5e-9 and to 4e-8."""
     parties = made_parties(n_rows)
     with hostile_server(tmp_path, parties, STRICT) as server:
         turned_away(lambda: attack(server), why)
