@@ -79,6 +79,14 @@ class HostileServer:
             self._hub.tell_all(RunEnd(self._run, "done", ""))
         self._run, self._numbers = f"{name}-{secrets.token_hex(6)}", {}
 
+    @contextmanager
+    def besides(self) -> Iterator[None]:
+        """Leave the run there is open, play others, and come back to it."""
+        kept, self._run = (self._run, self._numbers), ""
+        yield
+        self._hub.tell_all(RunEnd(self._run, "done", ""))
+        self._run, self._numbers = kept
+
     def new_run(self, verb: str = "fit", **what: object) -> None:
         """Begin a run that is opened by an honest, signed sheet of a job of the server's choice."""
         self.open(sheet_of(verb, what, self.roster, None))

@@ -330,6 +330,8 @@ class Federation:
         ascending = None if rows is None else np.sort(validation.row_ids(rows, self.roster.n_rows))
         script = jobs.deliver_in_secret(model, ascending, to, self.roster)
         self._runtime.play(script, "deliver", model=model, rows=ascending, to=to)
+        if self._runtime.parties is not None:
+            self._runtime.received(to)  # or say what is wrong with it
 
     def received(self, party: str) -> Delivery | None:
         """Show the predictions that were last delivered to a party of this process.

@@ -15,7 +15,7 @@ import numpy as np
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Script, Transport
 from colonnade.data.parties import Party
-from colonnade.errors import ColonnadeError, UnsupportedError
+from colonnade.errors import ColonnadeError, InputError, UnsupportedError
 from colonnade.job_sheets import sheet_of
 from colonnade.ledger import SERVER, Ledger
 from colonnade.node.desk import NONCE_BYTES
@@ -168,7 +168,10 @@ class Runtime:
                 f"Party {party!r} is on its own machine, and so is what was delivered to it: in the file that "
                 "`predictions` in its party.toml names."
             )
-        return self.parties.received.get(party)
+        delivery = self.parties.received.get(party)
+        if delivery is not None and delivery.problem:
+            raise InputError(delivery.problem)
+        return delivery
 
 
 def identities_of(parties: Iterable[Party]) -> tuple[dict[str, Identity | None], Identity]:

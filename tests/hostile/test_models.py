@@ -23,7 +23,7 @@ from colonnade.evaluation.masked.server import AppliedModel, masked_losses
 from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import Reveals, sendable_rows
-from colonnade.sampling.selecting import Ready, UseAllRows, use_all_rows
+from colonnade.sampling.selecting import Ready, UseAllRows, use_all_rows, use_even_draw
 from colonnade.tasks.jobs import deliver_in_secret, evaluate, evaluate_in_secret, learn, predict
 from hostile_trial import N_ROWS, HostileServer, features_of, hostile_server, made_parties, one_hot, turned_away
 
@@ -205,6 +205,28 @@ def test_losses_by_many_intercepts_are_counted(tmp_path: Path) -> None:
         tell(server, model)
         turned_away(lambda: losses_by_intercepts(server, model, 50), "half of its values")
         assert len([1 for _, reply in server.received if isinstance(reply, SummedLosses)]) == 6
+
+
+def losses_of_few_rows(server: HostileServer, model: cn.LinearModel, count: int, size: int) -> list[float]:
+    """Evaluate one model with many intercepts on the same few rows, in a table with values enough for all of them."""
+    found = []
+    for intercept in np.linspace(0, 14, count):
+        server.new_run("evaluate", model=model, rows=size, by="party1", seed=0)
+        drawn = server.play(use_even_draw(server.roster, size, np.random.default_rng([0, 0])))
+        applied = AppliedModel(model.coef_, None, None, float(-intercept), "party1", evaluating=True, by_weight=False)
+        losses, _, _ = server.play(masked_losses(server.roster, drawn.rows, drawn.weights, applied))
+        found.append(losses.absolute)
+    return found
+
+
+def test_losses_of_few_rows_are_counted_by_row(tmp_path: Path) -> None:
+    """Half of 600 values are 100 evaluations of three numbers: of the same 30 rows, they told all residuals."""
+    with hostile_server(tmp_path, made_parties(200), {"never": ["features", "labels", "scores"]}) as server:
+        model = of_column(server, 0)
+        tell(server, model)
+        why = "numbers for a value of a single row, by its part in sums"
+        turned_away(lambda: losses_of_few_rows(server, model, 90, 30), why)
+        assert len([1 for _, reply in server.received if isinstance(reply, SummedLosses)]) < 5
 
 
 def test_the_spread_of_labels_is_of_enough_rows(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
 from colonnade.solvers.central import AskColumns, Columns
-from colonnade.tasks.jobs import learn
+from colonnade.tasks.jobs import draw, learn
 from hostile_trial import HostileServer, hostile_server, made_parties, turned_away
 
 TARGET = "party1"
@@ -59,6 +59,12 @@ def of_more_rows(server: HostileServer) -> None:
     server.open_each({TARGET: sheet(server, rows=10_000)})
 
 
+def of_columns_without_end(server: HostileServer) -> None:
+    """A sheet on which another party has more columns than the target can write down."""
+    first, second, third = sheet(server).parties
+    server.open_each({TARGET: sheet(server, parties=(first, msgspec.structs.replace(second, features=10**15), third))})
+
+
 def of_no_such_verb(server: HostileServer) -> None:
     """A verb that no server has."""
     server.open_each({TARGET: sheet(server, verb="dump")})
@@ -77,6 +83,7 @@ def of_an_unknown_option(server: HostileServer) -> None:
         (of_fewer_parties, "a job sheet of party1, where its owner pinned party1, party2, party3"),
         (of_other_columns, "this party's columns or rows are not as they are"),
         (of_more_rows, "this party's columns or rows are not as they are"),
+        (of_columns_without_end, "a job sheet of 1,000,000,000,000,006 columns"),
         (of_no_such_verb, "a job sheet says 'dump', which is none of"),
         (of_an_unknown_option, "a job sheet's solver cannot be read"),
     ],
@@ -248,3 +255,19 @@ def test_a_sheet_that_is_sent_again_opens_the_same_job(tmp_path: Path) -> None:
             server.open(again)
             models.append(server.play(learn(TASK, sampler, GRAM, None, server.roster, 3)).model)
     np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-9)
+
+
+def test_a_coreset_is_as_large_as_its_sheet_says(tmp_path: Path) -> None:
+    """A model of ten parameters on twenty rows, which are said to be a thousand: the policy asks for a hundred."""
+    with hostile_server(tmp_path, made_parties(), {"level": "strict"}) as server:
+        even = cn.UniformSampling(20)
+        known = server.honestly(draw(TASK, even, None, server.roster, 0), "coreset", task=TASK, sampler=even).coreset
+        honest = sheet_of("fit", {"task": TASK, "coreset": known, "solver": GRAM, "seed": 0}, server.roster, None)
+        turned_away(
+            lambda: server.open(honest), "allows 0.1 parameters a row; 10 parameters would be learned on 20 rows"
+        )
+        assert honest.coreset is not None
+        server.open(msgspec.structs.replace(honest, coreset=(honest.coreset[0], 1000)))
+        attack = lambda: server.play(learn(TASK, known, GRAM, None, server.roster, 0))  # noqa: E731
+        turned_away(attack, "the job sheet says 1,000 rows with the digest")
+        assert Reveals.MOMENTS not in server.disclosed()

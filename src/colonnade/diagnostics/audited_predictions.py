@@ -20,6 +20,8 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.sums import check_view
+from colonnade.signing import digest
 
 
 class AuditedPredictions(Message, frozen=True):
@@ -126,6 +128,8 @@ def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) 
     mean, variance = mean_and_variance(
         (own_part(table, block, request.directions[0]) for block in table.blocks()), table.row_weights
     )
+    along = digest(np.ascontiguousarray(request.directions[0], "<f8").tobytes()).hex()
+    state = check_view(state, data, f"mean and variance along {along}", 1, 2, of_each=2)
     rng = np.random.default_rng(request.seed)
     lows, steps, codes = zip(*(round_evenly(value, rng) for value in values), strict=True)
     told = b"".join(codes)

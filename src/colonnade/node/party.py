@@ -113,6 +113,11 @@ def _party(file: PartyFile) -> Party:
 def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:
     if file.predictions is None:
         raise InputError('it names no file for predictions. Add `predictions = "predictions.csv"` to its party.toml.')
+    if delivery.problem:
+        say(
+            f"Predictions were delivered that are good for nothing; {file.predictions} is as it was. {delivery.problem}"
+        )
+        return
     pairs = zip(delivery.rows.tolist(), delivery.predictions.tolist(), strict=True)
     lines = ["row,prediction", *(f"{row},{value}" for row, value in pairs)]
     write_private(Path(file.predictions), ("\n".join(lines) + "\n").encode())

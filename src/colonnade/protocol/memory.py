@@ -3,7 +3,7 @@
 Two sums over nearly the same rows tell by their difference what neither of them tells.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.signing import digest
+
+# Weights that come by two ways differ by so much. More would show in the sums.
+LAST_BITS = 4e-15
 
 
 class CoresetNote(msgspec.Struct, frozen=True, array_like=True, tag="coreset"):
@@ -47,16 +49,33 @@ class CommittedNote(msgspec.Struct, frozen=True, array_like=True, tag="committed
     digest: bytes
 
 
+class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances"):
+    """That it told, with others, how far rows are from each other, in so many columns of all parties."""
+
+    columns: int
+
+
+class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
+    """Which rows counted, and how much, where the party scored its rows: a digest, empty where all count the same."""
+
+    digest: bytes
+
+
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
-    """What a sum was of, which rows it was over, a bit a row, a digest of how much each counted, and its numbers."""
+    """What a sum was of: which rows, a bit a row, how much each counted, and its numbers.
+
+    `weights` are float64, one for each row that it was over, the largest 1; empty where all counted the same. So many
+    of its numbers are `of_each` value of a row: of moments one, but of a loss its sum, its square's, and others.
+    """
 
     what: str
     rows: bytes
     weights: bytes
     numbers: int
+    of_each: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | SumNote
+Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | ScoredNote | SumNote
 
 
 class Memory(Protocol):
@@ -84,19 +103,40 @@ class KeptHere:
         self._notes.update(notes)
 
 
-def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int) -> SumNote:
+def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int, of_each: int) -> SumNote:
     """Note a sum of so many numbers over rows, shape (m,), that may repeat, by their weights: only ratios matter."""
     counted = np.bincount(rows, weights=weights, minlength=n_rows)
-    relative = counted / max(float(counted.max(initial=0.0)), np.finfo(np.float64).tiny)
-    # Weights that come by two ways differ in their last bits.
-    steps = np.rint(relative * 2.0**40).astype("<i8")
-    return SumNote(what, np.packbits(counted > 0).tobytes(), digest(steps[counted > 0].tobytes()), numbers)
+    own = counted[counted > 0] / max(float(counted.max(initial=0.0)), np.finfo(np.float64).tiny)
+    told = b"" if len(own) == 0 or own.min() >= 1 - LAST_BITS else own.astype("<f8").tobytes()
+    return SumNote(what, np.packbits(counted > 0).tobytes(), told, numbers, of_each)
 
 
 def rows_apart(first: SumNote, second: SumNote) -> int:
     """Count the rows that only one of two sums is over."""
     different = np.bitwise_xor(_bits(first), _bits(second))
     return int(np.unpackbits(different).sum())
+
+
+def is_same_sum(first: SumNote, second: SumNote) -> bool:
+    """Tell whether two sums are over the same rows by the same weights, up to last bits."""
+    return first.rows == second.rows and bool(np.abs(_own_weights(first) - _own_weights(second)).max() <= LAST_BITS)
+
+
+def weights_by_row(note: SumNote, n_rows: int, size: int) -> Iterator[Floats]:
+    """Yield which part of the sum's weight each row of the table has, by blocks of this size, a multiple of 8."""
+    bits, own, before = _bits(note), _own_weights(note), 0
+    total = own.sum() if note.weights else float(np.bitwise_count(bits).sum(dtype=np.int64))
+    for start in range(0, n_rows, size):
+        parts = np.zeros(min(size, n_rows - start))
+        here = np.unpackbits(bits[start // 8 : (start + size) // 8], count=len(parts)).astype(bool)
+        n_here = int(np.count_nonzero(here))
+        parts[here] = (own[before : before + n_here] if note.weights else 1.0) / total
+        before += n_here
+        yield parts
+
+
+def _own_weights(note: SumNote) -> Floats:
+    return np.frombuffer(note.weights, "<f8") if note.weights else np.ones(1)
 
 
 def _bits(note: SumNote) -> npt.NDArray[np.uint8]:

@@ -30,10 +30,14 @@ KEPT_RULES = 4
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """Predictions that a party was given, shape (m,): values or numbers of clusters, and of which rows, ascending."""
+    """Predictions that a party was given, shape (m,): values or numbers of clusters, and of which rows, ascending.
+
+    Where they are good for nothing, there are none, and a `problem` that only the party knows of.
+    """
 
     rows: Rows
     predictions: Floats | Rows
+    problem: str = ""
 
     def __repr__(self) -> str:
         return f"Delivery({len(self.rows)} rows, not shown)"

@@ -22,6 +22,8 @@ from colonnade.signing import DrawSeeds, Seed, digest, sheet_statement
 
 # A sheet of a hundred parties takes less.
 MAX_SHEET_BYTES = 1 << 16
+# Of all parties: each column gets a name where a sheet is read.
+MAX_COLUMNS = 1 << 20
 Words = dict[str, Any]
 T = TypeVar("T")
 
@@ -250,6 +252,10 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     )
     if ours not in sheet.parties or sheet.rows != table.n_rows:
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
+    checks.seed(request, sheet.seed)
+    columns = [each.features for each in sheet.parties]
+    if min(columns) < 0 or sum(columns) > MAX_COLUMNS:
+        raise checks.wrong(SERVER, request, f"a job sheet of {sum(columns):,} columns")
     if tuple(sorted(each.name for each in sheet.parties)) != identity.parties:
         names = ", ".join(each.name for each in sheet.parties)
         raise checks.wrong(

@@ -1,33 +1,92 @@
 """Sums over rows that a party is to tell: of enough rows, and not nearly those of an earlier sum."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.protocol.memory import SumNote, rows_apart, sum_note
+from colonnade.messages import Reveals
+from colonnade.protocol.memory import DistancesNote, Note, SumNote, is_same_sum, rows_apart, sum_note, weights_by_row
 from colonnade.protocol.session import PartyData, PartyState
 
+# What sums are called whose numbers include products with others' columns.
+GRAM = "the Gram matrix of fold"
 # Of weights that are added up, and divided by.
 ROUNDING, TINY = 1e-9, 1e-300
+# How many numbers are told for a value of a row, and how much of it is by any difference of sums.
+HALF = 0.5
+# Of weights that are nearly a combination of others: what is left is below the rounding of the sums.
+DEPENDENT = 1e-14
+# Of squares of weights that are far from such a combination.
+APART = 1e-6
+# Weights of so many rows are looked at together.
+BLOCK_ROWS = 1 << 14
 # Rows and weights of one sum.
 Group = tuple[Rows, Floats]
 
 
 def check_sums(
-    state: PartyState, data: PartyData, what: str, groups: Sequence[Group], n_columns: int, n_numbers: int, least: int
+    state: PartyState,
+    data: PartyData,
+    what: str,
+    groups: Sequence[Group],
+    n_columns: int,
+    n_numbers: int,
+    least: int,
+    of_each: int = 1,
 ) -> PartyState:
-    """Require sums that hide the rows they are over, also beside sums that were told before, and remember them."""
+    """Require sums that hide the rows they are over, also beside sums that were told before, and remember them.
+
+    As `check_hidden`; so many numbers of a sum are `of_each` value of a row.
+    """
     check_hidden(data, what, groups, n_columns, n_numbers, least)
     if data.policy.least_rows == 1:
         return state
     n_rows, numbers = data.table.n_rows, -(-n_numbers // len(groups))
-    notes = tuple(sum_note(what, rows, weights, n_rows, numbers) for rows, weights in groups)
-    _compare(notes, data, what)
-    _count(notes, data, what)
+    notes = tuple(sum_note(what, rows, weights, n_rows, numbers, of_each) for rows, weights in groups)
+    earlier = [note for note in data.memory.notes() if isinstance(note, SumNote)]
+    _compare(notes, earlier, data, what)
+    told = [*{*notes, *earlier}]
+    _count(told, data, what)
+    _combine(told, data, what)
+    check_geometry((*state.notes, *notes), data)
     return replace(state, notes=(*state.notes, *notes))
+
+
+def check_view(
+    state: PartyState, data: PartyData, what: str, n_columns: int, n_numbers: int, of_each: int = 1
+) -> PartyState:
+    """Require the same of sums over all rows that count, as the run looks at the table."""
+    if data.policy.least_rows == 1:
+        return state
+    table = data.table
+    weights = np.ones(table.n_rows) if table.row_weights is None else table.row_weights
+    rows = np.flatnonzero(weights)
+    return check_sums(state, data, what, [(rows, weights[rows])], n_columns, n_numbers, least=1, of_each=of_each)
+
+
+def check_geometry(notes: Iterable[Note], data: PartyData) -> None:
+    """Where features are never shown, require few sums of rows whose distances to each other were told, in any run.
+
+    Distances fix rows up to a rotation. Means that the server finds among the rows, and how much columns vary, fix that
+    as well: a Gram matrix all of it but for signs. Half as many numbers a column as there are columns do not.
+    """
+    remembered = {*notes, *data.memory.notes()}
+    columns = min((note.columns for note in remembered if isinstance(note, DistancesNote)), default=None)
+    if columns is None or Reveals.FEATURES not in data.policy.never:
+        return
+    n_features, sums = max(len(data.table.feature_names), 1), [n for n in remembered if isinstance(n, SumNote)]
+    told = sum(columns if note.what == GRAM else note.numbers / n_features for note in sums)
+    if told > HALF * columns:
+        raise PolicyRefusedError(
+            "its owner's policy never reveals features, and it tells distances of rows to each other: from these and "
+            f"{told:.3g} numbers a column in sums, centres among them, in all runs together, rows could be worked out. "
+            f"Of {columns} columns, {HALF * columns:g} is the most.",
+            party=data.name,
+        )
 
 
 def check_hidden(
@@ -77,11 +136,7 @@ def effective_rows(rows: Rows, weights: Floats) -> float:
 
 
 def rows_alike(rows: Rows, weights: Floats) -> int:
-    """Count distinct rows as if all weighed what the heaviest does: its part of a sum is one over that, at most.
-
-    A row that has a third of the weight is told to a fifth of its column's spread by a mean of a hundred rows, which
-    are effectively nine.
-    """
+    """Count distinct rows as if all weighed what the heaviest does: its part of a sum is one over that, at most."""
     total = _by_row(rows, weights)
     return int(total.sum() / max(float(total.max()), TINY) * (1 + ROUNDING))
 
@@ -93,13 +148,12 @@ def _by_row(rows: Rows, weights: Floats) -> Floats:
     return np.asarray(np.bincount(np.unique(rows, return_inverse=True)[1], weights=weights), np.float64)
 
 
-def _count(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
+def _count(told: Sequence[SumNote], data: PartyData, what: str) -> None:
     """Require that all sums there ever were tell half as many numbers as the table has values, at most.
 
     As many sums over rows that the server chooses, or draws, as there are rows are equations that fix them all.
     """
     n_columns = len(data.table.feature_names) + (data.table.label_name is not None)
-    told = {*notes, *(note for note in data.memory.notes() if isinstance(note, SumNote))}
     n_numbers, most = sum(note.numbers for note in told), data.table.n_rows * n_columns // 2
     if n_numbers > most:
         raise PolicyRefusedError(
@@ -109,13 +163,33 @@ def _count(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
         )
 
 
-def _compare(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
+def _combine(told: Sequence[SumNote], data: PartyData, what: str) -> None:
+    """Require that all sums there ever were, added and subtracted, do not tell single rows, and few not too often.
+
+    One alone tells a row that has a tenth of the weight, where ten thousand others have the rest: their mean hardly
+    varies, and is known from other sums.
+    """
+    numbers, share = told_of_a_row(told, data.table.n_rows)
+    if numbers > HALF * (1 + ROUNDING):
+        raise PolicyRefusedError(
+            f"with {what} it would have told {numbers:.3g} numbers for a value of a single row, by its part in sums, "
+            f"and its owner's policy ends at {HALF:g}: more would be equations enough to work it out. Use other rows.",
+            party=data.name,
+        )
+    if share > HALF * (1 + ROUNDING):
+        raise PolicyRefusedError(
+            f"{what} and the sums that it has told before, added and subtracted, would tell {share:.3g} of a single "
+            f"row, and its owner's policy ends at {HALF:g}. Draw other rows, or use the same with the same weights.",
+            party=data.name,
+        )
+
+
+def _compare(notes: Sequence[SumNote], earlier: Sequence[SumNote], data: PartyData, what: str) -> None:
     least = data.policy.least_rows
-    earlier = [note for note in data.memory.notes() if isinstance(note, SumNote)]
     for note in notes:
         for other in earlier:
             apart = rows_apart(note, other)
-            if (apart and apart < least) or (not apart and note.weights != other.weights):
+            if (apart and apart < least) or (not apart and not is_same_sum(note, other)):
                 how = f"{apart} rows apart from" if apart else "over the same rows, with other weights, as"
                 raise PolicyRefusedError(
                     f"its owner's policy asks for sums that are {least} rows apart; {what} would be {how} a sum that "
@@ -123,3 +197,47 @@ def _compare(notes: Sequence[SumNote], data: PartyData, what: str) -> None:
                     "with the same weights.",
                     party=data.name,
                 )
+
+
+def told_of_a_row(told: Sequence[SumNote], n_rows: int) -> tuple[float, float]:
+    """Tell how many numbers sums tell for a value of a row, and how much of it by combining them; of the worst row.
+
+    A number is of each row by the row's part in the weight. By combining sums, a row is told up to its leverage among
+    their weights: of all combinations that have it once, the one that has least of the others has so much of these that
+    their squares add up to one over the leverage, less one.
+    """
+    counted: dict[tuple[bytes, bytes], int] = defaultdict(int)
+    for note in told:
+        counted[note.rows, note.weights] += note.of_each
+    sums, counts = [*{(note.rows, note.weights): note for note in told}.values()], np.array([*counted.values()])
+    numbers, products = 0.0, np.zeros((len(sums), len(sums)))
+    for parts in _parts(sums, n_rows):
+        numbers = max(numbers, float((counts @ parts).max(initial=0.0)))
+        products += parts @ parts.T
+    onto = _onto_bases(sums, n_rows, products)
+    shares = (np.square(onto @ parts).sum(axis=0).max(initial=0.0) for parts in _parts(sums, n_rows))
+    return numbers, float(max(shares))
+
+
+def _onto_bases(sums: Sequence[SumNote], n_rows: int, products: Floats) -> Floats:
+    """Lead from rows' parts in sums to coordinates in an orthonormal basis of the sums' weights; shape (r, n_sums).
+
+    `products` are those of the weights. Of weights that nearly depend on each other they have too few digits.
+    """
+    norms = np.sqrt(np.diag(products))
+    squares, directions = np.linalg.eigh(products / np.outer(norms, norms))
+    if squares[0] > APART * squares[-1]:
+        return np.asarray((directions / np.sqrt(squares)).T / norms)
+    triangle = np.empty((0, len(sums)))
+    for parts in _parts(sums, n_rows):
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, parts.T / norms]), mode="r"))
+    _, sizes, rows = np.linalg.svd(triangle)
+    (known,) = np.nonzero(sizes > DEPENDENT * sizes[0])
+    return np.asarray(rows[known] / sizes[known, np.newaxis] / norms)
+
+
+def _parts(sums: Sequence[SumNote], n_rows: int) -> Iterator[Floats]:
+    """Yield which part of each sum's weight rows have, block by block of rows that are in any; shape (n_sums, b)."""
+    for blocks in zip(*(weights_by_row(note, n_rows, BLOCK_ROWS) for note in sums), strict=True):
+        parts = np.stack(blocks)
+        yield parts[:, parts.any(axis=0)]

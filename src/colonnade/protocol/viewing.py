@@ -22,7 +22,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
-from colonnade.protocol.sums import check_sums, rows_alike
+from colonnade.protocol.sums import check_view, rows_alike
 from colonnade.protocol.viewed_table import ViewedTable
 from colonnade.routes import END, Ask, Route, then
 from colonnade.signing import SignedMarks, SignedWeights, marks_statement, weights_statement
@@ -249,10 +249,7 @@ def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple
         _check_counted(request, viewed.row_weights, data)
     if viewed.shift is None or viewed.scale is None:
         return replace(state, view=request), Moments(None, None)
-    if data.policy.least_rows > 1:
-        weights = np.ones(viewed.n_rows) if viewed.row_weights is None else viewed.row_weights
-        counted_rows, d = np.flatnonzero(weights), len(viewed.shift)
-        state = check_sums(state, data, "moments", [(counted_rows, weights[counted_rows])], d, 2 * d, least=1)
+    state = check_view(state, data.seen(request), "moments", len(viewed.shift), 2 * len(viewed.shift))
     return replace(state, view=request), Moments(sendable_floats(viewed.shift), sendable_floats(viewed.scale))
 
 

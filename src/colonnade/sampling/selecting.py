@@ -3,7 +3,7 @@
 Messages, scripts and handlers of the baselines, and of a coreset that is used again.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.weighing import with_coreset
-from colonnade.routes import Ask, Hashing, Route
+from colonnade.routes import Ask, Route
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.sampling.weights import weight_of_all
@@ -55,6 +55,21 @@ class UseRows(Message, frozen=True):
     reply: ClassVar[type[Message]] = Ready
 
     rows: Annotated[Rows, Reveals.ROW_IDS]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """So many rows, whose digest is known: an owner's policy judges a job by their number."""
+
+    digest: bytes
+    count: int
+
+    def __call__(self, rows: Rows) -> bool:
+        """Tell whether these are they."""
+        return len(rows) == self.count and rows_digest(rows) == self.digest
+
+    def __str__(self) -> str:
+        return f"{self.count:,} rows with the digest {self.digest.hex()[:16]}"
 
 
 def use_even_draw(
@@ -96,8 +111,7 @@ def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
 
 def rows_route(chosen: tuple[bytes, int]) -> Route:
     """Expect rows that have this digest, and are so many."""
-    name, size = chosen
-    return Ask(UseRows, rows=Hashing(name, lambda rows: rows_digest(rows) if len(rows) == size else b""))
+    return Ask(UseRows, rows=Chosen(*chosen))
 
 
 def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:

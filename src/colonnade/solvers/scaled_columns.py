@@ -13,6 +13,7 @@ from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.sums import check_view
 from colonnade.solvers.whitened_columns import check_rounding
 
 
@@ -74,6 +75,7 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
     centres, spreads = data.once(_centres_and_spreads)
+    state = check_view(state, data, "means and a spread", n_features, n_features + 1)
     step = common_step(spreads, request.step)
     values = table.take(rows)[:, :n_features]
     levels, codes = encode_columns(values, centres, step, np.random.default_rng(request.seed))

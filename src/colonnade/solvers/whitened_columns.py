@@ -22,6 +22,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.sums import check_view
 
 
 class WhitenedColumns(Message, frozen=True):
@@ -117,6 +118,9 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
     whitening = data.once(_whitening)
+    n_columns = len(whitening.mean)
+    n_numbers = n_columns + n_columns * (n_columns + 1) // 2
+    state = check_view(state, data, "means and products of columns", n_columns, n_numbers)
     codes = round_with_dither(whitening.of(table.take(rows)), request.step, np.random.default_rng(request.seed))
     return state, WhitenedColumns(
         size=len(rows),

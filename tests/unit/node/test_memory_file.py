@@ -7,14 +7,25 @@ import pytest
 
 import colonnade as cn
 from colonnade.node.memory_file import KeptInFile
-from colonnade.protocol.memory import AppliedNote, CommittedNote, CoresetNote, ModelNote, Note, sum_note
+from colonnade.protocol.memory import (
+    AppliedNote,
+    CommittedNote,
+    CoresetNote,
+    DistancesNote,
+    ModelNote,
+    Note,
+    ScoredNote,
+    sum_note,
+)
 
 NOTES: list[Note] = [
     CoresetNote(b"c" * 32, b"\x00\x09", b"\x00\x01"),
     ModelNote(b"m" * 32),
     AppliedNote(b"m" * 32, 1),
     CommittedNote(b"a" * 32),
-    sum_note("moments", np.arange(30), np.ones(30), 100, 4),
+    DistancesNote(10),
+    ScoredNote(b""),
+    sum_note("moments", np.arange(30), np.ones(30), 100, 4, 2),
 ]
 
 

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError, PolicyRefusedError
+from colonnade.protocol import sums
+from colonnade.protocol.memory import sum_note, weights_by_row
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartyData, PartyState
-from colonnade.protocol.sums import check_hidden, check_sums, effective_rows
+from colonnade.protocol.sums import check_hidden, check_sums, effective_rows, told_of_a_row
 
 N = 100
 LEAST = 10
@@ -120,6 +122,53 @@ def test_all_sums_there_ever_were_are_counted() -> None:
     tell(party, chosen[0], numbers=numbers)  # again, which counts once
     with pytest.raises(PolicyRefusedError, match=f"ends at {most}, half of its values"):
         tell(party, chosen[-1], numbers=numbers)
+
+
+def test_functions_of_the_same_rows_are_counted() -> None:
+    """Three numbers of 30 rows, of one value each: five times are half a number a value, whatever other rows tell."""
+
+    def losses(name: int, first: int) -> None:
+        rows = group(range(first, first + 30))
+        state = check_sums(PartyState(), party, f"losses {name}", [rows], 1, 3, least=1, of_each=3)
+        party.memory.keep(state.notes)
+
+    party = data()
+    for number in range(5):
+        losses(number, 0)
+    losses(0, 0)  # again, which counts once
+    losses(5, 30)
+    for first in (0, 15):
+        with pytest.raises(PolicyRefusedError, match=r"would have told 0.6 numbers for a value of a single row"):
+            losses(6, first)
+
+
+def test_a_row_with_much_of_the_weight_is_told_by_one_sum() -> None:
+    rows = np.arange(N)
+    weights = np.where(rows == 7, 9.0, 1.0)
+    tell(data(), group(rows, weights))
+    with pytest.raises(PolicyRefusedError, match=r"would tell 0.503 of a single row"):
+        tell(data(), group(rows, np.where(rows == 7, 10.0, 1.0)))
+
+
+@given(st.integers(2, 4), st.floats(-12, 0), st.integers(0, 2**32))
+def test_no_combination_of_sums_is_one_row(n_sums: int, size: float, seed: int) -> None:
+    """Of sums by random weights, one more is a combination, with more of a row besides, however little."""
+    rng, rows, row = np.random.default_rng(seed), np.arange(N), 7
+    notes = [sum_note("sums", rows, rng.uniform(0.5, 1.0, size=N), N, 1, 1) for _ in range(n_sums)]
+    assert told_of_a_row(notes, N)[1] < 0.3
+    together = sum(next(weights_by_row(note, N, 104)) * rng.uniform(0.1, 1) for note in notes)
+    notes.append(sum_note("sums", rows, np.asarray(together), N, 1, 1))
+    assert told_of_a_row(notes, N)[1] < 0.3, "a combination tells nothing"
+    notes[-1] = sum_note("sums", rows, together + np.where(rows == row, 10.0**size, 0.0), N, 1, 1)
+    assert told_of_a_row(notes, N)[1] > 0.99
+
+
+def test_rows_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, rows = np.random.default_rng(0), np.arange(N)
+    notes = [sum_note("sums", rows[:k], rng.uniform(0.1, 1.0, size=k), N, k, 3) for k in (30, 60, 100)]
+    whole = told_of_a_row(notes, N)
+    monkeypatch.setattr(sums, "BLOCK_ROWS", 16)
+    assert told_of_a_row(notes, N) == pytest.approx(whole)
 
 
 def test_without_a_least_nothing_is_kept() -> None:

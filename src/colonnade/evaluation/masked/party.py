@@ -113,11 +113,22 @@ def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData)
     if ours is None:
         return state, MaskedReceived(b"")
     rows, numbers = state.selected(), _unmasked(ours, request.parts, data)
-    _check_digits(numbers, ours, data)
-    predictions: Floats | Rows = numbers + request.intercept
+    return replace(state, received=_delivery(rows, numbers, ours, request, data)), MaskedReceived(request.fingerprint())
+
+
+def _delivery(rows: Rows, numbers: Floats, ours: KeptPart, request: DeliverMasked, data: PartyData) -> Delivery:
+    """Make predictions of what was unmasked.
+
+    That there are too few digits only the party learns: the server chooses how coarse masks are, and from refusals
+    would learn how large a number is.
+    """
+    try:
+        _check_digits(numbers, ours, data)
+    except InputError as error:
+        return Delivery(rows[:0], numbers[:0], str(error))
     if ours.n_centers:
-        predictions = numbers.reshape(len(rows), ours.n_centers).argmin(axis=1)
-    return replace(state, received=Delivery(rows, predictions)), MaskedReceived(request.fingerprint())
+        return Delivery(rows, numbers.reshape(len(rows), ours.n_centers).argmin(axis=1))
+    return Delivery(rows, numbers + request.intercept)
 
 
 def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
@@ -127,6 +138,7 @@ def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tu
     weights = weights_of(state, data, by_weight=ours.request.by_weight)
     what = f"losses of model {_model_name(ours, request).hex()}"
     state = _check_told(state, data, what, weights, 3 + ours.n_centers)
+    data.memory.keep(state.notes)  # a refusal for lack of digits tells of these sums, too
     losses = _losses(_unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
     # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
     deviation = 0.0 if ours.request.by_weight else losses.deviation
@@ -210,7 +222,7 @@ def _check_told(state: PartyState, data: PartyData, what: str, weights: Floats, 
         )
     if data.policy.least_rows == 1:
         return state
-    return check_sums(state, data, what, [(rows, weights)], 1, n_numbers, FEWEST_ROWS)
+    return check_sums(state, data, what, [(rows, weights)], 1, n_numbers, FEWEST_ROWS, of_each=n_numbers)
 
 
 def _identity(data: PartyData) -> Identity:

@@ -40,7 +40,7 @@ from colonnade.sampling.committed.messages import (
     commitment_of,
     commitment_statement,
 )
-from colonnade.sampling.plain.party import DRAWN
+from colonnade.sampling.plain.party import DRAWN, check_scored
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import digest
 
@@ -60,6 +60,7 @@ class CommittedDraw:
 def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyData) -> tuple[PartyState, Message]:
     if state.has_committed:
         raise checks.wrong(SERVER, request, "a second committed draw in one run: the first counts, however it came out")
+    state = check_scored(state, data)
     identity, tree = _identity(data), _tree(state, request, data)
     contribution = identity.contribution(wire_bytes(request), state.run_nonce)
     reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution), b"")

@@ -1,17 +1,20 @@
 """A party's side of Algorithm 1: scores its rows, tells their total, draws, and tells the scores of the drawn rows."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
+from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly
 from colonnade.kernels.integer_draws import even_rows
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
-from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import view_digest
 from colonnade.protocol import checks
+from colonnade.protocol.memory import ScoredNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.weighing import with_coreset
 from colonnade.sampling.committed.joint_seed import even_count_of, even_key, joint_draw_statement
@@ -29,18 +32,41 @@ from colonnade.sampling.plain.messages import (
 from colonnade.sampling.rules.rounded import log_step_of
 from colonnade.sampling.seeds import count_even, even_rng
 from colonnade.sampling.size import MAX_SIZE
-from colonnade.signing import draw_statement
+from colonnade.signing import digest, draw_statement
 
 # The party has told its total; it has drawn its share of the rows.
 SCORED, DRAWN = "scored", "drawn"
 
 
+def check_scored(state: PartyState, data: PartyData) -> PartyState:
+    """Require few different choices of rows in jobs that score them, for all time, where features are never shown.
+
+    A total is a rank, and less where all rows of a category are held out: each split tells a bit about which these are.
+    So few bits leave `least_rows` suspects. A row's score is a quadratic form of its values, another one by each split:
+    as many as a row has products of values would tell it.
+    """
+    if (least := data.policy.least_rows) == 1 or Reveals.FEATURES not in data.policy.never:
+        return state
+    n_rows, weights = data.table.n_rows, data.table.row_weights
+    note = ScoredNote(b"" if weights is None else digest(weights.tobytes()))
+    most = max(1, int(math.log2(max(n_rows / least, 1))))
+    if len({note, *(each for each in data.memory.notes() if isinstance(each, ScoredNote))}) > most:
+        raise PolicyRefusedError(
+            f"its owner's policy scores {n_rows:,} rows for {most} different splits, for all time: by more of them, "
+            "what follows from scores would tell single rows. Use an earlier split, or draw rows evenly.",
+            party=data.name,
+        )
+    return replace(state, notes=(*state.notes, note))
+
+
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
+    state = check_scored(state, data)
     reply = Total(float(data.scores(request.rule).sum()))
     return replace(state, rule=request.rule, rows=None, exchanged=(request, reply)), reply
 
 
 def _answer_open_draw(state: PartyState, request: OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
+    state = check_scored(state, data)
     return _answer_draw(replace(state, rule=request.rule, exchanged=()), request, data)
 
 

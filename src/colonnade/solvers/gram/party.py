@@ -5,7 +5,7 @@ from colonnade.messages import Message
 from colonnade.privacy.pair_keys import identity_of
 from colonnade.protocol import checks
 from colonnade.protocol.session import PartyData, PartyState
-from colonnade.protocol.sums import check_sums
+from colonnade.protocol.sums import GRAM, check_sums
 from colonnade.protocol.weighing import check_weights
 from colonnade.solvers.gram.question import GramQuestion
 
@@ -36,4 +36,4 @@ def check_question(state: PartyState, question: GramQuestion, request: Message, 
     # Of each fold a mean and a factor, of which a triangle tells something.
     n_folds, n_numbers = len(question.groups()), ours + ours * (ours + 1) // 2
     groups = [(rows[group], weights[group]) for group in question.groups()]
-    return check_sums(state, data, "the Gram matrix of fold", groups, ours, n_folds * n_numbers, LEAST_ROWS)
+    return check_sums(state, data, GRAM, groups, ours, n_folds * n_numbers, LEAST_ROWS)

@@ -26,9 +26,9 @@ from colonnade.privacy.pair_keys import (
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
-from colonnade.protocol.memory import SumNote
+from colonnade.protocol.memory import DistancesNote
 from colonnade.protocol.session import Handler, PartyData, PartyState
-from colonnade.protocol.sums import Group, check_hidden, check_sums
+from colonnade.protocol.sums import HALF, Group, check_geometry, check_hidden, check_sums
 from colonnade.protocol.weighing import check_weights
 from colonnade.signing import digest
 from colonnade.solvers.lloyd.messages import (
@@ -97,7 +97,7 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     _check_opening(request, len(rows), len(data.table.feature_names))
     weights = np.ones(len(rows)) if request.weights is None else request.weights
     check_weights(state, request, request.weights, data)
-    _count_centers(request, data)
+    state = _with_distances(state, request, data)
     asked = wire_bytes(msgspec.structs.replace(request, keys=()))
     state = require_same_question(state, request, digest(seen_rows(state, data), asked))
     transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
@@ -116,19 +116,19 @@ def _largest_distance(table: Table) -> float:
     return largest_distance(np.concatenate(corners)) if corners else 0.0
 
 
-def _count_centers(request: OpenLloyd, data: PartyData) -> None:
-    """Where rows are not to be shown, let centres of all runs together be fewer than all parties' columns.
-
-    Distances of rows to each other fix them up to a rotation, and centres told in as many places as there are columns
-    fix that: whether in one run or in several.
-    """
-    told = sum(isinstance(note, SumNote) and note.what == CLUSTER for note in data.memory.notes())
-    if Reveals.FEATURES in data.policy.never and told + request.n_clusters >= request.n_columns:
+def _with_distances(state: PartyState, request: OpenLloyd, data: PartyData) -> PartyState:
+    """Note that distances are told from now on, unless that is too much beside sums that were told before."""
+    if Reveals.FEATURES in data.policy.never and request.n_clusters > HALF * request.n_columns:
         raise PolicyRefusedError(
-            f"its owner's policy never reveals features, and it has told {told} centres in earlier runs: with "
-            f"{request.n_clusters} more, of {request.n_columns} columns in all, rows could be worked out.",
+            f"its owner's policy never reveals features, and from distances to {request.n_clusters} centres and these, "
+            f"of {request.n_columns} columns in all, rows could be worked out: half as many is the most.",
             party=data.name,
         )
+    if data.policy.least_rows == 1:
+        return state
+    notes = (*state.notes, DistancesNote(request.n_columns))
+    check_geometry(notes, data)
+    return replace(state, notes=notes)
 
 
 def _check_opening(request: OpenLloyd, size: int, n_features: int) -> None:

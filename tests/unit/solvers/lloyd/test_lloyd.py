@@ -121,7 +121,7 @@ def test_centres_that_are_rows_are_told_as_features() -> None:
     assert run.disclosure.headline.startswith("Features or labels of single rows were shown: to server features of")
     assert [50.0, 60.0, 70.0] in run.model.cluster_centers_.tolist()
     assert "features" not in {line.what for line in fit().disclosure.lines}
-    guarded = cn.split_columns(X, None, [1, 1, 1])
+    guarded = cn.split_columns(np.hstack([X, X]), None, [2, 2, 2])
     guarded[1].policy = cn.Policy(level="open", never=["features"])
     with pytest.raises(cn.PolicyRefusedError, match="never reveals features, which a LloydCenters would"):
         cn.Federation(guarded).fit(cn.KMeans(n_clusters=2), sampler=cn.AllRows(), solver=LLOYD)
