@@ -72,9 +72,7 @@ class SecureSum:
     def _checked(self, sums: Floats, roster: Roster, draw: Draw) -> Floats:
         limits = score_limits(self._rule, self._row_weights, roster.n_rows, draw.rows)
         most = sum(self._rule.bounds(card, limits.n_counted).score for card in roster.cards)
-        # Committed totals are compared with what is opened of them.
-        total = sum(draw.totals.values()) if draw.totals else None
-        what = limits.broken_by(sums, most, len(roster.cards), total, SLACK)
+        what = limits.broken_by(sums, most, len(roster.cards), sum(draw.totals.values()), SLACK)
         if what is not None:
             raise RemoteProtocolError(
                 f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: {what}. "
