@@ -9,6 +9,7 @@ there.
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,20 +19,21 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.catalogue import HANDLERS
+from colonnade.catalogue import HANDLERS, party_session
 from colonnade.contracts import Inbox, Outbox, Script
 from colonnade.messages import Message
 from colonnade.node.certificates import new_certificates
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.committed import server as committed
 from colonnade.sampling.score_limits import ScoreLimits
+from colonnade.sampling.selecting import Ready
 from colonnade.solvers import central
 from colonnade.transports.inprocess import InProcess
 from harness import parties_of
 from hostile.replies_changes import CODEC, changed_reply
 from hostile.replies_jobs import Job, all_jobs, told
 from hostile.replies_laws import broken_laws
-from network_trial import federation_in_threads
+from network_trial import events, federation_in_threads
 
 # What these jobs warn of is not what is tested here. Arithmetic that overflows is, and its warnings are errors.
 pytestmark = pytest.mark.filterwarnings(
@@ -286,11 +288,11 @@ def _with(reply: Any, kind: str, change: dict[str, Any]) -> Any:
     return msgspec.structs.replace(reply, **{name: _all(getattr(reply, name), lie) for name, lie in change.items()})
 
 
-def _all(value: Any, lie: float) -> Any:
+def _all(value: Any, lie: Any) -> Any:
     return np.full_like(value, lie) if isinstance(value, np.ndarray) else lie
 
 
-@pytest.mark.parametrize("lie", [0.0, 1e-4, 7.0, 1e9])
+@pytest.mark.parametrize("lie", [0.0, 2.0**-13, 3.0, 7.0])  # whole steps, where scores are committed to
 @pytest.mark.parametrize("sampler", ["plain", "independent", "committed"])
 def test_lies_that_a_server_without_limits_lets_through_are_seen(
     sampler: str, lie: float, monkeypatch: pytest.MonkeyPatch
@@ -320,3 +322,66 @@ def test_a_run_that_breaks_on_a_reply_is_over_and_is_not_replayed(
                 federation.fit(cn.Regression(), sampler=cn.AllRows())
         assert not list((tmp_path / "server-state").glob("*.journal")), "there is nothing to replay"
         assert np.isfinite(federation.fit(cn.Regression(), sampler=cn.AllRows()).model.coef_).all()
+
+
+LIES_OVER_THE_NETWORK: Mapping[str, tuple[str, str, Any, str | None]] = {
+    # The job, who is named, and which reply is changed how.
+    "one number": (
+        "certify KMeans",
+        "AuditedDistances",
+        lambda reply: _with(reply, reply.kind, {"largest": 1e99}),
+        "shop",
+    ),
+    "a matrix": (
+        "fit Regression, plain, central",
+        "Columns",
+        lambda reply: _with(reply, reply.kind, {"features": 1e101}),
+        "shop",
+    ),
+    "another kind": ("fit Regression, plain, gram", "PairKey", lambda _: Ready(), "shop"),
+    "under a mask": (
+        "fit KMeans, plain, lloyd",
+        "MaskedDistances",
+        lambda reply: _with(reply, reply.kind, {"masked": b"\xff" * len(reply.masked)}),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES_OVER_THE_NETWORK)
+def test_a_reply_that_ends_a_run_over_the_network_ends_it_for_all_sides_by_one_reason(
+    lie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, kind, change, named = LIES_OVER_THE_NETWORK[lie]
+    job = JOBS[name]
+    lying: list[bool] = []
+
+    def bent(table: Any, policy: Any, identity: Any, *memory: Any) -> PartySession:
+        session = party_session(table, policy, identity, *memory)
+        if identity.name == "shop":
+            for request, handler in session._handlers.items():
+
+                def answer(state: Any, asked: Any, data: Any, honest: Any = handler.answer) -> Any:
+                    state, reply = honest(state, asked, data)
+                    return state, change(reply) if lying and reply.kind == kind else reply
+
+                session._handlers[request] = replace(handler, answer=answer)
+        return session
+
+    monkeypatch.setattr("network_trial.party_session", bent)
+    with federation_in_threads(tmp_path, job.parties()) as federation:
+        given = job.prepare(federation)
+        lying.append(True)
+        with pytest.raises(cn.RemoteProtocolError) as caught:
+            job.play(federation, given)
+        assert caught.value.party == named
+        assert "shop" in str(caught.value)
+        assert not list((tmp_path / "server-state").glob("*.journal")), "there is nothing to replay"
+        lying.clear()
+        job.play(federation, given)
+    for side in ("server", *PARTIES):
+        log = events(tmp_path / f"{side}-state" / "log.jsonl")
+        ended = [line["reason"] for line in log if line["event"] == "run ended" and line["status"] == "failed"]
+        assert ended == [str(caught.value)[:1000]], side
+        assert not [line for line in log if line["event"] == "run resumed"]
+    assert not list(tmp_path.rglob("*.journal"))
