@@ -251,6 +251,26 @@ def test_a_seed_that_cannot_be_read_is_laid_to_who_encrypted_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "kind", "change", "match"),
+    [
+        ("fit KMeans, plain, lloyd", "LloydOpened", {"magnitude": 400}, "since rows of 'shop' are so far apart"),
+        ("evaluate KMeans, by", "Magnitude", {"exponent": 60}, "a column of one of bank, post, shop is large"),
+        ("evaluate Regression, by", "Magnitude", {"exponent": 60}, "a column of one of bank, shop, post is large"),
+    ],
+)
+def test_magnitudes_that_leave_no_digits_are_laid_to_who_can_have_said_so(
+    name: str, kind: str, change: dict[str, Any], match: str
+) -> None:
+    """Data can be so large, and then nothing is left of the others'. Nobody was named."""
+    job = JOBS[name]
+    federation = cn.Federation(job.parties())
+    given = job.prepare(federation)
+    parties_of(federation).transport = Replacing("shop", lambda reply: _with(reply, kind, change))
+    with pytest.raises(cn.InputError, match=match):
+        job.play(federation, given)
+
+
+@pytest.mark.parametrize(
     ("kind", "change", "task", "match"),
     [
         ("Scores", {"scores": 1e9}, "Regression", "'shop' sent a Scores with a score of 1e.09 of row"),
