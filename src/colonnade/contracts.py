@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
@@ -195,15 +195,15 @@ class Draw:
     """S, ascending; S^(j), the part of it that each party drew, as it signed it; what each was asked and answered.
 
     The rest, this share on average, was drawn evenly from a seed that all sides know. `totals` are the sums of the
-    parties' scores, where they are known apart from a commitment.
+    parties' scores of all rows.
     """
 
     rows: Rows
     drawn: Mapping[str, SignedRows]
     exchanged: Mapping[str, Sequence[Message]]
+    totals: Mapping[str, float]
     even_share: float = 0.0
     even_seed: int = 0
-    totals: Mapping[str, float] = field(default_factory=dict)
 
     def by(self, party: str) -> Rows:
         """Give what a party drew."""

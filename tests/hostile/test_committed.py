@@ -104,6 +104,32 @@ def test_false_scores_of_rows_drawn_only_evenly_are_found(meet: Meet) -> None:
         federation.spot_check(run, rows=4)
 
 
+def no_scores(reply: Scores, state: Any) -> Scores:
+    """Tell nothing of the rows that others drew."""
+    return Scores(sendable_floats(np.where(np.isin(state.rows, state.exchanged[-1].rows), reply.scores, 0.0)))
+
+
+def more_than_all(reply: Scores, state: Any) -> Scores:
+    """Tell what a row can have of all rows at once: more than was committed to for all of them together."""
+    step = 2.0**-state.rule.exponent
+    return Scores(sendable_floats(np.full_like(reply.scores, np.floor(1.9 / step) * step)))
+
+
+@pytest.mark.parametrize(
+    ("lie", "match"),
+    [
+        (no_scores, r"a Scores with a score of 0 of row \d+, outside"),
+        (more_than_all, "a Scores with scores of .* rows"),
+    ],
+)
+def test_scores_that_no_table_has_beside_the_committed_total_end_the_draw(meet: Meet, lie: Change, match: str) -> None:
+    """They bent all weights until a spot check was asked for, if it was."""
+    federation = meet(AskScores=lie)
+    with pytest.raises(cn.RemoteProtocolError, match=match) as error:
+        federation.coreset(cn.Regression(), MIXED, seed=3)
+    assert error.value.party == CHEAT
+
+
 @pytest.mark.parametrize("split", [None, cn.HoldOut(0.2)])
 def test_even_rows_of_the_servers_choice_are_found(split: Any) -> None:
     """It puts rows that it likes in the place of those that the joint seed says, and weighs them as is due."""

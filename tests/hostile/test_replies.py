@@ -2,12 +2,14 @@
 
 Each attack ends in an error of ours that names a party (of a lie under a mask, all that it can be of), or leaves the
 result as it was, or changes it as that party's own false data could have: `FALSE_DATA` lists the fields whose owner is
-free to say what it likes, within limits that the server checks.
+free to say what it likes, and `replies_laws` works out from the others' tables whether any data of it could have led
+there.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,17 +19,21 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.catalogue import HANDLERS
+from colonnade.catalogue import HANDLERS, party_session
 from colonnade.contracts import Inbox, Outbox, Script
 from colonnade.messages import Message
 from colonnade.node.certificates import new_certificates
 from colonnade.protocol.session import PartySession
+from colonnade.sampling.committed import server as committed
+from colonnade.sampling.score_limits import ScoreLimits
+from colonnade.sampling.selecting import Ready
 from colonnade.solvers import central
 from colonnade.transports.inprocess import InProcess
 from harness import parties_of
 from hostile.replies_changes import CODEC, changed_reply
 from hostile.replies_jobs import Job, all_jobs, told
-from network_trial import federation_in_threads
+from hostile.replies_laws import broken_laws
+from network_trial import events, federation_in_threads
 
 # What these jobs warn of is not what is tested here. Arithmetic that overflows is, and its warnings are errors.
 pytestmark = pytest.mark.filterwarnings(
@@ -38,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings(
 PARTIES = ("bank", "shop", "post")
 JOBS = {job.name: job for job in all_jobs()}
 # Of a hundred attacks on each of the others so many are on these, which take ten times as long or more.
-SELDOM = {"plan Regression": 10, "plan KMeans": 10, "fit, ckks": 20}
+SELDOM = {"plan Regression": 10, "plan KMeans": 10}
 # Encryption adds noise, other noise each time.
 ROUNDED = {"fit, ckks": 1e-3}
 # A reply with such a field stands for a table; the server checks that there is one, as far as it sees.
@@ -91,7 +97,7 @@ class Attack:
 
     def __call__(self, sessions: Mapping[str, PartySession]) -> "Attack":
         """Carry the rounds of one more run."""
-        self._inner = InProcess(sessions)
+        self.sessions, self._inner = sessions, InProcess(sessions)
         return self
 
     def exchange(self, outbox: Outbox) -> Inbox:
@@ -122,53 +128,64 @@ def _differs(honest: Message, lie: Message, name: str) -> bool:
 
 
 def play(job: Job, attack: Attack) -> Any:
-    """Play a job under an attack, and take its result apart."""
+    """Play a job under an attack."""
     federation = cn.Federation(job.parties(), transport=attack)
     given = job.prepare(federation)
     attack.armed = True
-    return told(job.play(federation, given))
+    return job.play(federation, given)
 
 
 @cache
 def honest(name: str) -> tuple[Any, dict[str, list[tuple[int, str]]]]:
     """Give a job's result, and where replies of each kind are, by number and party."""
     attack, places = Attack(), defaultdict(list)
-    result = play(JOBS[name], attack)
+    result = told(play(JOBS[name], attack))
     for number, inbox in enumerate(attack.heard):
         for party, reply in inbox.items():
             places[reply.kind].append((number, party))
     return result, dict(places)
 
 
+@cache
+def jobs_with() -> dict[str, list[str]]:
+    """List the jobs in which replies of each kind are."""
+    found = defaultdict(list)
+    for name in JOBS:
+        for kind in honest(name)[1]:
+            found[kind].append(name)
+    return {kind: found[kind] for kind in sorted(found)}
+
+
 def attacks(seed: int, count: int) -> Iterator[tuple[Job, str, Attack]]:
-    """Choose jobs, and in them kinds, replies and changes, all alike."""
+    """Choose kinds, all alike, and jobs in which they are, replies and changes."""
     rng = np.random.default_rng(seed)
-    chances = np.array([SELDOM.get(name, 100) for name in JOBS], np.float64)
-    for name in rng.choice(list(JOBS), size=count, p=chances / chances.sum()).tolist():
-        places = honest(name)[1]
-        kind = sorted(places)[int(rng.integers(len(places)))]
-        number, party = places[kind][int(rng.integers(len(places[kind])))]
+    for kind in rng.choice(list(jobs_with()), size=count).tolist():
+        names = jobs_with()[kind]
+        chances = np.array([SELDOM.get(name, 100) for name in names], np.float64)
+        name = str(rng.choice(names, p=chances / chances.sum()))
+        places = honest(name)[1][kind]
+        number, party = places[int(rng.integers(len(places)))]
         yield JOBS[name], kind, Attack(number, party, int(rng.integers(2**62)))
 
 
 def complaint(job: Job, kind: str, attack: Attack) -> str | None:
     """Say what is wrong with how an attack ended, if anything."""
     try:
-        result = play(job, attack)
+        found = play(job, attack)
     except cn.ColonnadeError as error:
         if isinstance(error, cn.RemoteProtocolError) and error.party not in (None, attack.party):
             return f"{error.party} was named in its place: {error}"
-        named = any(party in str(error) for party in PARTIES)
-        return None if named or kind == "Card" else f"nobody was named: {error}"
+        return None if attack.party in str(error) or kind == "Card" else f"it was not named: {error}"
     except Exception as error:  # any other is what we look for
         return f"{type(error).__name__}: {error}"
+    result = told(found)
     if bad := list(_not_finite(result, infinite="diagnose" in job.name)):
         return f"numbers that are none: {bad[:3]}"
     if not _same(result, honest(job.name)[0], ROUNDED.get(job.name, 0.0)) and not attack.changed <= set(
         FALSE_DATA.get(kind, ())
     ):
         return "the result changed, and nobody noticed"
-    return None
+    return "; ".join(broken_laws(found, job, attack.party, attack.sessions)) or None
 
 
 def _same(result: Any, other: Any, tolerance: float) -> bool:
@@ -213,16 +230,44 @@ def test_every_kind_of_reply_is_in_some_job() -> None:
 class Replacing:
     """A transport that puts other replies in place of one party's."""
 
-    def __init__(self, party: str, change: Any) -> None:
-        self.party, self.change = party, change
+    def __init__(self, party: str, change: Any, inner: Any = InProcess) -> None:
+        self.party, self.change, self.inner = party, change, inner
 
     def __call__(self, sessions: Mapping[str, PartySession]) -> "Replacing":
-        self._inner = InProcess(sessions)
+        self._inner = self.inner(sessions)
         return self
 
     def exchange(self, outbox: Outbox) -> Inbox:
         inbox = self._inner.exchange(outbox)
         return {party: self.change(reply) if party == self.party else reply for party, reply in inbox.items()}
+
+
+def test_a_seed_that_cannot_be_read_is_laid_to_who_encrypted_it() -> None:
+    """The party that could not read it was named, and the server."""
+    job = JOBS["fit Regression, plain, gram"]
+    lies = Replacing("shop", lambda reply: _with(reply, "SealedSeeds", {"boxes": tuple(bytes(48) for _ in range(2))}))
+    with pytest.raises(cn.ColonnadeError, match="an encrypted text of 'shop' that was changed on the way"):
+        job.play(cn.Federation(job.parties(), transport=lies), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "change", "match"),
+    [
+        ("fit KMeans, plain, lloyd", "LloydOpened", {"magnitude": 400}, "since rows of 'shop' are so far apart"),
+        ("evaluate KMeans, by", "Magnitude", {"exponent": 60}, "a column of one of bank, post, shop is large"),
+        ("evaluate Regression, by", "Magnitude", {"exponent": 60}, "a column of one of bank, shop, post is large"),
+    ],
+)
+def test_magnitudes_that_leave_no_digits_are_laid_to_who_can_have_said_so(
+    name: str, kind: str, change: dict[str, Any], match: str
+) -> None:
+    """Data can be so large, and then nothing is left of the others'. Nobody was named."""
+    job = JOBS[name]
+    federation = cn.Federation(job.parties())
+    given = job.prepare(federation)
+    parties_of(federation).transport = Replacing("shop", lambda reply: _with(reply, kind, change))
+    with pytest.raises(cn.InputError, match=match):
+        job.play(federation, given)
 
 
 @pytest.mark.parametrize(
@@ -263,8 +308,23 @@ def _with(reply: Any, kind: str, change: dict[str, Any]) -> Any:
     return msgspec.structs.replace(reply, **{name: _all(getattr(reply, name), lie) for name, lie in change.items()})
 
 
-def _all(value: Any, lie: float) -> Any:
+def _all(value: Any, lie: Any) -> Any:
     return np.full_like(value, lie) if isinstance(value, np.ndarray) else lie
+
+
+@pytest.mark.parametrize("lie", [0.0, 2.0**-13, 3.0, 7.0])  # whole steps, where scores are committed to
+@pytest.mark.parametrize("sampler", ["plain", "independent", "committed"])
+def test_lies_that_a_server_without_limits_lets_through_are_seen(
+    sampler: str, lie: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the attacks above are judged by can fail: it does where the server no longer checks scores."""
+    monkeypatch.setattr(ScoreLimits, "broken_by", lambda *_: None)
+    monkeypatch.setattr(committed, "_check_copies", lambda *_: None)
+    job, attack = JOBS[f"fit Regression, {sampler}, central"], Attack()
+    federation = cn.Federation(job.parties(), transport=attack)
+    parties_of(federation).transport = Replacing("shop", lambda reply: _with(reply, "Scores", {"scores": lie}), attack)
+    found = job.play(federation, None)
+    assert broken_laws(found, job, "shop", attack.sessions)
 
 
 def test_a_run_that_breaks_on_a_reply_is_over_and_is_not_replayed(
@@ -282,3 +342,66 @@ def test_a_run_that_breaks_on_a_reply_is_over_and_is_not_replayed(
                 federation.fit(cn.Regression(), sampler=cn.AllRows())
         assert not list((tmp_path / "server-state").glob("*.journal")), "there is nothing to replay"
         assert np.isfinite(federation.fit(cn.Regression(), sampler=cn.AllRows()).model.coef_).all()
+
+
+LIES_OVER_THE_NETWORK: Mapping[str, tuple[str, str, Any, str | None]] = {
+    # The job, who is named, and which reply is changed how.
+    "one number": (
+        "certify KMeans",
+        "AuditedDistances",
+        lambda reply: _with(reply, reply.kind, {"largest": 1e99}),
+        "shop",
+    ),
+    "a matrix": (
+        "fit Regression, plain, central",
+        "Columns",
+        lambda reply: _with(reply, reply.kind, {"features": 1e101}),
+        "shop",
+    ),
+    "another kind": ("fit Regression, plain, gram", "PairKey", lambda _: Ready(), "shop"),
+    "under a mask": (
+        "fit KMeans, plain, lloyd",
+        "MaskedDistances",
+        lambda reply: _with(reply, reply.kind, {"masked": b"\xff" * len(reply.masked)}),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES_OVER_THE_NETWORK)
+def test_a_reply_that_ends_a_run_over_the_network_ends_it_for_all_sides_by_one_reason(
+    lie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, kind, change, named = LIES_OVER_THE_NETWORK[lie]
+    job = JOBS[name]
+    lying: list[bool] = []
+
+    def bent(table: Any, policy: Any, identity: Any, *memory: Any) -> PartySession:
+        session = party_session(table, policy, identity, *memory)
+        if identity.name == "shop":
+            for request, handler in session._handlers.items():
+
+                def answer(state: Any, asked: Any, data: Any, honest: Any = handler.answer) -> Any:
+                    state, reply = honest(state, asked, data)
+                    return state, change(reply) if lying and reply.kind == kind else reply
+
+                session._handlers[request] = replace(handler, answer=answer)
+        return session
+
+    monkeypatch.setattr("network_trial.party_session", bent)
+    with federation_in_threads(tmp_path, job.parties()) as federation:
+        given = job.prepare(federation)
+        lying.append(True)
+        with pytest.raises(cn.RemoteProtocolError) as caught:
+            job.play(federation, given)
+        assert caught.value.party == named
+        assert "shop" in str(caught.value)
+        assert not list((tmp_path / "server-state").glob("*.journal")), "there is nothing to replay"
+        lying.clear()
+        job.play(federation, given)
+    for side in ("server", *PARTIES):
+        log = events(tmp_path / f"{side}-state" / "log.jsonl")
+        ended = [line["reason"] for line in log if line["event"] == "run ended" and line["status"] == "failed"]
+        assert ended == [str(caught.value)[:1000]], side
+        assert not [line for line in log if line["event"] == "run resumed"]
+    assert not list(tmp_path.rglob("*.journal"))

@@ -15,7 +15,7 @@ from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
-from colonnade.privacy.primitives import KEY_BYTES, check_available
+from colonnade.privacy.primitives import KEY_BYTES, check_available, gives_secret
 from colonnade.privacy.statements import (
     DIGEST_BYTES,
     SignedDigest,
@@ -158,11 +158,18 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
             raise checks.wrong(party, reply, "a digest of other rows than were agreed on")
         if reply.view != view or len(view) != DIGEST_BYTES:
             raise checks.wrong(party, reply, "other row weights or units than other parties have")
-        if len(reply.key) != KEY_BYTES:
-            raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
+        check_key(party, reply, reply.key)
     ordered = sorted(replies.items())
     signed = tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in ordered)
     return RelayedKeys(tuple(party for party, _ in ordered), signed, view)
+
+
+def check_key(party: str, reply: Message, key: bytes) -> None:
+    """Require a public key; a party that is relayed anything else cannot tell whether it is the server's doing."""
+    if len(key) != KEY_BYTES:
+        raise checks.wrong(party, reply, f"a key of {len(key)} bytes where {KEY_BYTES} are due")
+    if not gives_secret(key):
+        raise checks.wrong(party, reply, "a key that gives no secret with any other")
 
 
 def usual_view(views: Iterable[bytes]) -> bytes:

@@ -47,12 +47,14 @@ class Secret:
         context = key_context(b"sealed", transcript, self.key, keys[other])
         return encrypt(agreed_secret(self._secret, keys[other]), context, text)
 
-    def decrypt_from(self, encrypted: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
-        """Read what the party at this place encrypted to us."""
+    def decrypt_from(self, party: str, encrypted: bytes, other: int, keys: Sequence[bytes], transcript: bytes) -> bytes:
+        """Read what a party, at this place among the keys, encrypted to us."""
         context = key_context(b"sealed", transcript, keys[other], self.key)
         text = decrypt(agreed_secret(self._secret, keys[other]), context, encrypted)
         if text is None:
-            raise _relayed_wrongly("an encrypted text that was changed on the way, or that another party encrypted")
+            raise _relayed_wrongly(
+                f"an encrypted text of {party!r} that was changed on the way, or that another party encrypted"
+            )
         return text
 
     def __repr__(self) -> str:

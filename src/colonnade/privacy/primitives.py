@@ -47,6 +47,15 @@ def agreed_secret(secret: bytes, their_key: bytes) -> bytes:
         ) from error
 
 
+def gives_secret(key: bytes) -> bool:
+    """Tell whether these are a public key with which a secret can be agreed on: of any other nothing is hidden."""
+    try:
+        agreed_secret(bytes(KEY_BYTES), key)
+    except RemoteProtocolError:
+        return False
+    return True
+
+
 def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
     """Stretch an agreed secret to uniform words: HKDF gives an AES key and a first counter, AES the stream.
 

@@ -24,6 +24,8 @@ from colonnade.kernels.row_ids import MAX_ROW_ID, decode_row_ids, encode_row_ids
 from colonnade.messages import MAX_MESSAGE_BYTES, MAX_NUMBERS, Message
 
 FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX, BITS, ASCENDING, SMALL_INTS = 1, 2, 3, 4, 5, 6
+# Errors quote what was received; it can be of any length, and their text goes to logs.
+MAX_QUOTED = 200
 DIMENSIONS = np.dtype("<u4")
 BIT_COUNT = np.dtype("<u8")
 WIRE_TYPES = {
@@ -63,7 +65,8 @@ class Codec:
             message: Message = self._decoder.decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RemoteProtocolError(
-                f"{len(data):,} bytes received from {party or 'the peer'} are not a Colonnade message: {error}. "
+                f"{len(data):,} bytes received from {party or 'the peer'} are not a Colonnade message: "
+                f"{str(error)[:MAX_QUOTED]}. "
                 "Check that the peer runs a compatible version.",
                 party=party,
             ) from error

@@ -10,6 +10,7 @@ import numpy as np
 
 from colonnade.contracts import ScoreRule
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.rounded import RoundedScores
 
 
@@ -35,10 +36,10 @@ class ScoreLimits:
     n_counted: int
     n_unseen: int
 
-    def broken_by(self, scores: Floats, most: float, n_parties: int, total: float | None, slack: float) -> str | None:
+    def broken_by(self, scores: Floats, most: float, n_parties: int, total: float, slack: float) -> str | None:
         """Say in which way the scores of some parties, summed, break the limits, if they do.
 
-        None of their scores, shape (m,), is larger than `most`; all rows have this total, where it is known.
+        None of their scores, shape (m,), is larger than `most`; all rows have this total.
         """
         least = self.least * n_parties
         outside = (scores < least * (1 - slack)) | (scores > most * (1 + slack))
@@ -49,7 +50,7 @@ class ScoreLimits:
             return "two scores of one row"
         seen = float(scores[~np.append(False, again)].sum())
         low, high = seen + self.least_unseen * n_parties, seen + self.n_unseen * most
-        if total is not None and not low * (1 - slack) <= total <= high * (1 + slack):
+        if not low * (1 - slack) <= total <= high * (1 + slack):
             return f"scores of {len(scores) - again.sum()} rows that add up to {seen:.6g}, where all have {total:.6g}"
         return None
 
@@ -62,4 +63,8 @@ def score_limits(rule: ScoreRule, row_weights: Floats | None, n_rows: int, rows:
     n_counted = n_rows if row_weights is None else int(np.count_nonzero(row_weights))
     first = np.unique(rows, return_index=True)[1]
     unseen = max(1.0 - float(parts[first].sum()), 0.0)
-    return ScoreLimits(rows, parts / rounded_by, unseen / rounded_by, n_counted, max(n_counted - len(first), 0))
+    n_unseen = max(n_counted - len(first), 0)
+    # As a rule of whole steps rounds them to the nearest one.
+    step = 2.0**-rule.exponent if isinstance(rule, IntegerScores) else 0.0
+    least = np.maximum(parts / rounded_by - step / 2, 0.0)
+    return ScoreLimits(rows, least, max(unseen / rounded_by - n_unseen * step / 2, 0.0), n_counted, n_unseen)

@@ -90,13 +90,13 @@ def test_an_encrypted_text_opens_for_its_receiver_and_transcript_alone() -> None
     secrets = [pairwise.Secret(bytes([number]) * 32) for number in (1, 2, 3)]
     keys = [secret.key for secret in secrets]
     encrypted = secrets[0].encrypt_for(b"a seed", 1, keys, b"t")
-    assert secrets[1].decrypt_from(encrypted, 0, keys, b"t") == b"a seed"
+    assert secrets[1].decrypt_from("first", encrypted, 0, keys, b"t") == b"a seed"
     for opener, place, transcript in ((2, 0, b"t"), (1, 2, b"t"), (1, 0, b"other")):
-        with pytest.raises(cn.RemoteProtocolError, match="an encrypted text that was changed on the way"):
-            secrets[opener].decrypt_from(encrypted, place, keys, transcript)
+        with pytest.raises(cn.RemoteProtocolError, match="an encrypted text of 'first' that was changed on the way"):
+            secrets[opener].decrypt_from("first", encrypted, place, keys, transcript)
     for bit in range(8 * len(encrypted)):
         changed = bytearray(encrypted)
         changed[bit // 8] ^= 1 << bit % 8
         with pytest.raises(cn.RemoteProtocolError):
-            secrets[1].decrypt_from(bytes(changed), 0, keys, b"t")
+            secrets[1].decrypt_from("first", bytes(changed), 0, keys, b"t")
     assert secrets[1].encrypt_for(b"a seed", 0, keys, b"t") != encrypted, "each direction has a key of its own"

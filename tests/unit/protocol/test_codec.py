@@ -145,6 +145,14 @@ def test_both_directions_have_a_size_cap() -> None:
         small.decode(CODEC.encode(message))
 
 
+def test_an_error_quotes_no_more_than_a_few_words_of_the_peers() -> None:
+    """Its text goes to logs and terminals: a message of a gigabyte with a kind of that length would be there."""
+    for fields in (["x" * 100_000], ["Refused", "x" * 100_000, "no"]):
+        with pytest.raises(RemoteProtocolError) as error:
+            codec().decode(msgspec.msgpack.encode(fields))
+        assert len(str(error.value)) < 500
+
+
 def test_extra_fields_are_refused() -> None:
     with pytest.raises(RemoteProtocolError, match="not a Colonnade message"):
         CODEC.decode(msgspec.msgpack.encode(["Total", 1.0, "more"]))

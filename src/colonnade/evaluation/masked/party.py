@@ -196,7 +196,7 @@ def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
     """Require that what masks' steps took off is little beside predictions, or distances to all centres."""
     error = rounded_by(ours.request.magnitude, len(_identity(data).parties))
     if error > max(LARGEST_ERROR * float(np.abs(numbers).mean()), NO_ERROR):
-        raise too_few_digits(error)
+        raise too_few_digits(error, _identity(data).parties)
 
 
 def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> PartyState:

@@ -1,6 +1,7 @@
 """The ring in which masked parts are added, and how far that puts their sums off."""
 
 import math
+from collections.abc import Sequence
 
 from colonnade.errors import InputError
 from colonnade.kernels.masks import Ring, ring_of_magnitude
@@ -21,9 +22,10 @@ def rounded_by(magnitude: int, n_parties: int) -> float:
     return math.ldexp(n_parties / 2, -ring_of_parts(magnitude, n_parties).exponent)
 
 
-def too_few_digits(error: float) -> InputError:
-    """Build the error for sums of which too little is left."""
+def too_few_digits(error: float, parties: Sequence[str]) -> InputError:
+    """Build the error for sums of which too little is left; a sum does not show which of these parties' it is."""
     return InputError(
-        f"Parts under masks are off by up to {error:.2g} here, too much: a column is large against its own spread, or "
-        "one of its values stands far out. Subtract a constant from the column, or do without masks."
+        f"Parts under masks are off by up to {error:.2g} here, too much: a column of one of "
+        f"{', '.join(parties)} is large against its own spread, or one of its values stands far out. Subtract a "
+        "constant from the column, or do without masks."
     )

@@ -171,7 +171,7 @@ def masked_losses(
     losses, spread = yield from until_kept(lambda: _attempt_losses(roster, rows, weights, model, magnitude))
     deviation = np.sqrt(spread / (losses.weight if model.by_weight else losses.n_rows))
     if 0 < LARGEST_ERROR * deviation < error:
-        raise too_few_digits(error)
+        raise too_few_digits(error, roster.names)
     return losses, spread, error
 
 

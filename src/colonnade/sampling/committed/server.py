@@ -12,7 +12,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Draw, Outbox, Roster, Script
+from colonnade.contracts import Draw, Outbox, Script
 from colonnade.coreset import Coreset, Evidence, PartyEvidence
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, stratified_points
@@ -44,11 +44,11 @@ from colonnade.sampling.committed.messages import (
 )
 from colonnade.sampling.plain.server import (
     ROUNDING,
-    add_scores,
     ask_scores,
     bounds_of_totals,
     check_total,
     exchanged,
+    sum_within_limits,
 )
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
@@ -69,7 +69,7 @@ def sample_committed(
     if in_secret:
         scores = yield from SecureSum(rule, design.row_weights)(design.roster, draw)
     else:
-        scores, evidence = yield from _tell_scores(design.roster, draw, evidence)
+        scores, evidence = yield from _tell_scores(design, rule, draw, evidence)
     return replace(design.weigh(draw.rows, scores, total), evidence=evidence)
 
 
@@ -115,13 +115,17 @@ def _draw(design: Design, rule: IntegerScores, ours: bytes) -> Script[tuple[Draw
         None if row_weights is None else tuple(row_weights[rows].tolist()),
     )
     # What parties committed and contributed comes back to them in these requests.
-    draw = Draw(rows, signed, exchanged(roster, asked, reveal, orders, answers), design.even_share)
+    said = exchanged(roster, asked, reveal, orders, answers)
+    committed = {name: total_of([commitments[name].total], rule.exponent) for name in roster.names}
+    draw = Draw(rows, signed, said, committed, design.even_share)
     return draw, total_of(totals, rule.exponent), evidence
 
 
-def _tell_scores(roster: Roster, draw: Draw, evidence: Evidence) -> Script[tuple[Floats, Evidence]]:
+def _tell_scores(
+    design: Design, rule: IntegerScores, draw: Draw, evidence: Evidence
+) -> Script[tuple[Floats, Evidence]]:
     """Sum scores that every party tells, shape (m,), and keep them; none may contradict the draw it committed to."""
-    replies = yield from ask_scores(roster, draw)
+    replies = yield from ask_scores(design.roster, draw)
     parties = {}
     for party, reply in replies.items():
         steps = np.ldexp(reply.scores, evidence.exponent)
@@ -129,7 +133,8 @@ def _tell_scores(roster: Roster, draw: Draw, evidence: Evidence) -> Script[tuple
             raise checks.wrong(party, reply, f"a score that is not a number of steps of 2^-{evidence.exponent}")
         _check_copies(party, reply, draw, steps.astype(np.uint64), evidence)
         parties[party] = msgspec.structs.replace(evidence.parties[party], scores=tuple(map(int, steps.tolist())))
-    total = add_scores(replies, {party: reply.scores for party, reply in replies.items()})
+    scores = {party: reply.scores for party, reply in replies.items()}
+    total = sum_within_limits(rule, design.row_weights, design.roster, draw, replies, scores)
     return total, msgspec.structs.replace(evidence, parties=parties)
 
 

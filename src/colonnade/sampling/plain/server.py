@@ -114,7 +114,7 @@ class Algorithm1:
         even = draw_evenly(n, quotas.n_even, even_rng(shared), self.design.row_weights)
         rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
         told = dict(zip(roster.names, totals.tolist(), strict=True))
-        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), share, shared, told)
+        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), told, share, shared)
         # Line 7: every party scores all of them.
         scores = yield from self.sum_scores(roster, draw)
         _check_copies(roster, draw, totals, scores, stratified=self.stratified)
@@ -229,7 +229,7 @@ class SumInTheClear:
         """Ask for scores; give g_i for each i in S, positive, shape (m,)."""
         replies = yield from ask_scores(roster, draw)
         scores = {party: reply.scores for party, reply in replies.items()}
-        return _sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
+        return sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +245,7 @@ class SumRounded:
         inbox = yield relayed(AskScoreCodes, roster, draw)
         replies = checks.replies(inbox, ScoreCodes)
         scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
-        return _sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
+        return sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
 
 
 def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Floats:
@@ -259,7 +259,7 @@ def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Float
     return scores
 
 
-def _sum_within_limits(
+def sum_within_limits(
     rule: ScoreRule,
     row_weights: Floats | None,
     roster: Roster,
@@ -271,7 +271,7 @@ def _sum_within_limits(
     bounds = _bounds(roster, row_weights, rule)
     limits = score_limits(rule, row_weights, roster.n_rows, draw.rows)
     for party, told in scores.items():
-        what = limits.broken_by(told, bounds[party].score, 1, draw.totals.get(party), ROUNDING)
+        what = limits.broken_by(told, bounds[party].score, 1, draw.totals[party], ROUNDING)
         if what is not None:
             raise checks.wrong(party, replies[party], what)
     return add_scores(replies, scores)

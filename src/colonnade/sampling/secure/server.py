@@ -13,8 +13,7 @@ from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
-from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, until_kept, usual_view
-from colonnade.privacy.primitives import KEY_BYTES
+from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, check_key, until_kept, usual_view
 from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of
 from colonnade.protocol import checks
 from colonnade.routes import Ask, Route, cut_short, some, then
@@ -72,9 +71,7 @@ class SecureSum:
     def _checked(self, sums: Floats, roster: Roster, draw: Draw) -> Floats:
         limits = score_limits(self._rule, self._row_weights, roster.n_rows, draw.rows)
         most = sum(self._rule.bounds(card, limits.n_counted).score for card in roster.cards)
-        # Committed totals are compared with what is opened of them.
-        total = sum(draw.totals.values()) if draw.totals else None
-        what = limits.broken_by(sums, most, len(roster.cards), total, SLACK)
+        what = limits.broken_by(sums, most, len(roster.cards), sum(draw.totals.values()), SLACK)
         if what is not None:
             raise RemoteProtocolError(
                 f"The sum of the scores of {', '.join(roster.names)} is outside the range that scores have: {what}. "
@@ -127,8 +124,7 @@ def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> t
             raise checks.wrong(party, reply, "a digest of other messages than were exchanged with it")
         if reply.view != view or len(view) != DIGEST_BYTES:
             raise checks.wrong(party, reply, "other row weights or units than other parties have")
-        if len(reply.key) != KEY_BYTES:
-            raise checks.wrong(party, reply, f"a key of {len(reply.key)} bytes where {KEY_BYTES} are due")
+        check_key(party, reply, reply.key)
     signed = {party: SignedKey(r.key, r.exchanged, r.signature) for party, r in sorted(replies.items())}
     return signed, view
 

@@ -194,9 +194,12 @@ class Rounds:
         starts: list[int] = []
         for number in range(self._n_clusters):
             if not self._weights @ nearest > 0:
+                farthest = max(self._magnitudes, key=self._magnitudes.__getitem__)
                 raise InputError(
                     f"{self._n_clusters} clusters need as many distinct rows, but only {number} distinct rows have a "
-                    f"positive weight. Use a larger size, or at most {number} clusters."
+                    f"positive weight, or all others are nearer than {self._rounding:.3g}, to which distances are "
+                    f"rounded since rows of {farthest!r} are so far apart. Use a larger size, or at most {number} "
+                    "clusters; or look for extreme values."
                 )
             places = draw_centers(nearest, self._weights, self._n_tries, rng)
             distances = yield from self._ask(TryCenters(sendable_rows(places), self._magnitude), self._n_tries)

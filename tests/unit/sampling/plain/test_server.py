@@ -208,7 +208,7 @@ def test_a_total_is_no_less_than_the_rows_parts_of_the_weight(total: float) -> N
 
 def draw_of(draws: dict[str, list[int]]) -> Draw:
     drawn = {name: SignedRows(name, sendable_rows(sorted(rows)), name.encode()) for name, rows in draws.items()}
-    return Draw(sendable_rows(sorted(row for rows in draws.values() for row in rows)), drawn, {})
+    return Draw(sendable_rows(sorted(row for rows in draws.values() for row in rows)), drawn, {}, {})
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4))

@@ -1,5 +1,6 @@
 """A party's side of Gram mode by shares: encrypts the seed of its share, tells moments, share and masked blocks."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -64,7 +65,8 @@ def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -
         nothing = sendable_floats(np.empty((0, 0)))
         return after, GramShares(nothing, nothing, None, b"", transcript, b"")
     bases = _bases(question, data)
-    masks = _masks(request, question, kept, kept.secret, _of_seeds(state, kept, data), transcript)
+    seeds = _seeds(request, kept, kept.secret, identity.parties, _of_seeds(state, kept, data))
+    masks = _masks(seeds, question, transcript)
     share, blocks = _shared(_directions(bases, question), masks, question, kept, kept.secret, transcript)
     means = sendable_floats(np.stack([basis.mean for basis in bases]))
     factors = sendable_floats(np.vstack([basis.factor for basis in bases]))
@@ -100,15 +102,23 @@ def _directions(bases: list[LocalBasis], question: GramQuestion) -> Words:
     return to_limbs(directions)
 
 
-def _masks(
-    request: AskGramShares, question: GramQuestion, kept: PhaseKeys, secret: Secret, of_seeds: bytes, transcript: bytes
-) -> list[Words]:
-    """Stretch every party's seed, ours among them, to its masked matrix E_l, shape (m, 2 c_l)."""
+def _seeds(
+    request: AskGramShares, kept: PhaseKeys, secret: Secret, parties: Sequence[str], transcript: bytes
+) -> list[bytes]:
+    """Read every party's seed, ours among them."""
     ours, boxes = kept.keys.index(secret.key), iter(request.boxes)
+    return [
+        secret.own_seed(transcript)
+        if place == ours
+        else secret.decrypt_from(party, next(boxes), place, kept.keys, transcript)
+        for place, party in enumerate(parties)
+    ]
+
+
+def _masks(seeds: list[bytes], question: GramQuestion, transcript: bytes) -> list[Words]:
+    """Stretch every party's seed to its masked matrix E_l, shape (m, 2 c_l)."""
     masks = []
-    for place, n_columns in enumerate(question.n_columns):
-        is_ours = place == ours
-        seed = secret.own_seed(of_seeds) if is_ours else secret.decrypt_from(next(boxes), place, kept.keys, of_seeds)
+    for seed, n_columns in zip(seeds, question.n_columns, strict=True):
         shape = (len(question.rows), LIMBS * n_columns)
         masks.append(share_words(seed, transcript, shape[0] * shape[1]).reshape(shape))
     return masks
