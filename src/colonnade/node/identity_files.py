@@ -50,6 +50,11 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
             f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it again: "
             "the others would not recognise it."
         )
+    if SERVER not in pinned:
+        raise InputError(
+            f"{file.pins} has no pin of the server, whose signature opens every job. Ask who runs the server for the "
+            f"line that `colonnade certs identity --server` printed: {json.dumps(SERVER)} = ..."
+        )
     return PinnedIdentity(name, secret, pinned, os.urandom)
 
 
