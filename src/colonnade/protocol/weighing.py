@@ -4,8 +4,6 @@ A party cannot know all parties' scores, and so not the weights: they are 1 over
 its own, and that no score of another is below the row's part of all weight, or above what every rule keeps to.
 """
 
-from typing import Literal
-
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
@@ -14,8 +12,6 @@ from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.protocol.session import PartyData, PartyState
 
-# How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or nobody here knows.
-Weighing = Literal["evenly", "all", "scores", "given"]
 # No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding less than doubles.
 MOST_SCORE = 8.0
 ROUNDING = 1e-6
