@@ -5,6 +5,7 @@ said in: every text has the digest of the run's sheet in it.
 """
 
 import hashlib
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -13,6 +14,8 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 
 # In every signed text, so that none of another protocol, or of another version, can take its place.
 PROTOCOL = b"colonnade job 1"
+# What generators of random numbers take.
+Seed = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def digest(*parts: bytes) -> bytes:
@@ -51,7 +54,7 @@ class SignedWeights(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 class DrawSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The seed of what all sides draw alike, and digests of the seeds of the parties' own draws, as they are listed."""
 
-    shared: int
+    shared: Seed
     own: tuple[bytes, ...]
 
 

@@ -62,7 +62,7 @@ class Party:
         if not isinstance(name, str) or not name.strip() or name == SERVER:
             raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
         if policy is not None and not isinstance(policy, Policy):
-            raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
+            raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy.of_level('usual').")
         if identity is not None and identity.name != name:
             raise InputError(f"Party {name!r} was given the identity of {identity.name!r}. Give it its own.")
         self.name = name

@@ -172,7 +172,7 @@ class Policy:
             Pass it to `Party`.
         """
         if level not in LEVELS:
-            raise InputError(f"A policy cannot be {level!r}. Choose among: {', '.join(LEVELS)}.")
+            raise InputError(f"A policy has no level {level!r}. Choose among: {', '.join(LEVELS)}.")
         return cls(**LEVELS[level])
 
     def models_of(self, n_columns: int) -> int | None:

@@ -18,7 +18,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.routes import Route
-from colonnade.signing import DrawSeeds, digest, sheet_statement
+from colonnade.signing import DrawSeeds, Seed, digest, sheet_statement
 
 # A sheet of a hundred parties takes less.
 MAX_SHEET_BYTES = 1 << 16
@@ -79,7 +79,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     sampler: Words | None = None
     solver: Words | None = None
     split: Words | None = None
-    seed: int = 0
+    seed: Seed = 0
     draws: tuple[DrawSeeds, ...] = ()
     coreset: tuple[bytes, int] | None = None
     model: tuple[bytes, ...] | None = None
@@ -204,8 +204,10 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     if ours not in sheet.parties or sheet.rows != table.n_rows:
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
     if tuple(sorted(each.name for each in sheet.parties)) != identity.parties:
-        names = ", ".join(each.name for each in sheet.parties)
+        names, pinned = ", ".join(each.name for each in sheet.parties), ", ".join(identity.parties)
         raise checks.wrong(
-            SERVER, request, f"a job sheet of {names}, where its owner pinned {', '.join(identity.parties)}"
+            SERVER,
+            request,
+            f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job",
         )
     return sheet

@@ -193,6 +193,11 @@ def test_an_unknown_verb_is_named() -> None:
         ({"verb": "predict"}, "a job sheet lacks `model`"),
         ({"verb": "deliver", "model": (b"", b"")}, "a job sheet lacks `to`"),
         ({"verb": "plan"}, "a job sheet lacks `size`"),
+        ({"seed": -1}, "a job sheet that cannot be read: Expected `int` >= 0 - at `$.seed`"),
+        (
+            {"draws": (DrawSeeds(-1, ()),)},
+            "a job sheet that cannot be read: Expected `int` >= 0 - at `$.draws[0].shared`",
+        ),
     ],
     ids=str,
 )
@@ -201,6 +206,7 @@ def test_a_sheet_that_no_honest_server_plays(fields: Any, reason: str) -> None:
 
 
 numbers = st.integers(-5, 40) | st.sampled_from([2**31, 2**62, 2**63, -(2**63)])
+seeds = st.integers(0, 40) | numbers
 words = st.sampled_from(["", "airline", "weather", "stranger", "server", "cv", "abc"])
 plain = st.none() | st.booleans() | numbers | st.floats(allow_nan=False, allow_infinity=False) | words
 KINDS = ["regression", "kmeans", "importance", "uniform", "all", "central", "compact", "gram", "saga", "lloyd"]
@@ -218,8 +224,8 @@ sheets = st.builds(
     sampler=st.sampled_from([SHEET.sampler, {"kind": "all"}]) | structs,
     solver=st.sampled_from([{"kind": "central"}, {"kind": "gram"}, {"kind": "saga"}, {"kind": "lloyd"}]) | structs,
     split=st.none() | structs,
-    seed=numbers,
-    draws=st.lists(st.builds(DrawSeeds, shared=numbers, own=digests), max_size=2).map(tuple),
+    seed=seeds,
+    draws=st.lists(st.builds(DrawSeeds, shared=seeds, own=digests), max_size=2).map(tuple),
     coreset=st.none() | st.tuples(st.binary(max_size=3), numbers),
     model=st.none() | digests,
     chosen=st.none() | st.tuples(st.binary(max_size=3), numbers),
