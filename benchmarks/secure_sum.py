@@ -72,7 +72,7 @@ def open_sessions(n_parties: int, scores: Floats) -> dict[str, PartySession]:
     names = [f"party{number}" for number in range(1, n_parties + 1)]
     identities = identities_here(names, urandom)
     table = read_table("any", np.zeros((N_ROWS, 1)), label=None, key=None, weight=None, split=None)
-    sessions = {name: party_session(table, Policy(), identities[name]) for name in names}
+    sessions = {name: party_session(table, Policy(level="open"), identities[name]) for name in names}
     for session in sessions.values():
         session._data._scores[RULE] = scores  # what is timed is the sum
     return sessions
@@ -85,7 +85,8 @@ def at_round_three(sessions: Mapping[str, PartySession], rows: Rows) -> Draw:
         told = signed_draw(session.state, rows[k :: len(sessions)], session._data)
         session.state = replace(session.state, step=DRAWN, rule=RULE, rows=told.rows, exchanged=())
         drawn[name] = SignedRows(name, told.rows, told.signature)
-    return Draw(rows, drawn, {name: [] for name in sessions})
+    totals = {name: float(session._data._scores[RULE].sum()) for name, session in sessions.items()}
+    return Draw(rows, drawn, {name: [] for name in sessions}, totals)
 
 
 def measure(n_parties: int, rows: Rows, scores: Floats, mechanism: str, repeats: int) -> Measurement:

@@ -129,7 +129,7 @@ def party() -> Play:
     scratch = tempfile.TemporaryDirectory()
     folder, wire, people = StateFolder(Path(scratch.name)), codec(), identities_here(["bank"], os.urandom)
     table = cn.Party("bank", TABLE[:, 1:], label=TABLE[:, 0]).table
-    session = party_session(table, cn.Policy(), people["bank"])
+    session = party_session(table, cn.Policy(level="open"), people["bank"])
     allowance, log = (
         Allowance(folder.path / "spent.json", SERVER, DayLimits(), None),
         EventLog(folder.path / "log.jsonl"),

@@ -131,6 +131,7 @@ class _Reader:
         for name, kind in KINDS.items():  # also those that this verb has no use for: an owner's policy looks at them
             if (words := getattr(sheet, name)) is not None:
                 _due(name, words, kind)
+        _check_lengths(sheet)
 
     @cached_property
     def task(self) -> AnyTask:
@@ -162,8 +163,6 @@ class _Reader:
         """Give what is agreed on for the draw of this number."""
         sheet = self.sheet
         seeds = sheet.draws[draw] if draw < len(sheet.draws) else None
-        if seeds is not None and len(seeds.own) != len(sheet.parties):
-            raise InputError("a job sheet has seeds for other parties than it names. Run the same version.")
         return Agreed(self.roster, self.party, sheet.seed, seeds, size)
 
     def view(self, side: Side = "train") -> Route:
@@ -207,16 +206,22 @@ class _Reader:
     @property
     def part(self) -> bytes:
         """The digest of the party's part of the model."""
-        parts = _given("model", self.sheet.model)
-        if len(parts) != len(self.sheet.parties):
-            raise InputError("a job sheet has parts of a model for other parties than it names. Run the same version.")
-        return parts[self.place]
+        return _given("model", self.sheet.model)[self.place]
 
     @property
     def dither(self) -> int:
         """The seed of the party's dither, where parts travel rounded."""
         rounding = rounding_of(self.sheet.bits, self.roster, self.sheet.seed)
         return 0 if rounding is None else rounding.seeds[self.party]
+
+
+def _check_lengths(sheet: JobSheet) -> None:
+    """Require seeds and parts of a model for as many parties as there are."""
+    listed = [("seeds", each.own) for each in sheet.draws]
+    listed += [] if sheet.model is None else [("parts of a model", sheet.model)]
+    for what, each in listed:
+        if len(each) != len(sheet.parties):
+            raise InputError(f"a job sheet has {what} for other parties than it names. Run the same version.")
 
 
 def _given(name: str, value: T | None) -> T:

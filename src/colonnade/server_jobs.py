@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
 
-from colonnade.errors import InputError
+from colonnade.errors import ColonnadeError, InputError
 from colonnade.federation import Federation
 from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run
 from colonnade.node.files import read_federation_file
@@ -145,6 +145,20 @@ class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", for
         return {"rows": len(found), "delivered_to": self.to, "saved": saved}
 
 
+class DeliverJob(msgspec.Struct, frozen=True, tag_field="do", tag="deliver", forbid_unknown_fields=True):
+    """Let one party learn what a saved model predicts, under masks: nobody else does, nor the server."""
+
+    model: str
+    to: str
+    rows: list[int] | None = None
+
+    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
+        """Do it."""
+        model, _ = read_model(folder / self.model)
+        federation.deliver(model, self.to, rows=self.rows)
+        return {"rows": federation.roster.n_rows if self.rows is None else len(self.rows), "delivered_to": self.to}
+
+
 class CertifyJob(msgspec.Struct, frozen=True, tag_field="do", tag="certify", forbid_unknown_fields=True):
     """Certify a saved run; `out` is a JSON file."""
 
@@ -160,7 +174,7 @@ class CertifyJob(msgspec.Struct, frozen=True, tag_field="do", tag="certify", for
         return {"rows": found.rows, "certified": str(found), "saved": str(folder / self.out)}
 
 
-AnyJob = CoresetJob | FitJob | EvaluateJob | PredictJob | CertifyJob
+AnyJob = CoresetJob | FitJob | EvaluateJob | PredictJob | DeliverJob | CertifyJob
 
 
 class _Progress(msgspec.Struct):
@@ -174,7 +188,9 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
         jobs = msgspec.convert([_renamed(table) for table in tables], list[AnyJob])
     except msgspec.ValidationError as error:
         found = str(error).replace(f".{FORMER_NAME}`", f".{SPOT_CHECK}`")
-        raise InputError(f"{path}, among its [[job]] tables: {found}. Correct that value.") from error
+        verbs = ", ".join(map(_verb, get_args(AnyJob)))
+        advice = f"`do` is one of {verbs}" if ".do`" in found else "Correct that value"
+        raise InputError(f"{path}, among its [[job]] tables: {found}. {advice}.") from error
     if not jobs:
         raise InputError(f"{path} has no [[job]]. Add one, or use Federation.connect in Python.")
     for job in jobs:
@@ -224,7 +240,11 @@ def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
     progress = Progress(Path(file.state), jobs, folder)
     with Federation.connect(federation_file) as federation:
         for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
-            done = {"job": number, "do": _verb(job), **job.play(federation, folder)}
+            try:
+                done = {"job": number, "do": _verb(job), **job.play(federation, folder)}
+            except ColonnadeError as error:
+                error.add_note(f"That was job {number}, {_verb(job)}, of {federation_file}.")
+                raise
             progress.set(number)
             yield done
         progress.clear()

@@ -14,7 +14,7 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 
 # In every signed text, so that none of another protocol, or of another version, can take its place.
 PROTOCOL = b"colonnade job 1"
-# One that a generator takes.
+# What generators of random numbers take.
 Seed = Annotated[int, msgspec.Meta(ge=0)]
 
 

@@ -141,3 +141,25 @@ def test_a_plan_for_another_task_is_refused(tmp_path: Path) -> None:
     (job,) = read_jobs([PLANNED | {"task": {"kind": "regression", "l2": 0.1}}], tmp_path / "federation.toml")
     with pytest.raises(cn.InputError, match=r"The plan is for Regression\(l2=0\.0"):
         job.play(federation, tmp_path)
+
+
+def test_a_job_delivers_predictions_to_a_party_under_masks(tmp_path: Path) -> None:
+    """The way to predictions for parties at level strict, where the server may not see parts of them."""
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    strict = cn.Policy(level="strict")
+    parties = [cn.Party(name, X[:, 2 * i : 2 * i + 2], policy=strict) for i, name in enumerate(["bank", "shop"])]
+    parties.append(cn.Party("club", X[:, 4:], label=X.sum(axis=1), policy=strict))
+    federation = cn.Federation(parties)
+    run = federation.fit(
+        cn.Regression(), sampler=cn.ImportanceSampling(size=120, scores="secure"), solver=cn.SecureGram()
+    )
+    run.save(tmp_path / "run")
+    (job,) = read_jobs([{"do": "deliver", "model": "run", "to": "shop", "rows": [7, 3]}], tmp_path / "federation.toml")
+    assert job.play(federation, tmp_path) == {"rows": 2, "delivered_to": "shop"}
+    received = federation.received("shop")
+    assert received is not None
+    assert received.rows.tolist() == [3, 7]
+    assert np.allclose(received.predictions, run.model.predict(X[[3, 7]]))
+    (shown,) = read_jobs([{"do": "predict", "model": "run", "to": "shop"}], tmp_path / "federation.toml")
+    with pytest.raises(cn.PolicyRefusedError, match="Use deliver, or evaluate with by="):
+        shown.play(federation, tmp_path)

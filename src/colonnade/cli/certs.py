@@ -65,6 +65,8 @@ def identity(
     """
     if (party is None) != server:
         raise InputError("An identity is a party's or the server's. Pass --party NAME, or --server.")
+    if party == SERVER:
+        raise InputError(f"A party cannot be called {SERVER!r}. Pass --server for the server's identity.")
     check_available()
     name = party or SERVER
     pin = new_identity(folder, name)

@@ -68,7 +68,7 @@ def main() -> None:
             warnings.showwarning = _say_warning
             app()
     except ColonnadeError as error:
-        say(f"error: {type(error).__name__}\n{error}")
+        say("\n".join([f"error: {type(error).__name__}", str(error), *getattr(error, "__notes__", [])]))
         sys.exit(error.exit_code)
     except OSError as error:
         say(f"error: {error}")

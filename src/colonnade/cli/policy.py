@@ -90,3 +90,5 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         raise InputError(f"{path} is there already, and would be lost. Name another file with --out.") from None
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error}. Name another file with --out.") from error

@@ -37,7 +37,7 @@ class Party:
     policy : Policy, optional
         What this party answers, and which of its columns enter at all; anything and all if left out.
     identity : Identity, optional
-        Who it is to the other parties in secure sums: a signing key and the others' pinned keys
+        Who it is to the server and the other parties: a signing key and their pinned keys
         (`colonnade.privacy.identities.PinnedIdentity`). In one process, where no party has one, each is given one.
 
     Examples

@@ -2,8 +2,8 @@
 
 `linear` and `clustering` add up the parties' parts of predictions and of distances, `rounding` lets them travel with
 few bits, `delivery` hands predictions on to a party. In `masked`, one party learns what comes of it and the server does
-not. `reports` says it in words. `telling` lets a party
-know a model again, and `applying` says what it is asked where one is applied.
+not. `reports` says it in words. `telling` lets a party know a model again, and `applying` says what it is asked where
+one is applied.
 """
 
 from colonnade.evaluation import clustering, delivery, linear, masked, telling

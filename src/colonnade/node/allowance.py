@@ -87,7 +87,7 @@ class Allowance:
             if most is not None and before + count > most:
                 return (
                     f"its owner's policy limits replies to {most:,} {COUNTED[name]} a day; {before:,} were sent today, "
-                    f"and this reply has {count:,}"
+                    f"and this reply has {count:,}. Ask for fewer, or wait until tomorrow (UTC)"
                 )
             spent[name] = before + count
         write_private(self._path, msgspec.json.encode(record))

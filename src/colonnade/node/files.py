@@ -1,16 +1,18 @@
 """federation.toml and party.toml: where to meet, who may come, with which certificates, within which limits."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from colonnade.catalogue import check_policy
 from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.policy import Level, Policy
+from colonnade.protocol.policy import LEVELS, Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, ServerEndpoint, Tls
 
 T = TypeVar("T")
@@ -153,6 +155,8 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     predictions: str | None = None
 
 
+# Tables of these files, by their names.
+TABLES: dict[str, type[object]] = {"data": DataFile, "identity": IdentityFile, "policy": PolicyFile, "tls": Tls}
 learn_types(FederationFile, PartyFile)
 
 
@@ -178,6 +182,7 @@ def read_federation_file(path: Path) -> FederationFile:
 def read_party_file(path: Path) -> PartyFile:
     """Read party.toml; every path in it becomes absolute, starting at its folder."""
     file = _read(path, PartyFile)
+    _check_policy(path, file.policy)
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.server)
     folder = path.resolve().parent
     return msgspec.structs.replace(
@@ -212,10 +217,26 @@ def _read(path: Path, kind: type[T]) -> T:
             (hint for field, hint in MISSING.items() if f"missing required field `{field}`" in str(error)), None
         ):
             raise InputError(f"{path}: {missing}") from error
-        names = ", ".join(kind.__struct_fields__)  # type: ignore[attr-defined]
-        raise InputError(f"{path}: {error}. Correct that value; the top level takes {names}.") from error
+        raise InputError(f"{path}: {error}. Correct that; {_takes(kind, str(error))}.") from error
     except msgspec.DecodeError as error:
         raise InputError(f"{path} is not TOML: {error}. Correct that line.") from error
+
+
+def _takes(kind: type[object], problem: str) -> str:
+    """List what may stand where a problem is, and the levels of a policy."""
+    place = re.search(r"at `\$\.(\w+)", problem)
+    table = None if place is None else TABLES.get(place[1])
+    names = ", ".join((table or kind).__struct_fields__)  # type: ignore[attr-defined]
+    if place is not None and place[0].endswith("$.policy") and "level`" in problem:
+        return f"a level is one of {', '.join(LEVELS)}"
+    return f"the top level takes {names}" if table is None or place is None else f"[{place[1]}] takes {names}"
+
+
+def _check_policy(path: Path, rules: PolicyFile) -> None:
+    try:
+        check_policy(rules.policy())
+    except InputError as error:
+        raise InputError(f"{path}, [policy]: {error}") from error
 
 
 def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) -> None:

@@ -52,8 +52,8 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
         )
     if SERVER not in pinned:
         raise InputError(
-            f"{file.pins} has no pin of the server, and {name!r} could not tell whose jobs it is sent. Add its line, "
-            f'"{SERVER}" = "its pin"; `colonnade certs identity FOLDER --server` makes one for the server.'
+            f"{file.pins} has no pin of the server, whose signature opens every job. Ask who runs the server for the "
+            f"line that `colonnade certs identity --server` printed: {json.dumps(SERVER)} = ..."
         )
     return PinnedIdentity(name, secret, pinned, os.urandom)
 

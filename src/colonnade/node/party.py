@@ -92,6 +92,11 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, memory: Memory, s
             "Warning: at level open a server can ask for all rows, unless another rule of [policy] forbids it. "
             "`colonnade policy new` writes a stricter one."
         )
+    if party.policy.least_rows > party.table.n_rows:
+        say(
+            f"Warning: least_rows = {party.policy.least_rows:,} in [policy] is more than the table's "
+            f"{party.table.n_rows:,} rows: no sum is ever told. Write a smaller number."
+        )
     spent = folder.path / "spent.json"
     return PartyDesk(
         party_session(party.table, party.policy, party.identity, memory),

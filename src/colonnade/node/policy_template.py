@@ -39,7 +39,7 @@ RULES = (
     Rule("least_rows", "Every sum it tells is over so many rows, and so many rows apart from every earlier sum.", 10),
     Rule("parameters_a_row", "A model has at most so many parameters for each row that it is learned on.", 0.1),
     Rule("known_only", "Only coresets it agreed on, and models it helped to learn, are used again.", True),
-    Rule("accepted", "Models that it applies besides: digests, as its refusal names them.", ["0123abcd"]),
+    Rule("accepted", "Models that it applies besides: digests, as its refusal names them.", ["0123abcd" * 8]),
     Rule(
         "models_in_all", "So many models are applied for other parties, for all time; below 1: times its columns.", 100
     ),
@@ -47,7 +47,7 @@ RULES = (
     Rule("rows_a_day", "The same for all replies of a day (UTC) together; a row counts each time it is told.", 100_000),
     Rule(
         "row_ids_a_day",
-        "How many drawn rows it names in a day; if left out, as many as it has rows.",
+        "How many drawn rows it names in a day; if left out, as many as it has rows, and at level open any number.",
         100_000,
     ),
     Rule(

@@ -121,6 +121,10 @@ def _moments(rules: PolicyFile, policy: Policy, table: Table) -> str:
             f"{a_day}, and as many equations about its {n_values:,} values. Sums may be over few rows, and differ by "
             "one row from an earlier sum: together they show rows"
         )
+    if least > table.n_rows:
+        return (
+            f"no sums, which are over {least:,} rows or more, where the table has {table.n_rows:,}; {a_day} of others"
+        )
     return (
         f"{a_day}. Sums: at most {n_values // 2:,} numbers in all, for all time, and as many equations about its "
         f"{n_values:,} values; each over {least:,} rows or more, and {least:,} rows apart from every earlier one"

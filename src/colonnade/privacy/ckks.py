@@ -1,7 +1,8 @@
 """Inner products of columns under CKKS, with numbers in the coefficients of polynomials instead of slots.
 
-**The scheme.** All is modulo z^4096 + 1 and modulo q, just below 2^100: for 128-bit security the usual tables allow 106
-to 109 bits at this degree. The key s has coefficients -1, 0 and 1, errors e a deviation of 3.2. Polynomials a_0, a_1,
+**The scheme.** All is modulo z^4096 + 1 and modulo q, just below 2^100: for 128-bit security at this degree the
+Homomorphic Encryption Standard allows 109 bits, and 101 against quantum computers. The key s has coefficients -1, 0 and
+1 alike, errors e are centred binomial with a deviation of 3.2. Polynomials a_0, a_1,
 ... are derived from what all parties saw before (`public`): nobody chooses them. The key's holder sends b_0 = e - a_0
 s, by which others hide what they send back, and of its c columns r = 4096 // c rows a block, b_k = e - a_k s + x_k:
 coefficient r j + i of x_k is row i of column j, times 2^72. Another party puts row i of a column of its own, times

@@ -5,7 +5,7 @@ from typing import get_args
 
 from colonnade.messages import Message, Reveals, disclosures
 from colonnade.protocol.memory import CoresetNote, ModelNote
-from colonnade.protocol.policy import ALWAYS, Policy
+from colonnade.protocol.policy import ALWAYS, Policy, never_revealed, not_allowed
 from colonnade.protocol.session import PartyData
 from colonnade.protocol.sheet import JobSheet
 from colonnade.routes import Ask, Route
@@ -38,9 +38,7 @@ def _objection_to_kind(what: str, options: dict[str, object] | None, allowed: fr
     kind = None if options is None else options.get("kind")
     if kind in allowed:
         return None
-    listed = ", ".join(sorted(allowed)) or "none"
-    found = "a job that names none" if kind is None else f"{kind!r}"
-    return f"its owner's policy allows the {what}s {listed}, not {found}"
+    return not_allowed(what, allowed, "a job that names none" if kind is None else f"{kind!r}")
 
 
 def _objection_to_solvers(solver_of: SolverOf, route: Route, allowed: frozenset[str] | None) -> str | None:
@@ -54,7 +52,7 @@ def _objection_to_phases(policy: Policy, route: Route) -> str | None:
         return None
     phases = {ask.kind.phase for ask in route.asks()}
     if refused := sorted(phases.difference(ALWAYS, policy.phases)):
-        return f"its owner's policy allows the phases {', '.join(sorted(policy.phases)) or 'none'}, not {refused[0]!r}"
+        return not_allowed("phase", policy.phases, repr(refused[0]))
     return None
 
 
@@ -65,7 +63,7 @@ def _objection_to_replies(policy: Policy, route: Route, data: PartyData) -> str 
         told = _always_told(ask)
         kept = sorted(policy.never & (told if has_label else told - {Reveals.LABELS}))
         if kept and ask.kind.reply is not None:
-            return f"its owner's policy never reveals {' or '.join(kept)}, which a {ask.kind.reply.__name__} would"
+            return never_revealed(kept, ask.kind.reply)
     return None
 
 
@@ -83,14 +81,17 @@ def _always_told(ask: Ask) -> set[Reveals]:
 
 def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
     if len(sheet.parties) < policy.least_parties:
-        return f"its owner's policy asks for {policy.least_parties} parties at least; this job has {len(sheet.parties)}"
+        return (
+            f"its owner's policy asks for {policy.least_parties} parties at least; this job has {len(sheet.parties)}. "
+            "Ask its owner, or more parties"
+        )
     if policy.parameters_a_row is not None and sheet.learns and sheet.task is not None:
         size = min(sheet.size_of_coreset(), sheet.rows)
         parameters = sum(each.features for each in sheet.parties) * int(sheet.task.get("n_clusters", 1))
         if parameters > policy.parameters_a_row * size:
             return (
                 f"its owner's policy allows {policy.parameters_a_row:g} parameters a row; {parameters:,} parameters "
-                f"would be learned on {size:,} rows"
+                f"would be learned on {size:,} rows. Use a larger size, or fewer clusters"
             )
     return None
 
@@ -100,7 +101,8 @@ def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
     known = data.memory.notes()
     coresets = {note.digest for note in known if isinstance(note, CoresetNote)}
     if sheet.coreset is not None and sheet.coreset[0] not in coresets:
-        return f"its owner's policy uses only coresets again that it agreed on, not {sheet.coreset[0].hex()}"
+        named = sheet.coreset[0].hex()
+        return f"its owner's policy uses only coresets again that it agreed on, not {named}. Draw rows anew"
     if sheet.model is not None and sheet.verb != "diagnose":
         part = sheet.model[sheet.place(data.name)]
         if ModelNote(part) not in known and part.hex() not in data.policy.accepted:

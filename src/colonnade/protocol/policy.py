@@ -1,6 +1,7 @@
 """The owner's policy: what a party answers at all. Amounts a day or a minute are counted where there is a clock."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from colonnade.errors import InputError
@@ -25,6 +26,12 @@ OF_ROWS = frozenset(
 
 # What is told of many rows together.
 OF_MANY_ROWS = frozenset({Reveals.MOMENTS, Reveals.TOTALS, Reveals.MODEL})
+# What to ask for instead, where a reply of a phase would reveal what the owner keeps.
+INSTEAD = {
+    ("summing", Reveals.SCORES): "Sum scores in secret",
+    ("solving", Reveals.FEATURES): "Use a solver that shows no rows",
+    ("predicting", Reveals.FEATURES): "Use deliver, or evaluate with by=",
+}
 Level = Literal["strict", "usual", "open"]
 LEVELS: dict[str, dict[str, Any]] = {
     "strict": {
@@ -133,8 +140,8 @@ class Policy:
         self._written = {name: rule for name, rule in written.items() if rule is not None}
         rules = {**LEVELS[level], **self._written}
         choices = [str(kind) for kind in Reveals if kind not in UNCOUNTED]
-        self.never = frozenset(Reveals(name) for name in _known(rules.get("never", ()), choices))
-        self.phases = None if phases is None else frozenset(_known(phases, PHASES))
+        self.never = frozenset(Reveals(name) for name in _known("never", rules.get("never", ()), choices))
+        self.phases = None if phases is None else frozenset(_known("phases", phases, PHASES))
         self.solvers = frozenset(_listed(rules["solvers"])) if "solvers" in rules else None
         self.tasks = None if tasks is None else frozenset(_listed(tasks))
         self.rows_a_request = (
@@ -154,12 +161,20 @@ class Policy:
             else None
         )
         self.known_only = flag("known_only", rules.get("known_only", False))
-        self.accepted = frozenset(_listed(rules.get("accepted", ())))
+        self.accepted = frozenset(map(_digest, _listed(rules.get("accepted", ()))))
         self.models_in_all = (
-            positive_number("models_in_all", rules["models_in_all"], example="Pass for instance 100.")
+            positive_number(
+                "models_in_all",
+                rules["models_in_all"],
+                example="Pass for instance 100; never=['predictions'] applies none.",
+            )
             if "models_in_all" in rules
             else None
         )
+        if self.models_in_all is not None and self.models_in_all > 1 and self.models_in_all % 1:
+            raise InputError(
+                f"models_in_all must be a whole number, or below 1, got {models_in_all!r}. Pass for instance 100."
+            )
         self.columns = None if columns is None else frozenset(_listed(columns))
         self.never_columns = frozenset(_listed(rules.get("never_columns", ())))
         if both := sorted((self.columns or frozenset()) & self.never_columns):
@@ -176,25 +191,41 @@ class Policy:
     def objection(self, request: Message, solver: str | None) -> str | None:
         """Say why `request`, which belongs to this solver or to none, is not answered, or None."""
         if self.phases is not None and request.phase not in (*ALWAYS, *self.phases):
-            return f"its owner's policy allows the phases {_words(self.phases)}, not {request.phase!r}"
+            return not_allowed("phase", self.phases, repr(request.phase))
         if self.solvers is not None and solver is not None and solver not in self.solvers:
-            return f"its owner's policy allows the solvers {_words(self.solvers)}, not {solver!r}"
+            return not_allowed("solver", self.solvers, repr(solver))
         return None
 
     def refusal(self, reply: Message) -> str | None:
         """Say why `reply` may not leave, or None."""
         if self.never and (kept := sorted(self.never & reply.tells())):
-            return f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.kind} would"
+            return never_revealed(kept, type(reply))
         if self.rows_a_request is not None and rows_revealed(reply) > self.rows_a_request:
             return (
                 f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {reply.kind} has "
-                f"{rows_revealed(reply):,}"
+                f"{rows_revealed(reply):,}. Ask for fewer"
             )
         return None
 
     def __repr__(self) -> str:
         shown = (f"{name}={value!r}" for name, value in {"level": self.level, **self._written}.items())
         return f"Policy({', '.join(shown)})"
+
+
+def not_allowed(what: str, allowed: Iterable[str], found: str) -> str:
+    """Say that an owner allows some tasks, solvers or phases, and this is none of them."""
+    return (
+        f"its owner's policy allows the {what}s {_words(allowed)}, not {found}. Ask for another job, or ask its owner"
+    )
+
+
+def never_revealed(kept: Sequence[Reveals], reply: type[Message]) -> str:
+    """Say that an owner keeps what a reply would reveal, and what to ask for instead."""
+    instead = INSTEAD.get((reply.phase, kept[0]), "Ask for another job")
+    return (
+        f"its owner's policy never reveals {' or '.join(kept)}, which a {reply.__name__} would. {instead}, or ask its "
+        "owner"
+    )
 
 
 def rows_revealed(reply: Message) -> int:
@@ -215,15 +246,23 @@ def amounts(reply: Message) -> dict[str, int]:
     }
 
 
-def _known(names: Iterable[str], choices: Iterable[str]) -> list[str]:
+def _known(rule: str, names: Iterable[str], choices: Iterable[str]) -> list[str]:
     listed = _listed(names)
     if unknown := [name for name in listed if name not in choices]:
-        raise InputError(f"A policy cannot name {unknown[0]!r}. Choose among: {', '.join(choices)}.")
+        raise InputError(f"A policy cannot name {unknown[0]!r} in {rule}. Choose among: {', '.join(choices)}.")
     return listed
 
 
 def _listed(names: Iterable[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
+
+
+def _digest(text: str) -> str:
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise InputError(
+            f"accepted takes digests of 64 hexadecimal digits, got {text!r}. Copy one from a refusal that names it."
+        )
+    return text
 
 
 def _words(names: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from colonnade.contracts import ScoreRule, Table, View
 from colonnade.errors import ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
@@ -26,6 +26,8 @@ T = TypeVar("T")
 NEW, GREETED, SELECTED = "new", "greeted", "selected"
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
+# How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or nobody here knows.
+Weighing = Literal["evenly", "all", "scores", "given"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class PartyState:
         The coreset's rows, once they are known; before that, the party's own draw.
     joint_key : bytes or None
         The joint seed of a committed draw.
-    weighing : str
+    weighing : {"evenly", "all", "scores", "given"}
         How the rows came about, which decides what they weigh (`colonnade.protocol.weighing`).
     even_share : float
         The share of rows drawn evenly, where the others were drawn by scores.
@@ -83,7 +85,7 @@ class PartyState:
 
     step: str = NEW
     joint_key: bytes | None = None
-    weighing: str = "given"
+    weighing: Weighing = "given"
     even_share: float = 0.0
     sheet: bytes = b""
     route: Route | None = None

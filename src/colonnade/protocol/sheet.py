@@ -257,8 +257,10 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     if min(columns) < 0 or sum(columns) > MAX_COLUMNS:
         raise checks.wrong(SERVER, request, f"a job sheet of {sum(columns):,} columns")
     if tuple(sorted(each.name for each in sheet.parties)) != identity.parties:
-        names = ", ".join(each.name for each in sheet.parties)
+        names, pinned = ", ".join(each.name for each in sheet.parties), ", ".join(identity.parties)
         raise checks.wrong(
-            SERVER, request, f"a job sheet of {names}, where its owner pinned {', '.join(identity.parties)}"
+            SERVER,
+            request,
+            f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job",
         )
     return sheet

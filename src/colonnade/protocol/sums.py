@@ -158,7 +158,8 @@ def _count(told: Sequence[SumNote], data: PartyData, what: str) -> None:
     if n_numbers > most:
         raise PolicyRefusedError(
             f"with {what} it would have told {n_numbers:,} numbers about many rows in all, and its owner's policy ends "
-            f"at {most:,}, half of its values: more would be equations enough to work out its rows.",
+            f"at {most:,}, half of its values: more would be equations enough to work out its rows. Learn "
+            "on an earlier coreset again, whose sums count once.",
             party=data.name,
         )
 

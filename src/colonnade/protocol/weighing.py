@@ -6,7 +6,6 @@ remembers these limits with the rows, for runs that use them again.
 """
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from colonnade.protocol.memory import CoresetNote
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.signing import rows_digest
 
-# How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or as in an earlier run.
-Weighing = Literal["evenly", "all", "scores", "given"]
 # No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding less than doubles.
 MOST_SCORE = 8.0
 ROUNDING = 1e-6

@@ -87,10 +87,11 @@ def test_a_refusal_exits_6_on_all_sides_with_the_partys_reason(tmp_path: Path) -
         said, _ = process.communicate(timeout=60)
         reason = (
             "Party 'shop' did not answer AskMaskedScores: its owner's policy limits replies to 50 rows a day; "
-            "0 were sent today, and this reply has 100."
+            "0 were sent today, and this reply has 100. Ask for fewer, or wait until tomorrow (UTC)."
         )
         assert process.returncode == 6
         assert reason in said
+        assert f"That was job 1, fit, of {trial.federation_file}." in said
         for each in parties.values():
             words, _ = each.communicate(timeout=20)
             assert each.returncode == 6
@@ -127,6 +128,7 @@ def test_a_party_that_stays_away_exits_5(tmp_path: Path) -> None:
         ({"identity": {"key": "certs/bank.identity", "pins": "certs/pins.toml"}}, "does not have the pin of"),
         ({"job": []}, "has no [[job]]"),
         ({"job": [{"do": "dance"}]}, "Invalid value 'dance'"),
+        ({"job": [{"do": "dance"}]}, "`do` is one of coreset, fit, evaluate, predict, deliver, certify"),
         ({"job": [{**FIT, "sampler": {"kind": "importance", "size": 0}}]}, "size must be a whole number"),
         ({"job": [{**FIT, "out": "."}]}, "is not a saved run"),
         ({"tls": {"authority": "no", "certificate": "no", "key": "no"}}, "Cannot read"),
@@ -142,7 +144,13 @@ def test_bad_federation_files_are_bad_input(tmp_path: Path, changes: dict[str, o
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"policy": {"never": ["everything"]}}, "cannot name 'everything'"),
+        ({"policy": {"never": ["everything"]}}, "shop.toml, [policy]: A policy cannot name 'everything' in never"),
+        (
+            {"policy": {"lest_rows": 10}},
+            "unknown field `lest_rows` - at `$.policy`. Correct that; [policy] takes level",
+        ),
+        ({"policy": {"accepted": ["0123abcd"]}}, "got '0123abcd'"),
+        ({"policy": {"models_in_all": 1.5}}, "models_in_all must be a whole number, or below 1, got 1.5"),
         ({"policy": {"solvers": ["sage"]}}, "cannot name the solver 'sage'"),
         ({"policy": {"tasks": ["regress"]}}, "cannot name the task 'regress'"),
         ({"policy": {"phases": ["hello"]}}, "cannot name 'hello'"),
@@ -150,6 +158,7 @@ def test_bad_federation_files_are_bad_input(tmp_path: Path, changes: dict[str, o
         ({"data": {"file": "missing.csv"}}, "missing.csv"),
         ({"policy": None}, "no party starts without a policy"),
         ({"policy": {"level": "lax"}}, "Invalid enum value 'lax'"),
+        ({"policy": {"level": "lax"}}, "a level is one of strict, usual, open"),
         ({"identity": None}, "it has no [identity]"),
         ({"identity": {"key": "missing", "pins": "certs/pins.toml"}}, "`colonnade certs identity` one"),
         ({"identity": {"key": "certs/bank.identity", "pins": "certs/pins.toml"}}, "does not have the pin of"),
@@ -195,11 +204,18 @@ def test_an_owner_makes_an_identity_and_tells_its_pin(tmp_path: Path) -> None:
     assert re.fullmatch(r'"bank" = "[0-9a-f]{64}"\n', told.stdout), "a line for everybody's pins.toml, and nothing else"
     (tmp_path / "pins.toml").write_text(told.stdout)
     files = IdentityFile(str(tmp_path / "bank.identity"), str(tmp_path / "pins.toml"))
+    with pytest.raises(
+        cn.InputError, match=r"pins.toml has no pin of the server.* `colonnade certs identity --server`"
+    ):
+        read_identity("bank", files)
+    (tmp_path / "pins.toml").write_text(told.stdout + run("certs", "identity", str(tmp_path), "--server").stdout)
     assert read_identity("bank", files).parties == ("bank",)
     assert (tmp_path / "bank.identity").read_text().strip() not in told.stdout + told.stderr
     again = run("certs", "identity", str(tmp_path), "--party", "bank", "--json")
     assert again.returncode == 3
     assert run("certs", "identity", str(tmp_path), "--party", "../bank").returncode == 3
+    named = run("certs", "identity", str(tmp_path / "new"), "--party", "server")
+    assert (named.returncode, "cannot be called 'server'. Pass --server" in named.stderr) == (3, True)
     pin = json.loads(run("certs", "identity", str(tmp_path), "--party", "shop", "--json").stdout)["pin"]
     assert re.fullmatch("[0-9a-f]{64}", pin)
 

@@ -122,6 +122,8 @@ def test_wrong_use() -> None:
     assert run("policy", "new").returncode == 2
     assert run("policy", "new", "--level", "careful").returncode == 2
     assert run("policy", "new", "--level", "open", "nowhere.toml").returncode == 3
+    nowhere = run("policy", "new", "--level", "open", "--out", "nowhere/policy.toml")
+    assert (nowhere.returncode, "Cannot write nowhere/policy.toml" in nowhere.stderr) == (3, True)
 
 
 def test_a_written_policy_can_be_explained(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import colonnade as cn
-from network_trial import Trial
+from network_trial import Trial, write_party_file
 
 
 def test_parties_are_served_from_python_until_the_server_closes(tmp_path: Path) -> None:
@@ -41,3 +41,13 @@ def test_a_party_gives_its_folder_and_signals_back(tmp_path: Path) -> None:
         with pytest.raises(cn.PartyUnreachableError, match=r"stayed away for more than 0\.2 s"):
             cn.serve_party(path, once=True, say=lambda _: None)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_owner_is_told_that_no_sum_is_over_enough_rows(tmp_path: Path) -> None:
+    """A slip in least_rows refuses every sum: its owner reads that at the start, not after the first job."""
+    trial = Trial(tmp_path, [])
+    policy, said = {"level": "usual", "least_rows": 100_000}, list[str]()
+    path = write_party_file(tmp_path, "bank", trial.port, policy=policy, wait_seconds=0.2)
+    with pytest.raises(cn.PartyUnreachableError):
+        cn.serve_party(path, once=True, say=said.append)
+    assert [words for words in said if "least_rows = 100,000 in [policy] is more than the table's 800 rows" in words]

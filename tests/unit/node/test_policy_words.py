@@ -111,3 +111,8 @@ def test_columns_that_do_not_enter_are_not_counted() -> None:
     said = words(PolicyFile(level="strict"), table(policy=policy))
     assert said["always told"] == "the names of its 7 columns, how many rows it has (1,000)."
     assert said["models applied for others"].startswith("2 in all, for all time, of 6 columns")
+
+
+def test_no_sums_are_told_of_a_table_with_too_few_rows() -> None:
+    said = words(PolicyFile(level="usual", least_rows=5_000))["numbers about many rows"]
+    assert said.startswith("no sums, which are over 5,000 rows or more, where the table has 1,000;")

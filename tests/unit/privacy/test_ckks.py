@@ -72,6 +72,15 @@ def test_an_error_is_a_step_over_2_to_the_40() -> None:
     assert np.sqrt(2 / np.pi) * largest_deviation / (MODULUS / 2.0**ckks.WORD_BITS) < 2.0**-40
 
 
+def test_parameters_are_within_the_standards_table() -> None:
+    """At degree 4096, for keys of -1, 0 and 1: 109 bits, and 101 against quantum computers, for 128-bit security."""
+    assert (DEGREE, MODULUS.bit_length()) == (4096, 100)
+    key = to_integers(to_coefficients(KEY))
+    values, counts = np.unique(((key + 1) % MODULUS).astype(np.int64), return_counts=True)
+    assert values.tolist() == [0, 1, 2]
+    assert counts.min() > DEGREE / 3 - 5 * np.sqrt(DEGREE * 2 / 9), "each as often, to within five deviations"
+
+
 def test_nothing_that_is_sent_repeats() -> None:
     columns = unit_columns(50, 2)
     sent = ckks.encrypt_matrix(KEY, PUBLIC, np.zeros((5_000, 2)), SEED)

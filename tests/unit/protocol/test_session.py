@@ -216,7 +216,7 @@ def test_the_policy_keeps_what_it_names_and_only_that() -> None:
 
 
 def test_a_policy_names_known_things() -> None:
-    with pytest.raises(cn.InputError, match=r"cannot name 'rows'\. Choose among: totals, row ids"):
+    with pytest.raises(cn.InputError, match=r"cannot name 'rows' in never\. Choose among: totals, row ids"):
         Policy(level="open", never=["rows"])
     assert Policy("features").never == Policy(["features"]).never
 

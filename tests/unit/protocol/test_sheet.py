@@ -193,6 +193,12 @@ def test_an_unknown_verb_is_named() -> None:
         ({"verb": "predict"}, "a job sheet lacks `model`"),
         ({"verb": "deliver", "model": (b"", b"")}, "a job sheet lacks `to`"),
         ({"verb": "plan"}, "a job sheet lacks `size`"),
+        ({"model": ()}, "a job sheet has parts of a model for other parties than it names"),
+        ({"seed": -1}, "a job sheet that cannot be read: Expected `int` >= 0 - at `$.seed`"),
+        (
+            {"draws": (DrawSeeds(-1, ()),)},
+            "a job sheet that cannot be read: Expected `int` >= 0 - at `$.draws[0].shared`",
+        ),
     ],
     ids=str,
 )
@@ -201,6 +207,7 @@ def test_a_sheet_that_no_honest_server_plays(fields: Any, reason: str) -> None:
 
 
 numbers = st.integers(-5, 40) | st.sampled_from([2**31, 2**62, 2**63, -(2**63)])
+seeds = st.integers(0, 40) | numbers
 words = st.sampled_from(["", "airline", "weather", "stranger", "server", "cv", "abc"])
 plain = st.none() | st.booleans() | numbers | st.floats(allow_nan=False, allow_infinity=False) | words
 KINDS = ["regression", "kmeans", "importance", "uniform", "all", "central", "compact", "gram", "saga", "lloyd"]
@@ -210,7 +217,7 @@ structs = st.none() | st.builds(
     st.dictionaries(st.sampled_from(FIELDS), plain, max_size=3),
     st.sampled_from(KINDS),
 )
-digests = st.lists(st.sampled_from([b"", bytes(32), b"x" * 100]), max_size=3).map(tuple)
+digests = st.just((b"", bytes(32))) | st.lists(st.sampled_from([b"", bytes(32), b"x" * 100]), max_size=3).map(tuple)
 sheets = st.builds(
     changed,
     verb=st.sampled_from(sorted(ROUTES)),
@@ -218,8 +225,8 @@ sheets = st.builds(
     sampler=st.sampled_from([SHEET.sampler, {"kind": "all"}]) | structs,
     solver=st.sampled_from([{"kind": "central"}, {"kind": "gram"}, {"kind": "saga"}, {"kind": "lloyd"}]) | structs,
     split=st.none() | structs,
-    seed=numbers,
-    draws=st.lists(st.builds(DrawSeeds, shared=numbers, own=digests), max_size=2).map(tuple),
+    seed=seeds,
+    draws=st.lists(st.builds(DrawSeeds, shared=seeds, own=digests), max_size=2).map(tuple),
     coreset=st.none() | st.tuples(st.binary(max_size=3), numbers),
     model=st.none() | digests,
     chosen=st.none() | st.tuples(st.binary(max_size=3), numbers),

@@ -207,7 +207,8 @@ def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyDa
     if most is not None and (told := sum(each.numbers for each in applied)) > most:
         raise PolicyRefusedError(
             f"its owner's policy applies {most:,} models in all for others to learn what comes of them, of which each "
-            f"centre of a clustering is one; with this it would be {told:,}.",
+            f"centre of a clustering is one; with this it would be {told:,}. Apply a model that it has applied "
+            "before, or ask its owner.",
             party=data.name,
         )
     return replace(state, notes=(*state.notes, note))

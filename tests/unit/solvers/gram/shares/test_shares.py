@@ -114,7 +114,7 @@ def test_a_server_that_puts_its_own_key_between_is_caught() -> None:
 
 def test_a_server_that_swaps_encrypted_seeds_is_caught() -> None:
     swapped = meddled(AskGramShares, lambda r: msgspec.structs.replace(r, boxes=r.boxes[::-1]))
-    with pytest.raises(cn.LocalProtocolError, match="an encrypted text of .* that was changed on the way"):
+    with pytest.raises(cn.LocalProtocolError, match=r"an encrypted text of .* that was changed on the way"):
         fit(swapped)
 
 
