@@ -79,6 +79,15 @@ class HostileServer:
             self._hub.tell_all(RunEnd(self._run, "done", ""))
         self._run, self._numbers = f"{name}-{secrets.token_hex(6)}", {}
 
+    def set_aside(self) -> tuple[str, dict[str, int]]:
+        """Leave the run there is open, to go on with it later."""
+        aside, self._run, self._numbers = (self._run, self._numbers), "", {}
+        return aside
+
+    def go_on(self, aside: tuple[str, dict[str, int]]) -> None:
+        """Go on with a run that was set aside."""
+        self._run, self._numbers = aside
+
     def new_run(self, verb: str = "fit", **what: object) -> None:
         """Begin a run that is opened by an honest, signed sheet of a job of the server's choice."""
         self.open(sheet_of(verb, what, self.roster, None))

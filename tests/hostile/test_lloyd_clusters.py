@@ -68,8 +68,12 @@ def centers_of(
     k: int = 4,
     n_tries: int = 1,
     of: str | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Seen:
-    """Ask for the means of rows by labels and weights of the server's choice; of all parties, or of one alone."""
+    """Ask for the means of rows by labels and weights of the server's choice; of all parties, or of one alone.
+
+    Before centres are asked for, something else is done `meanwhile`.
+    """
     task, roster = cn.KMeans(n_clusters=k, n_starts=n_tries), server.roster
     what = {"coreset": source} if isinstance(source, Coreset) else {"sampler": source}
     server.new_run(task=task, solver=cn.SecureLloyd(), **what)
@@ -91,6 +95,7 @@ def centers_of(
         distances += list(to_numbers(total, ring).reshape(-1, n_tries).T)
     moved = MoveCenters(sendable_rows(labels), sendable_rows(tries[:, 0]))
     server.told_by_each(dict.fromkeys(asked, moved), MaskedDistances)
+    meanwhile()
     replies = server.told_by_each(dict.fromkeys(asked, AskLloydCenters()), LloydCenters)
     centers = np.hstack([reply.centers for reply in replies.values() if reply.centers is not None])
     return Seen(tries.reshape(-1), np.stack(distances), labels, centers)
@@ -273,8 +278,24 @@ def test_a_sheet_of_one_solver_opens_no_other(tmp_path: Path) -> None:
 
 def test_two_clusterings_are_one_too_many(tmp_path: Path) -> None:
     with hostile_server(tmp_path, made_parties(label=False), FOR_LLOYD) as server:
-        turned_away(lambda: rows_by_distances(server, 2), "it has told 9 centres in earlier runs: with 9 more")
+        turned_away(lambda: rows_by_distances(server, 2), "it has told 9 centres in other runs: with 9 more")
         assert server.disclosed() == {Reveals.TOTALS, Reveals.PREDICTIONS, Reveals.MODEL}
+
+
+def test_two_clusterings_at_a_time_are_one_too_many(tmp_path: Path) -> None:
+    """Both are opened before either has told its centres."""
+    with hostile_server(tmp_path, made_parties(label=False), FOR_LLOYD) as server:
+
+        def another() -> None:
+            aside = server.set_aside()
+            centers_of(server, cn.AllRows(), None, ALL // 20, k=5)
+            server.go_on(aside)
+
+        turned_away(
+            lambda: centers_of(server, cn.AllRows(), None, ALL % 5, k=5, meanwhile=another),
+            "it has told 5 centres in other runs: with 5 more, of 10 columns in all",
+        )
+        assert len([reply for _, reply in server.received if isinstance(reply, LloydCenters)]) == 3, "those of one run"
 
 
 def test_how_far_two_rows_are_apart_is_not_told(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A party's side of SecureLloyd: keeps its part of the centres, and masks its part of the distances."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -26,7 +27,7 @@ from colonnade.privacy.pair_keys import (
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
-from colonnade.protocol.memory import SumNote
+from colonnade.protocol.memory import CommittedNote, Note, SumNote
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.protocol.sums import Group, check_hidden, check_sums
 from colonnade.protocol.weighing import check_weights
@@ -56,8 +57,8 @@ class LloydLearning:
     ----------
     weights : ndarray of float64, shape (m,)
         The rows'.
-    n_tries, n_clusters : int
-        How many rows are tried for each centre, and k.
+    n_tries, n_clusters, n_columns : int
+        How many rows are tried for each centre, k, and how many columns all parties have.
     magnitude : int
         Of the distances in all parties' columns.
     centers : ndarray of float64, shape (k, d), or None
@@ -75,6 +76,7 @@ class LloydLearning:
     weights: Floats
     n_tries: int
     n_clusters: int
+    n_columns: int
     magnitude: int
     transcript: bytes
     centers: Floats | None = None
@@ -97,12 +99,12 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     _check_opening(request, len(rows), len(data.table.feature_names))
     weights = np.ones(len(rows)) if request.weights is None else request.weights
     check_weights(state, request, request.weights, data)
-    _count_centers(request, data)
+    state = _let_in(state, request, data)
     asked = wire_bytes(msgspec.structs.replace(request, keys=()))
     state = require_same_question(state, request, digest(seen_rows(state, data), asked))
     transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
     magnitude = magnitude_of(np.array([data.once(_largest_distance)]))
-    learning = LloydLearning(weights, request.n_tries, request.n_clusters, magnitude, transcript)
+    learning = LloydLearning(weights, request.n_tries, request.n_clusters, request.n_columns, magnitude, transcript)
     told = None if kept.secret is None else magnitude
     return replace(state, secret=kept, learning=learning), LloydOpened(told)
 
@@ -116,17 +118,30 @@ def _largest_distance(table: Table) -> float:
     return largest_distance(np.concatenate(corners)) if corners else 0.0
 
 
-def _count_centers(request: OpenLloyd, data: PartyData) -> None:
+def _let_in(state: PartyState, request: OpenLloyd, data: PartyData) -> PartyState:
+    """Count centres before anything is told; once a run: what it has told when it begins again is its own.
+
+    A run that is rebuilt after a restart is known by its nonce.
+    """
+    note = CommittedNote(digest(b"lloyd", state.run_nonce))
+    if Reveals.FEATURES not in data.policy.never or note in data.memory.notes():
+        return state
+    _count_centers(request.n_clusters, request.n_columns, (), data)
+    return replace(state, notes=(*state.notes, note))
+
+
+def _count_centers(n_clusters: int, n_columns: int, own: Sequence[Note], data: PartyData) -> None:
     """Where rows are not to be shown, let centres of all runs together be fewer than all parties' columns.
 
     Distances of rows to each other fix them up to a rotation, and centres told in as many places as there are columns
-    fix that: whether in one run or in several.
+    fix that: whether in one run or in several, also in several at a time. A run's `own` may have been told before.
     """
-    told = sum(isinstance(note, SumNote) and note.what == CLUSTER for note in data.memory.notes())
-    if Reveals.FEATURES in data.policy.never and told + request.n_clusters >= request.n_columns:
+    others = data.memory.notes() - {*own}
+    told = sum(isinstance(note, SumNote) and note.what == CLUSTER for note in others)
+    if Reveals.FEATURES in data.policy.never and told + n_clusters >= n_columns:
         raise PolicyRefusedError(
-            f"its owner's policy never reveals features, and it has told {told} centres in earlier runs: with "
-            f"{request.n_clusters} more, of {request.n_columns} columns in all, rows could be worked out.",
+            f"its owner's policy never reveals features, and it has told {told} centres in other runs: with "
+            f"{n_clusters} more, of {n_columns} columns in all, rows could be worked out.",
             party=data.name,
         )
 
@@ -231,7 +246,9 @@ def _answer_centers(state: PartyState, request: AskLloydCenters, data: PartyData
     state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
     if data.policy.least_rows > 1:
         groups, d = _clusters(state, learning.labels, learning), len(data.table.feature_names)
+        before = len(state.notes)
         state = check_sums(state, data, CLUSTER, groups, d, d * len(groups), least=1)
+        _count_centers(learning.n_clusters, learning.n_columns, state.notes[before:], data)
     transcript = digest(learning.transcript, wire_bytes(request))
     kept = phase_keys(state)
     state = replace(state, learning=None, secret=PhaseKeys(None, kept.signed, transcript))
