@@ -32,9 +32,9 @@ class Town:
                 raise PowerCut
 
         made = made_parties()
-        for party in made:
-            party.policy = policy or party.policy
-        parties = [PartyThread(self.folder, party, self.port) for party in made]
+        for each in made:
+            each.policy = policy or each.policy
+        parties = [PartyThread(self.folder, each, self.port) for each in made]
         try:
             with cn.Federation.connect(self.path, on_round=on_round) as federation:
                 return job(federation)
