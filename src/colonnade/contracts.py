@@ -226,8 +226,8 @@ class Agreed:
         Of what server and parties draw alike while they learn.
     seeds : DrawSeeds or None
         Of the draw, if rows are drawn.
-    size : int
-        On how many rows is learned, at most.
+    size, least : int
+        On how many rows is learned, at most and at least.
     """
 
     roster: Roster
@@ -235,6 +235,7 @@ class Agreed:
     seed: int
     seeds: DrawSeeds | None
     size: int
+    least: int
 
     @property
     def place(self) -> int:

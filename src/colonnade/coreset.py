@@ -47,7 +47,8 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a spot check needs of a committed draw.
 
     Scores are in steps of 2^-exponent. The contribution is the server's. Parties are in the order of the federation.
-    `counts` says what each row of the coreset counts; None where all count 1.
+    `counts` says what each row of the coreset counts; None where all count 1. `sheet` is the job sheet that opened the
+    run, as the server signed it: its digest is in all that parties signed. Runs of earlier versions have none.
     """
 
     exponent: int
@@ -55,6 +56,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contribution: bytes
     parties: dict[str, PartyEvidence]
     counts: tuple[float, ...] | None = None
+    sheet: bytes = b""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ party builds samplers and solvers of the sheet's options itself, so they are che
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from colonnade.evaluation.telling import TOLD, model_digest
 from colonnade.messages import Message
 from colonnade.options import learn_types
 from colonnade.protocol.sheet import Branches, JobSheet, TakeBranch, sheet_party
-from colonnade.protocol.splits import AnySplit, Side
+from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
 from colonnade.routes import Ask, Route, either, then
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
@@ -163,7 +163,15 @@ class _Reader:
         """Give what is agreed on for the draw of this number."""
         sheet = self.sheet
         seeds = sheet.draws[draw] if draw < len(sheet.draws) else None
-        return Agreed(self.roster, self.party, sheet.seed, seeds, size)
+        return Agreed(self.roster, self.party, sheet.seed, seeds, size, size)
+
+    @cached_property
+    def n_counted(self) -> int | None:
+        """How many rows count where a model is learned; None where a party's column says so, and no sheet."""
+        if self.roster.weight_party is not None or isinstance(self.split, SplitBy):
+            return None
+        weights = counted(self.sheet.rows, "train", self.split, None, None)
+        return self.sheet.rows if weights is None else int(np.count_nonzero(weights))
 
     def view(self, side: Side = "train") -> Route:
         """Expect the view of the task, of rows on one side of the split."""
@@ -189,9 +197,13 @@ class _Reader:
             return then(view, Ask(UseAllRows))
         return then(view, even_draw_route(self.sheet.size, self.agreed(self.sheet.size).seeds))
 
-    def learned(self, source: Route, solver: AnySolver, size: int) -> Route:
-        """Expect that a model is learned on rows from there, and told."""
-        return then(source, solver.route(self.task, self.agreed(size)), TOLD)
+    def learned(self, source: Route, solver: AnySolver, size: int | None) -> Route:
+        """Expect that a model is learned on so many rows from there, or on all that count, and told."""
+        agreed = self.agreed(self.sheet.rows if size is None else size)
+        if size is None:
+            most, least = (agreed.size, 1) if self.n_counted is None else (self.n_counted, self.n_counted)
+            agreed = replace(agreed, size=most, least=least)
+        return then(source, solver.route(self.task, agreed), TOLD)
 
     @property
     def size(self) -> int:
@@ -243,7 +255,8 @@ def _coreset(job: _Reader) -> Route:
 
 
 def _fit(job: _Reader) -> Route:
-    return then(job.view(), job.learned(job.source(), job.solver, job.sheet.size_of_coreset()))
+    drawn = job.sheet.coreset is not None or hasattr(job.sampler, "size")
+    return then(job.view(), job.learned(job.source(), job.solver, job.sheet.size_of_coreset() if drawn else None))
 
 
 def _predict(job: _Reader) -> Route:
@@ -310,7 +323,7 @@ class _Branching(Route):
         return way if {ask.kind for ask in way.asks()} <= {ask.kind for ask in self.asks()} else None
 
     def _learned(self, branch: Branch) -> Route:
-        size = getattr(branch.sampler, "size", self.job.sheet.rows)
+        size = getattr(branch.sampler, "size", None)
         return self.job.learned(self.job.drawn(branch.sampler, draw=1), branch.solver, size)
 
     def _widest(self) -> Iterator[Branch]:

@@ -12,10 +12,11 @@ from colonnade import storage
 from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.disclosure import Disclosure
-from colonnade.errors import UnsupportedError
-from colonnade.ledger import Ledger
+from colonnade.errors import RemoteProtocolError, UnsupportedError
+from colonnade.ledger import SERVER, Ledger
 from colonnade.node.identity_files import read_pins
 from colonnade.privacy.identities import is_signed
+from colonnade.protocol.sheet import read_sheet, sheet_party
 from colonnade.protocol.splits import AnySplit, SplitBy, counted
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.committed.spot_check import SpotCheck, spot_check
@@ -162,6 +163,8 @@ class Run(Generic[M]):
         row_weights = counted(self.roster.n_rows, "train", self.split, None, None) if known else None
         design = Design(self.roster, row_weights, sampler.size, sampler.uniform_share)
         signed = None if pins is None else partial(is_signed, read_pins(pins))
+        if signed is not None:
+            _check_sheet(self, evidence)
         return spot_check(self.coreset, evidence, rule, design, weights_known=known, is_signed=signed)
 
     def save(self, path: AnyPath) -> Folder:
@@ -198,6 +201,28 @@ class Run(Generic[M]):
         """
         with storage.reading(path, RUN) as folder:
             return _read(folder)
+
+
+def _check_sheet(run: Run[Any], evidence: Evidence) -> None:
+    """Require that the job sheet that parties signed for says what the run says: another split would be other rows."""
+    if not evidence.sheet:
+        raise UnsupportedError(
+            "This run has no job sheet, for which parties sign: it is of an earlier version, or the server took it "
+            "out. Signatures cannot be compared; without pins, the rest can."
+        )
+    try:
+        sheet = read_sheet(evidence.sheet)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise RemoteProtocolError(f"The run's job sheet cannot be read: {error}.", party=SERVER) from error
+    told = (sheet.task, sheet.sampler, sheet.split, sheet.parties, sheet.rows)
+    parties = tuple(map(sheet_party, run.roster.cards))
+    said = (run.task, run.sampler, run.split, parties, run.roster.n_rows)
+    if msgspec.msgpack.encode(told) != msgspec.msgpack.encode(said):
+        raise RemoteProtocolError(
+            "The run says another task, sampler, split or other parties than the job sheet that its parties signed "
+            "for. Do not use the coreset.",
+            party=SERVER,
+        )
 
 
 class _Record(msgspec.Struct):

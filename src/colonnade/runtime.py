@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
@@ -27,7 +28,7 @@ from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
-from colonnade.protocol.sheet import opened
+from colonnade.protocol.sheet import JobSheet, opened
 from colonnade.run import Run, current_versions
 from colonnade.tasks.jobs import JobResult
 from colonnade.transports.carriers import MakeCarrier
@@ -114,8 +115,10 @@ class Runtime:
 
         Verb and options say what it does: together they are the same only for the same requests.
         """
-        sheet = sheet_of(verb, what, self.roster, self.ledger.run_by)
-        return self._play(opened(sheet, self._identity, script), verb, what)
+        return self._play(opened(self._sheet(verb, what), self._identity, script), verb, what)
+
+    def _sheet(self, verb: str, what: Mapping[str, object]) -> JobSheet:
+        return sheet_of(verb, what, self.roster, self.ledger.run_by)
 
     def _play(self, script: Script[T], verb: str, what: Mapping[str, object]) -> tuple[T, Ledger]:
         position = len(self.ledger)
@@ -141,6 +144,10 @@ class Runtime:
         """Play a script that learns, and make a run of what came of it."""
         started = perf_counter()
         learned, ledger = self.play(script, verb, **what)
+        evidence = learned.coreset.evidence
+        if evidence is not None and what["sampler"] is not None:  # not of a coreset that was made before
+            evidence = msgspec.structs.replace(evidence, sheet=msgspec.msgpack.encode(self._sheet(verb, what)))
+            learned = replace(learned, coreset=replace(learned.coreset, evidence=evidence))
         return self.run_of(learned, ledger, perf_counter() - started, what)
 
     def run_of(self, learned: JobResult[M], ledger: Ledger, seconds: float, what: Mapping[str, Any]) -> Run[M]:

@@ -14,11 +14,14 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import party_session
 from colonnade.contracts import Script
+from colonnade.job_sheets import sheet_of
 from colonnade.kernels.integer_draws import even_rows
 from colonnade.ledger import SERVER
-from colonnade.messages import Message, sendable_floats
+from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.privacy.identities import PinnedIdentity, signing_key
 from colonnade.protocol.session import PartySession
+from colonnade.protocol.sheet import read_sheet
+from colonnade.protocol.viewing import Moments, UseFrame
 from colonnade.sampling.committed.joint_seed import contribution_digest, even_count_of, even_key
 from colonnade.sampling.committed.messages import (
     AskCommitment,
@@ -31,6 +34,7 @@ from colonnade.sampling.plain.messages import Scores
 from colonnade.sampling.rules.integers import integer_rule
 from colonnade.transports.loopback import Loopback
 from harness import sessions_of
+from hostile_trial import hostile_server, turned_away
 from network_trial import federation_in_threads
 from secure_trial import made_parties
 
@@ -189,7 +193,30 @@ def test_a_server_that_has_seen_contributions_gets_no_second_draw_of_a_run(meet:
         federation._runtime.play(twice(), "coreset", **JOB)
 
 
-# 3. Commitments that are not by the party whose name they bear.
+# 3. Two job sheets in one run: a party would score, and draw, other rows than the rest.
+
+
+@pytest.mark.parametrize("other", NAMES)
+def test_two_sheets_in_one_run_are_noticed_before_anything_is_drawn(tmp_path: Path, other: str) -> None:
+    """One party is sent a sheet that holds rows out, and everything else is as in an honest run with plain scores."""
+    with hostile_server(tmp_path, made_parties(N)) as server:
+        split = cn.HoldOut(0.2)
+        sheets = {
+            name: sheet_of("coreset", {**JOB, "split": split if name == other else None}, server.roster, None)
+            for name in NAMES
+        }
+        server.open_each(sheets)
+        server.told(other, UseFrame("train", "own", split, None, None), Moments)
+        rule, rng = cn.Regression().score_rule(), np.random.default_rng(0)
+        script = COMMITTED.sample(server.roster, rule, rng, None)
+        refused = turned_away(
+            lambda: server.play(script), r"a commitment of '\w+' that '\w+' did not sign for this job"
+        )
+        assert isinstance(refused.request, AskContribution)
+        assert server.disclosed() == {Reveals.TOTALS}
+
+
+# 4. Commitments that are not by the party whose name they bear.
 
 
 @pytest.mark.parametrize("forged", ["all", "signature"])
@@ -205,20 +232,26 @@ def test_a_commitment_that_the_server_made_up_for_a_party_is_refused(meet: Meet,
         entry = msgspec.structs.replace(entry, signature=entry.signature if forged == "all" else bytes(64))
         yield {"party2": AskContribution((entry, *entries_of(commitments)[1:]))}
 
-    with pytest.raises(cn.ColonnadeError, match="a commitment of 'party1' that 'party1' did not sign"):
+    with pytest.raises(cn.ColonnadeError, match="a commitment of 'party1' that 'party1' did not sign for this job"):
         federation._runtime.play(in_its_place(), "coreset", **JOB)
 
 
-def test_a_server_cannot_pin_false_evidence_on_a_party(tmp_path: Path) -> None:
-    """It changes the record of an honest run so that a party seems to have cheated: who has the pins sees it."""
+@pytest.fixture
+def pinned(tmp_path: Path) -> tuple[cn.Federation, Path]:
+    """Let parties meet that have identities of their own; give the federation, and their pins."""
     parties, seeds = made_parties(N), {name: os.urandom(32) for name in NAMES}
     pins = {name: signing_key(seed) for name, seed in seeds.items()}
     for party in parties:
         party.identity = PinnedIdentity(party.name, seeds[party.name], pins, os.urandom)
     (tmp_path / "pins.toml").write_text("".join(f'{name} = "{pin.hex()}"\n' for name, pin in pins.items()))
-    federation = cn.Federation(parties)
+    return cn.Federation(parties), tmp_path / "pins.toml"
+
+
+def test_a_server_cannot_pin_false_evidence_on_a_party(pinned: tuple[cn.Federation, Path]) -> None:
+    """It changes the record of an honest run so that a party seems to have cheated: who has the pins sees it."""
+    federation, pins = pinned
     run = federation.spot_check(federation.coreset(cn.Regression(), MIXED, seed=3), rows=3)
-    assert "signed" in str(run.spot_check(pins=tmp_path / "pins.toml"))
+    assert "signed" in str(run.spot_check(pins=pins))
     evidence = run.coreset.evidence
     assert evidence is not None
     honest = evidence.parties["party1"]
@@ -227,5 +260,33 @@ def test_a_server_cannot_pin_false_evidence_on_a_party(tmp_path: Path) -> None:
         blamed = {**evidence.parties, "party1": msgspec.structs.replace(honest, **change)}
         false = replace(run.coreset, evidence=msgspec.structs.replace(evidence, parties=blamed))
         with pytest.raises(cn.RemoteProtocolError) as error:
-            replace(run, coreset=false).spot_check(pins=tmp_path / "pins.toml")
+            replace(run, coreset=false).spot_check(pins=pins)
         assert error.value.party == SERVER
+
+
+def test_a_server_cannot_say_that_it_was_another_job(pinned: tuple[cn.Federation, Path], tmp_path: Path) -> None:
+    """Parties signed for one job sheet: a run that says another split or task, or has another sheet, is found out."""
+    federation, pins = pinned
+    federation.coreset(cn.Regression(), MIXED, split=cn.HoldOut(0.2), seed=3).save(tmp_path / "run")
+    run = cn.Run.load(tmp_path / "run")
+    assert "for this job" in str(run.spot_check(pins=pins))
+    evidence, other = run.coreset.evidence, federation.coreset(cn.Regression(), MIXED, seed=3).coreset.evidence
+    assert evidence is not None
+    assert other is not None
+
+    def with_sheet(sheet: bytes, **changes: Any) -> cn.Run[None]:
+        changed = replace(run.coreset, evidence=msgspec.structs.replace(evidence, sheet=sheet))
+        return replace(run, coreset=changed, **changes)
+
+    for bent, why in (
+        (replace(run, split=cn.HoldOut(0.2, seed=1)), "another task, sampler, split or other parties"),
+        (with_sheet(other.sheet), "another task, sampler, split or other parties"),
+        (with_sheet(msgspec.msgpack.encode(msgspec.structs.replace(read_sheet(evidence.sheet), seed=1))), "not sign"),
+        (with_sheet(b"no sheet"), "cannot be read"),
+    ):
+        with pytest.raises(cn.RemoteProtocolError, match=why) as error:
+            bent.spot_check(pins=pins)
+        assert error.value.party == SERVER
+    with pytest.raises(cn.UnsupportedError, match="no job sheet, for which parties sign"):
+        with_sheet(b"").spot_check(pins=pins)
+    assert "Signatures were not compared" in str(with_sheet(b"").spot_check()), "a run of an earlier version"

@@ -23,9 +23,9 @@ def test_a_job_draws_committed_rows_and_opens_some(tmp_path: Path, scores: str) 
         checking = trial.start("spot-check", str(tmp_path / "run"), "--pins", str(tmp_path / "certs" / "pins.toml"))
         said, _ = checking.communicate(timeout=60)
         assert checking.returncode == 0, said
-        assert "- Every party signed what it committed to, and what it drew.\n" in said
+        assert "- Every party signed what it committed to, and what it drew, for this job.\n" in said
     found = cn.Run.load(tmp_path / "run").spot_check(pins=tmp_path / "certs" / "pins.toml")
-    assert "Every party signed what it committed to, and what it drew." in found.findings
+    assert "Every party signed what it committed to, and what it drew, for this job." in found.findings
     assert set(found.opened) == set(trial.names)
     assert min(found.opened.values()) >= 3
 

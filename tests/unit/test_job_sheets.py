@@ -166,6 +166,16 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "gram, a chosen penalty": ("fit", fitted(cn.Regression(l2="cv"), cn.SecureGram(), cn.AllRows())),
     "saga": ("fit", fitted(RIDGE, cn.Saga(batch=10, tolerance=0.1))),
     "saga, coded": ("fit", fitted(RIDGE, cn.Saga(batch=10, tolerance=0.1, bits=16))),
+    "saga, on rows that are not held out": (
+        "fit",
+        fitted(RIDGE, cn.Saga(batch=10, tolerance=0.1), cn.AllRows(), split=cn.HoldOut(0.2)),
+    ),
+    "saga, on rows that a column marks": (
+        "fit",
+        lambda: federation(split=MARKED).fit(
+            RIDGE, sampler=cn.AllRows(), solver=cn.Saga(batch=10, tolerance=0.1), split=cn.SplitBy("party1")
+        ),
+    ),
     "lloyd": ("fit", fitted(CLUSTERS, cn.SecureLloyd())),
     "distdim": ("fit", fitted(CLUSTERS, cn.DistDim())),
     "a coreset made before": ("fit", again),
@@ -210,6 +220,13 @@ def test_an_honest_server_stays_on_the_route_and_nothing_nearby_is_answered(name
     routes = [route_of(sheet, each.name) for each in sheet.parties]
     known = {ask.kind.__name__ for route in routes for ask in route.asks()}
     assert {kind.partition(".")[0] for kind in played.tried} <= known
+
+
+@pytest.mark.parametrize("name", ["saga", "saga, coded", "saga, on rows that are not held out"])
+def test_the_blocks_of_saga_follow_from_the_sheet(name: str) -> None:
+    JOBS[name][1]()
+    step = "CodedStep" if "coded" in name else "SagaStep"
+    assert {"OpenSaga.n_blocks", "OpenSaga.seed", f"{step}.block"} <= Suspicious.latest.tried
 
 
 def test_a_sheet_is_made_of_what_the_caller_asked_for_alone() -> None:

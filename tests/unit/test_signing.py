@@ -7,6 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from colonnade.messages import sendable_flags, sendable_floats, sendable_rows
+from colonnade.sampling.committed.joint_seed import joint_draw_statement
+from colonnade.sampling.committed.messages import AskCommitment, commitment_statement
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.signing import (
     digest,
     draw_statement,
@@ -17,6 +21,7 @@ from colonnade.signing import (
     weights_statement,
 )
 
+ASKED = AskCommitment(IntegerScores(LeverageScores(fit_intercept=False), 57), b"")
 parts = st.lists(st.binary(max_size=6), max_size=5)
 names = st.text(max_size=4)
 sheets = st.binary(max_size=4)
@@ -43,6 +48,18 @@ said = st.tuples(names, sheets, st.binary(max_size=3), rows)
 def test_a_drawn_row_is_signed_by_a_party_in_a_job_and_a_view(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
     texts = [draw_statement(party, sheet, view, sendable_rows(drawn)) for party, sheet, view, drawn in (first, second)]
     assert (texts[0] == texts[1]) == (first == second)
+
+
+@given(said, said)
+def test_a_committed_draw_is_signed_by_a_party_in_a_job(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
+    nobodys = sendable_rows([])
+    texts = [
+        joint_draw_statement(party, sheet, key, sendable_rows(drawn), nobodys)
+        for party, sheet, key, drawn in (first, second)
+    ]
+    assert (texts[0] == texts[1]) == (first == second)
+    texts = [commitment_statement(party, sheet, ASKED, root, b"") for party, sheet, root, _ in (first, second)]
+    assert (texts[0] == texts[1]) == (first[:3] == second[:3])
 
 
 marked = st.tuples(names, sheets, st.lists(st.booleans(), max_size=18))

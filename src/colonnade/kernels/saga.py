@@ -21,6 +21,11 @@ def block_bounds(n_rows: int, n_blocks: int, k: int) -> slice:
     return slice(k * n_rows // n_blocks, (k + 1) * n_rows // n_blocks)
 
 
+def epoch_blocks(epoch: int, n_blocks: int, rng: np.random.Generator) -> Rows:
+    """Draw an epoch's blocks: at first each once, which fills the table; then independently, as in theory."""
+    return rng.integers(n_blocks, size=n_blocks) if epoch else rng.permutation(n_blocks)
+
+
 def step_size(curvatures: Floats, n_blocks: int) -> float:
     """Give Defazio's step 1 / (3 L), which suits any strong convexity, none included.
 

@@ -142,6 +142,11 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 _sheets: msgspec.msgpack.Decoder[JobSheet] = msgspec.msgpack.Decoder(JobSheet)
 
 
+def read_sheet(encoded: bytes) -> JobSheet:
+    """Read a sheet, or raise msgspec's error."""
+    return _sheets.decode(encoded)
+
+
 class JobAccepted(Message, frozen=True):
     """The party takes part: a digest of the sheet it read."""
 
@@ -161,7 +166,7 @@ class OpenJob(Message, frozen=True):
 
     def read(self) -> JobSheet:
         """Read the sheet, or raise msgspec's error."""
-        return _sheets.decode(self.sheet)
+        return read_sheet(self.sheet)
 
 
 class TakeBranch(Message, frozen=True):

@@ -221,7 +221,7 @@ def committed_by_the_bank(office: Office, monkeypatch: pytest.MonkeyPatch) -> As
     assert isinstance(commitment, Commitment)
     of_bank = PartyCommitment(commitment_of("bank", commitment), commitment.contribution_digest, commitment.signature)
     sealed = contribution_digest("shop", SHOPS_PART)
-    of_shop = PartyCommitment(b"", sealed, pinned("shop").sign(commitment_statement("shop", COMMIT, b"", sealed)))
+    of_shop = PartyCommitment(b"", sealed, pinned("shop").sign(commitment_statement("shop", b"", COMMIT, b"", sealed)))
     return AskContribution((of_bank, of_shop))
 
 
@@ -247,7 +247,7 @@ def test_a_contribution_is_the_same_after_a_restart(
     assert isinstance(again, CommittedRows)
     assert again.rows.tolist() == drawn.rows.tolist()
     key, nobodys = joint_key(b"s" * 32, draw.parties), np.array([], np.int64)
-    signature = pinned("shop").sign(joint_draw_statement("shop", key, again.rows, nobodys))
+    signature = pinned("shop").sign(joint_draw_statement("shop", b"", key, again.rows, nobodys))
     theirs = SignedRows("shop", again.rows, signature)
     assert isinstance(office.ask(4, AskScores(10, (theirs,), 0.0, 0)), Scores)
 

@@ -61,12 +61,12 @@ def signed(changed: Any, asked: Any, state: Any, data: Any) -> Message:
         return signed_draw(state, changed.rows, data)
     if isinstance(changed, Commitment):
         commitment = commitment_of(CHEAT, changed)
-        statement = commitment_statement(CHEAT, asked, commitment, changed.contribution_digest)
+        statement = commitment_statement(CHEAT, state.sheet, asked, commitment, changed.contribution_digest)
         return msgspec.structs.replace(changed, signature=data.identity.sign(statement))
     if isinstance(changed, CommittedRows):
         key = joint_key(asked.server, asked.parties)
         even = even_rows(data.table.n_rows, asked.n_even, even_key(key), data.table.row_weights)
-        statement = joint_draw_statement(CHEAT, key, changed.rows, even)
+        statement = joint_draw_statement(CHEAT, state.sheet, key, changed.rows, even)
         return CommittedRows(changed.rows, data.identity.sign(statement))
     honest: Message = changed
     return honest

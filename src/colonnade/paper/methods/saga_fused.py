@@ -13,7 +13,7 @@ from colonnade.contracts import Roster, Table, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.saga import block_bounds, saga_step, shuffled
+from colonnade.kernels.saga import block_bounds, epoch_blocks, saga_step, shuffled
 from colonnade.ledger import Totals
 from colonnade.messages import Message, sendable_floats
 from colonnade.solvers.saga import Saga
@@ -28,7 +28,7 @@ from colonnade.solvers.saga.messages import (
     SquaredNorms,
 )
 from colonnade.solvers.saga.party import SagaLearning, open_learning
-from colonnade.solvers.saga.server import epoch_blocks, linear_task
+from colonnade.solvers.saga.server import linear_task
 from colonnade.solvers.saga.table import ResidualTable
 
 M = TypeVar("M")
@@ -87,7 +87,7 @@ def saga_fused(
     sent = _Sent(weigh, len(parties))
     sent.add(opening, next(iter(norms.values())))
     for epoch in range(solver.max_epochs):
-        blocks = epoch_blocks(epoch, n_blocks, rng)
+        blocks = epoch_blocks(epoch, n_blocks, rng).tolist()
         changes = _epoch(list(parties.values()), table, blocks, step, sent, is_first=epoch == 0)
         progress = {name: party.progress() for name, party in parties.items()}
         sent.add(AskProgress(sendable_floats(changes)), next(iter(progress.values())))

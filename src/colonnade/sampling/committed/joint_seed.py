@@ -41,9 +41,9 @@ def even_count_of(key: bytes, size: int, even_share: float) -> int:
     return count_even(even_share, size, digest(key, b"how many evenly"))
 
 
-def joint_draw_statement(party: str, key: bytes, rows: Rows, even: Rows) -> bytes:
-    """Give the text a party signs to say: by this joint seed I drew these rows, and those are drawn evenly."""
-    return digest(PROTOCOL, b"drawn", party.encode(), key, rows_digest(rows), rows_digest(even))
+def joint_draw_statement(party: str, sheet: bytes, key: bytes, rows: Rows, even: Rows) -> bytes:
+    """Give the text a party signs to say: in this job, by this seed, I drew these rows; those are drawn evenly."""
+    return digest(PROTOCOL, b"drawn", sheet, party.encode(), key, rows_digest(rows), rows_digest(even))
 
 
 def draw_key(key: bytes, name: str) -> bytes:

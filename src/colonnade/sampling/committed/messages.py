@@ -110,6 +110,8 @@ def commitment_of(name: str, commitment: Commitment) -> bytes:
     return digest(PROTOCOL, b"commitment", name.encode(), commitment.root, total, commitment.contribution_digest)
 
 
-def commitment_statement(party: str, asked: AskCommitment, commitment: bytes, contribution_digest: bytes) -> bytes:
-    """Give the text a party signs to say: asked this, I committed to that."""
-    return digest(PROTOCOL, b"signed", party.encode(), wire_bytes(asked), commitment, contribution_digest)
+def commitment_statement(
+    party: str, sheet: bytes, asked: AskCommitment, commitment: bytes, contribution_digest: bytes
+) -> bytes:
+    """Give the text a party signs to say: in this job, asked this, I committed to that."""
+    return digest(PROTOCOL, b"signed", sheet, party.encode(), wire_bytes(asked), commitment, contribution_digest)

@@ -65,7 +65,7 @@ def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyDat
     contribution = identity.contribution(wire_bytes(request), state.run_nonce)
     reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution), b"")
     draw = CommittedDraw(contribution, commitment_of(identity.name, reply))
-    signed = commitment_statement(identity.name, request, draw.commitment, reply.contribution_digest)
+    signed = commitment_statement(identity.name, state.sheet, request, draw.commitment, reply.contribution_digest)
     notes = (*state.notes, CommittedNote(_context(state, request, data)))
     state = replace(
         state, rule=request.rule, rows=None, exchanged=(request,), secret=draw, has_committed=True, notes=notes
@@ -85,9 +85,9 @@ def _answer_contribution(state: PartyState, request: AskContribution, data: Part
     if request.parties[parties.index(identity.name)].commitment != draw.commitment:
         raise checks.wrong(SERVER, request, "another commitment of this party than it made in this run")
     for party, each in zip(parties, request.parties, strict=True):
-        statement = commitment_statement(party, asked, each.commitment, each.contribution_digest)
+        statement = commitment_statement(party, state.sheet, asked, each.commitment, each.contribution_digest)
         if not identity.is_signed(party, statement, each.signature):
-            raise checks.wrong(SERVER, request, f"a commitment of {party!r} that {party!r} did not sign")
+            raise checks.wrong(SERVER, request, f"a commitment of {party!r} that {party!r} did not sign for this job")
     return replace(state, exchanged=(asked, request), secret=None), Contribution(draw.contribution)
 
 
@@ -110,7 +110,7 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
     points = stratified_points(int(steps.sum()), request.count, draw_key(key, identity.name))
     rows = sendable_rows(rows_at(steps, points))
     even = even_rows(data.table.n_rows, request.n_even, even_key(key), data.table.row_weights)
-    reply = CommittedRows(rows, identity.sign(joint_draw_statement(identity.name, key, rows, even)))
+    reply = CommittedRows(rows, identity.sign(joint_draw_statement(identity.name, state.sheet, key, rows, even)))
     return replace(state, rows=rows, joint_key=key, exchanged=(*state.exchanged, request, reply)), reply
 
 

@@ -33,6 +33,7 @@ from colonnade.sampling.committed.messages import (
 )
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.weights import Design, weight_of_all, weights_of
+from colonnade.signing import digest
 
 # Tells whether a party, by its name, signed a statement.
 IsSigned = Callable[[str, bytes, bytes], bool]
@@ -41,7 +42,7 @@ IsSigned = Callable[[str, bytes, bytes], bool]
 SUM_TOLERANCE = 1e-5
 WEIGHT_TOLERANCE = 1e-9
 _ROOT_BYTES = 32
-SIGNED = "Every party signed what it committed to, and what it drew."
+SIGNED = "Every party signed what it committed to, and what it drew, for this job."
 NOT_SIGNED = "Signatures were not compared: that takes the parties' pins, `colonnade spot-check RUN --pins pins.toml`."
 
 
@@ -152,24 +153,24 @@ def _opened_by_all(evidence: Evidence) -> set[int]:
 
 
 def _check_signatures(evidence: Evidence, rule: IntegerScores, even: Rows, is_signed: IsSigned) -> None:
-    """Require each party's signature on what it committed to, and on the joint seed with the rows that it decided."""
-    asked, key = AskCommitment(rule, evidence.contribution_digest), key_of(evidence)
+    """Require each party's signatures for this job: on what it committed to, on the joint seed and its rows."""
+    asked, key, sheet = AskCommitment(rule, evidence.contribution_digest), key_of(evidence), digest(evidence.sheet)
     for party, each in evidence.parties.items():
         commitment = commitment_of(party, Commitment(each.root, each.total, each.contribution_digest, each.signature))
-        committed = commitment_statement(party, asked, commitment, each.contribution_digest)
-        drew = joint_draw_statement(party, key, np.array(each.rows, np.int64), even)
+        committed = commitment_statement(party, sheet, asked, commitment, each.contribution_digest)
+        drew = joint_draw_statement(party, sheet, key, np.array(each.rows, np.int64), even)
         if not is_signed(party, committed, each.signature):
-            raise _caught(SERVER, f"has a commitment of {party!r} that {party!r} did not sign")
+            raise _caught(SERVER, f"has a commitment of {party!r} that {party!r} did not sign for this job")
         if not is_signed(party, drew, each.draw_signature):
-            raise _caught(SERVER, f"has a draw of {party!r}, or even rows, that {party!r} did not sign")
+            raise _caught(SERVER, f"has a draw of {party!r}, or even rows, that {party!r} did not sign for this job")
 
 
 def _joint_key(evidence: Evidence, rule: IntegerScores, design: Design) -> bytes:
     """Check contributions and totals, and make the joint seed."""
     committed = {SERVER: (evidence.contribution_digest, evidence.contribution)}
     committed |= {party: (each.contribution_digest, each.contribution) for party, each in evidence.parties.items()}
-    for who, (digest, contribution) in committed.items():
-        if contribution_digest(who, contribution) != digest:
+    for who, (sealed, contribution) in committed.items():
+        if contribution_digest(who, contribution) != sealed:
             raise _caught(who, "contributed something else to the joint seed than it had committed to")
     for card in design.roster.cards:
         each, most = evidence.parties[card.name], rule.bounds(card, design.roster.n_rows).total

@@ -113,7 +113,7 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
         if state.joint_key is None:
             statement = draw_statement(each.party, state.sheet, view, each.rows)
         else:
-            statement = joint_draw_statement(each.party, state.joint_key, each.rows, even)
+            statement = joint_draw_statement(each.party, state.sheet, state.joint_key, each.rows, even)
         if not identity.is_signed(each.party, statement, each.signature):
             raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
     rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in request.others), own, even]), kind="stable"))

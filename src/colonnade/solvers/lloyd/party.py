@@ -56,8 +56,8 @@ class LloydLearning:
     ----------
     weights : ndarray of float64, shape (m,)
         The rows'.
-    n_tries, n_clusters : int
-        How many rows are tried for each centre, and k.
+    n_tries, n_clusters, n_columns : int
+        How many rows are tried for each centre, k, and how many columns all parties have.
     magnitude : int
         Of the distances in all parties' columns.
     centers : ndarray of float64, shape (k, d), or None
@@ -75,6 +75,7 @@ class LloydLearning:
     weights: Floats
     n_tries: int
     n_clusters: int
+    n_columns: int
     magnitude: int
     transcript: bytes
     centers: Floats | None = None
@@ -102,7 +103,7 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     state = require_same_question(state, request, digest(seen_rows(state, data), asked))
     transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
     magnitude = magnitude_of(np.array([data.once(_largest_distance)]))
-    learning = LloydLearning(weights, request.n_tries, request.n_clusters, magnitude, transcript)
+    learning = LloydLearning(weights, request.n_tries, request.n_clusters, request.n_columns, magnitude, transcript)
     told = None if kept.secret is None else magnitude
     return replace(state, secret=kept, learning=learning), LloydOpened(told)
 

@@ -17,11 +17,11 @@ from colonnade.errors import ConvergenceWarning, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.kernels.possible import first_copies
-from colonnade.kernels.saga import shuffled
+from colonnade.kernels.saga import epoch_blocks, shuffled
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.options import flag, non_negative_number, whole_number
 from colonnade.protocol import checks
-from colonnade.routes import Ask, AtMost, Route, some, then
+from colonnade.routes import Ask, AtMost, Route
 from colonnade.solvers.saga.coded import AskCodedProgress, CodedStep, coded_epochs
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
@@ -33,6 +33,7 @@ from colonnade.solvers.saga.messages import (
     SagaStep,
     SquaredNorms,
 )
+from colonnade.solvers.saga.route import SagaRoute
 from colonnade.solvers.saga.table import ResidualTable
 
 M = TypeVar("M")
@@ -119,7 +120,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
             _check_scaled_norms(norms, roster, coreset.rows, fit_intercept=linear.fit_intercept)
         play = plain_epoch if self.bits is None else coded_epochs(self.bits, size)
         for epoch in range(self.max_epochs):
-            blocks = epoch_blocks(epoch, n_blocks, rng)
+            blocks = epoch_blocks(epoch, n_blocks, rng).tolist()
             closing, step = (yield from play(parties, blocks, table, step)), None
             inbox = yield dict.fromkeys(parties, closing)
             change = table.relative_change(checks.replies(inbox, Progress))
@@ -133,26 +134,24 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         return Solution(model, {"epochs": epoch + 1, "cost": table.cost(coreset.total_weight, linear.penalty(coef))})
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
-        """Expect the opening with the shuffle that follows from the sheet, epochs within their number, and the end."""
-        linear, most = linear_task(task), -(-agreed.size // self.batch)
+        """Expect shuffle and blocks as they follow from the sheet, epochs within their number, and the end."""
+        linear, rng = linear_task(task), np.random.default_rng(agreed.seed)
         l2, l1 = linear.penalties()
-        seed = int(np.random.default_rng(agreed.seed).integers(2**63))
+        most, least = -(-agreed.size // self.batch), -(-agreed.least // self.batch)
         opening = Ask(
             OpenSaga,
-            n_blocks=AtMost(most, 1),
-            seed=seed,
+            n_blocks=most if least == most else AtMost(most, least),
+            seed=int(rng.integers(2**63)),
             l2=l2,
             l1=l1,
             fit_intercept=linear.fit_intercept,
             scale=self.scale,
         )
-        block = AtMost(most - 1)
         if self.bits is None:
-            step, closing = Ask(SagaStep, block=block), Ask(AskProgress)
+            step, closing = Ask(SagaStep), Ask(AskProgress)
         else:
-            step, closing = Ask(CodedStep, block=block, bits=self.bits), Ask(AskCodedProgress, bits=self.bits)
-        epoch = then(some(step, least=1, most=most), closing)
-        return then(opening, some(epoch, least=1, most=self.max_epochs), Ask(AskCoefficients))
+            step, closing = Ask(CodedStep, bits=self.bits), Ask(AskCodedProgress, bits=self.bits)
+        return SagaRoute(opening, step, closing, self.max_epochs, rng)
 
     def warn(self, change: float) -> None:
         """Say that the epochs were too few, and what to change."""
@@ -174,12 +173,6 @@ def linear_task(task: Task[M]) -> LinearTask[M]:
         )
     task.penalties()  # refuses "cv"
     return task
-
-
-def epoch_blocks(epoch: int, n_blocks: int, rng: np.random.Generator) -> list[int]:
-    """Draw an epoch's blocks: at first each once, which fills the table; then independently, as in theory."""
-    drawn: list[int] = (rng.integers(n_blocks, size=n_blocks) if epoch else rng.permutation(n_blocks)).tolist()
-    return drawn
 
 
 def plain_epoch(
