@@ -13,6 +13,7 @@ from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.sums_of_view import check_sums_of_view
 from colonnade.solvers.whitened_columns import check_rounding
 
 
@@ -73,6 +74,8 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
     n_features = len(table.feature_names)
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    # A mean a column, and one spread of all.
+    state = check_sums_of_view(state, data, "means and step", n_columns=n_features, n_numbers=n_features + 1)
     centres, spreads = data.once(_centres_and_spreads)
     step = common_step(spreads, request.step)
     values = table.take(rows)[:, :n_features]

@@ -22,6 +22,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.sums_of_view import check_sums_of_view
 
 
 class WhitenedColumns(Message, frozen=True):
@@ -116,6 +117,9 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     n_features = len(table.feature_names)
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    # Of r columns that are left of d there are fewer numbers, but whether a sum is told must not hang on values.
+    d = n_features + (table.label_name is not None)
+    state = check_sums_of_view(state, data, "means and mixing", n_columns=d, n_numbers=d + d * (d + 1) // 2)
     whitening = data.once(_whitening)
     codes = round_with_dither(whitening.of(table.take(rows)), request.step, np.random.default_rng(request.seed))
     return state, WhitenedColumns(
