@@ -6,7 +6,7 @@ party builds samplers and solvers of the sheet's options itself, so they are che
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,9 +14,7 @@ import numpy as np
 
 from colonnade.contracts import Agreed, Model, Roster
 from colonnade.coreset import Coreset
-from colonnade.diagnostics.audited_distances import AskAuditedDistances
-from colonnade.diagnostics.audited_predictions import AskAuditedPredictions
-from colonnade.diagnostics.certifying import audit_sampler
+from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
@@ -131,6 +129,8 @@ class _Reader:
         for name, kind in KINDS.items():  # also those that this verb has no use for: an owner's policy looks at them
             if (words := getattr(sheet, name)) is not None:
                 _due(name, words, kind)
+        if sheet.model is not None and len(sheet.model) != len(sheet.parties):
+            raise InputError("a job sheet has parts of a model for other parties than it names. Run the same version.")
 
     @cached_property
     def task(self) -> AnyTask:
@@ -207,10 +207,7 @@ class _Reader:
     @property
     def part(self) -> bytes:
         """The digest of the party's part of the model."""
-        parts = _given("model", self.sheet.model)
-        if len(parts) != len(self.sheet.parties):
-            raise InputError("a job sheet has parts of a model for other parties than it names. Run the same version.")
-        return parts[self.place]
+        return _given("model", self.sheet.model)[self.place]
 
     @property
     def dither(self) -> int:
@@ -333,19 +330,15 @@ class _Within:
 
 def _certify(job: _Reader) -> Route:
     sampler = audit_sampler(job.size, secure=bool(job.sheet.options.get("secure")))
-    directions = partial(_is_at_most, int(job.sheet.options.get("directions", 1)))
-    asked = either(Ask(AskAuditedPredictions, directions=directions), Ask(AskAuditedDistances))
+    asked = audit_route(job.task, job.part, job.agreed(job.size), int(job.sheet.options.get("directions", 1)))
     return then(job.view(), job.drawn(sampler), asked)
-
-
-def _is_at_most(most: int, array: Any) -> bool:
-    return len(array) <= most
 
 
 def _diagnose(job: _Reader) -> Route:
     has_source = job.sheet.sampler is not None or job.sheet.coreset is not None
     source = then(job.view(), job.source(draw=1)) if has_source else None
-    return then(job.view(), diagnosis_route(job.task, job.agreed(job.size), source, job.sheet.options))
+    part = None if job.sheet.model is None else job.part
+    return then(job.view(), diagnosis_route(job.task, job.agreed(job.size), source, part, job.sheet.options))
 
 
 def _audit(job: _Reader) -> Route:

@@ -87,7 +87,7 @@ def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
     known = data.memory.notes()
     if sheet.coreset is not None and CoresetNote(sheet.coreset[0]) not in known:
         return f"its owner's policy uses only coresets again that it agreed on, not {sheet.coreset[0].hex()}"
-    if sheet.model is not None and sheet.verb != "diagnose":
+    if sheet.model is not None:
         part = sheet.model[sheet.place(data.name)]
         if ModelNote(part) not in known and part.hex() not in data.policy.accepted:
             return (
