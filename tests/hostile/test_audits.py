@@ -21,6 +21,7 @@ from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.planning.pilot import play_pilot
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.solvers.scaled_columns import ScaledColumns
 from colonnade.solvers.whitened_columns import WhitenedColumns
@@ -55,7 +56,17 @@ def by_levels(server: HostileServer) -> None:
         server.honestly(script, "fit", task=CLUSTERS, sampler=FEW_ROWS, solver=COMPACT, split=split, seed=0)
 
 
-@pytest.mark.parametrize(("attack", "kind"), [(by_whitening, WhitenedColumns), (by_levels, ScaledColumns)])
+def by_pilots(server: HostileServer) -> None:
+    """So do the rows of a plan's pilot."""
+    for split in SPLITS:
+        script = play_pilot(REGRESSION, server.roster, split, 20, 0)
+        server.honestly(script, "plan", task=REGRESSION, pilot=20, split=split, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("attack", "kind"),
+    [(by_whitening, WhitenedColumns), (by_levels, ScaledColumns), (by_pilots, WhitenedColumns)],
+)
 def test_means_beside_rounded_rows_of_two_runs_do_not_differ_by_a_row(
     tmp_path: Path, attack: Callable[[HostileServer], None], kind: type[Message]
 ) -> None:
