@@ -587,7 +587,7 @@ class Federation:
         pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
         seed, source = validation.seed_number(seed), coreset if sampler is None else sampler
         script = diagnose_over_parties(task, self.roster, source, model, size, pairs, seed)
-        options = {"pairs": pairs, "centers": model is not None}
+        options = {"pairs": pairs}
         what = {"task": task, "source": source, "model": model, "rows": size, "seed": seed, "options": options}
         found = with_cost(*self._runtime.play(script, "diagnose", **what))
         for concern in found.concerns:

@@ -6,7 +6,7 @@ party builds samplers and solvers of the sheet's options itself, so they are che
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,9 +14,7 @@ import numpy as np
 
 from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
 from colonnade.coreset import Coreset
-from colonnade.diagnostics.audited_distances import AskAuditedDistances
-from colonnade.diagnostics.audited_predictions import AskAuditedPredictions
-from colonnade.diagnostics.certifying import audit_sampler
+from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
@@ -26,7 +24,7 @@ from colonnade.options import learn_types
 from colonnade.protocol.sheet import Branches, JobSheet, TakeBranch, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
-from colonnade.routes import Ask, Route, either, then
+from colonnade.routes import Ask, Route, then
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
@@ -351,19 +349,15 @@ class _Within:
 
 def _certify(job: _Reader) -> Route:
     sampler = audit_sampler(job.size, secure=bool(job.sheet.options.get("secure")))
-    directions = partial(_is_at_most, int(job.sheet.options.get("directions", 1)))
-    asked = either(Ask(AskAuditedPredictions, directions=directions), Ask(AskAuditedDistances))
+    asked = audit_route(job.task, job.part, job.agreed(job.size), int(job.sheet.options.get("directions", 1)))
     return then(job.view(), job.drawn(sampler), asked)
-
-
-def _is_at_most(most: int, array: Any) -> bool:
-    return len(array) <= most
 
 
 def _diagnose(job: _Reader) -> Route:
     has_source = job.sheet.sampler is not None or job.sheet.coreset is not None
     source = then(job.view(), job.source(draw=1)) if has_source else None
-    return then(job.view(), diagnosis_route(job.task, job.agreed(job.size), source, job.sheet.options))
+    part = None if job.sheet.model is None else job.part
+    return then(job.view(), diagnosis_route(job.task, job.agreed(job.size), source, part, job.sheet.options))
 
 
 def _audit(job: _Reader) -> Route:

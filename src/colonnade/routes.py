@@ -59,6 +59,21 @@ class AtMost:
 
 
 @dataclass(frozen=True)
+class Length:
+    """An array of `least` to `most` rows."""
+
+    most: int
+    least: int = 0
+
+    def __call__(self, value: Any) -> bool:
+        """Tell whether a field is so long."""
+        return self.least <= len(value) <= self.most
+
+    def __str__(self) -> str:
+        return f"{self.least:,} to {self.most:,} rows"
+
+
+@dataclass(frozen=True)
 class Hashing:
     """A value whose digest is known."""
 

@@ -8,6 +8,7 @@ import pytest
 from colonnade.catalogue import codec, kinds
 from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
+from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistances
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
@@ -243,8 +244,13 @@ EXAMPLES: dict[str, Message] = {
     "whitened rows with label": WhitenedRows(sendable_floats(np.empty((1, 0))), sendable_floats([0.125])),
     "ask pair distances": AskPairDistances(300, seed=5),
     "pair distances": PairDistances(sendable_floats([0.0, 9.0])),
-    "ask row distances": AskRowDistances(sendable_rows([3, 7])),
+    "ask row distances": AskRowDistances(10, seed=5),
     "row distances": RowDistances(sendable_floats([[4.0, 0.0]])),
+    "ask moved distances": AskMovedDistances(sendable_floats([[1.0, 2.0]]), None, seed=5),
+    "ask moved distances, standardised": AskMovedDistances(
+        sendable_floats([[1.0, 2.0]]), sendable_floats([0.5, 4.0]), seed=5
+    ),
+    "moved distances": MovedDistances(sendable_floats([[4.0, 4.0, 4.0]])),
     "ask pair key": AskPairKey(),
     "pair key": PairKey(bytes(range(32)), bytes(32), bytes(32), bytes(64)),
     "ask pair agreement": AskPairAgreement((SignedDigest(bytes(32), bytes(64)),)),
@@ -290,11 +296,13 @@ EXAMPLES: dict[str, Message] = {
     "encrypted products": EncryptedProducts(((b"p1",),), sendable_floats([3.5]), (bytes(64),), has_key=True),
     "ask decrypted products": AskDecryptedProducts(((b"p1",),), (bytes(64),)),
     "decrypted products": DecryptedProducts(sendable_floats([4.5]), bytes(32), bytes(64)),
-    "ask audited predictions": AskAuditedPredictions(sendable_floats([[0.5, -1.0]]), seed=2**63 - 1),
+    "ask audited predictions": AskAuditedPredictions(
+        sendable_floats([0.5, -1.0]), sendable_floats([[1.0, 0.0]]), seed=2**63 - 1
+    ),
     "audited predictions": AuditedPredictions(
         2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes([0, 0, 232, 253]), None, 0.5, 4.0
     ),
-    "ask audited distances": AskAuditedDistances(sendable_floats([[1.0, 2.0]])),
+    "ask audited distances": AskAuditedDistances(sendable_floats([[1.0, 2.0]]), None),
     "audited distances": AuditedDistances(2, 1, 9.0, bytes([0, 0, 255, 255])),
 }
 

@@ -14,15 +14,12 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import Model
-from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
-from colonnade.diagnostics.certifying import audit_sampler
-from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.evaluation.masked.messages import MaskedPredictions, SummedLosses
 from colonnade.evaluation.masked.server import AppliedModel, masked_losses
 from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.kernels.arrays import Floats
-from colonnade.messages import Reveals, sendable_rows
+from colonnade.messages import Reveals
 from colonnade.sampling.selecting import Ready, UseAllRows, use_all_rows, use_even_draw
 from colonnade.tasks.jobs import deliver_in_secret, evaluate, evaluate_in_secret, learn, predict
 from hostile_trial import N_ROWS, HostileServer, features_of, hostile_server, made_parties, one_hot, turned_away
@@ -82,20 +79,15 @@ def by_residuals(server: HostileServer) -> None:
 
 
 def by_audit(server: HostileServer) -> None:
-    """All columns as directions of one audit."""
-    sampler = audit_sampler(N_ROWS, secure=False)
-    server.new_run("certify", task=TASK, rows=N_ROWS, options={"directions": WIDTH})
-    server.play(sampler.sample(server.roster, TASK.score_rule(), np.random.default_rng([0, 3])))
-    server.told(TARGET, AskAuditedPredictions(np.eye(WIDTH), 0), AuditedPredictions)
+    """All columns as directions of one audit, which rounding is said to have hidden."""
+    model = of_column(server, 0)
+    tell(server, model)
+    server.new_run("certify", task=TASK, model=model, rows=N_ROWS, options={"directions": 1 + WIDTH})
 
 
 def by_row_distances(server: HostileServer) -> None:
     """Distances of rows to rows: one party's rows up to a rotation and a shift."""
-    task, rows = cn.KMeans(n_clusters=2), np.arange(4)
-    server.new_run("diagnose", task=task, rows=N_ROWS)
-    sampler = cn.ImportanceSampling(N_ROWS, uniform_share=0.5)
-    server.play(sampler.sample(server.roster, task.score_rule(), np.random.default_rng([0, 2])))
-    server.told(TARGET, AskRowDistances(sendable_rows(rows)), RowDistances)
+    server.new_run("diagnose", task=cn.KMeans(n_clusters=2), rows=N_ROWS)
 
 
 @pytest.mark.parametrize(

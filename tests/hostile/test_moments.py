@@ -3,7 +3,6 @@
 Before there were job sheets, each of these read rows to 1e-8: by weights of the server's own, all of them in 0.2 s.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +10,11 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import Scaling
-from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
-from colonnade.diagnostics.certifying import audit_sampler
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.draws import hold_out
 from colonnade.messages import Message, Reveals, sendable_flags, sendable_floats
-from colonnade.protocol.splits import counted
 from colonnade.protocol.viewing import Moments, RowWeights, UseFrame, agree_on_view
 from colonnade.signing import SignedMarks, SignedWeights, weights_statement
-from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
-from colonnade.tasks.jobs import learn
 from hostile_trial import (
     N_ROWS,
     HostileServer,
@@ -125,54 +118,6 @@ def test_moments_of_two_runs_do_not_differ_by_a_row(tmp_path: Path) -> None:
         turned_away(lambda: by_two_runs(server), "1 rows apart from a sum that it has told before")
         assert server.disclosed(TARGET) == {Reveals.MOMENTS}
         assert len([1 for party, reply in server.received if party == TARGET and isinstance(reply, Moments)]) == 1
-
-
-def by_whitened_columns(server: HostileServer, split: cn.HoldOut) -> Floats:
-    """Show one row, and beside it means of all that count."""
-    sampler, solver, task = cn.UniformSampling(1), cn.CompactCentral(), cn.Regression()
-    server.new_run("fit", task=task, sampler=sampler, solver=solver, split=split, seed=0)
-    asked = server.play_until(learn(task, sampler, solver, split, server.roster, 0), AskWhitenedColumns)
-    return server.told_by_each(asked, WhitenedColumns)[TARGET].mean
-
-
-def by_scaled_columns(server: HostileServer, split: cn.HoldOut) -> Floats:
-    """The same for a clustering: columns' levels are their means."""
-    sampler, solver, task = cn.UniformSampling(20), cn.CompactCentral(), cn.KMeans(n_clusters=1)
-    server.new_run("fit", task=task, sampler=sampler, solver=solver, split=split, seed=0)
-    asked = server.play_until(learn(task, sampler, solver, split, server.roster, 0), AskScaledColumns)
-    return server.told_by_each(asked, ScaledColumns)[TARGET].levels
-
-
-def by_audited_predictions(server: HostileServer, split: cn.HoldOut) -> Floats:
-    """The same for an audit: the mean along a direction."""
-    server.new_run("certify", task=cn.Regression(), rows=1, split=split, options={"directions": 1})
-    server.play(agree_on_view(server.roster, split, "train", "own"))
-    rule, rng = cn.Regression().score_rule(), np.random.default_rng([0, 3])
-    weights = counted(N_ROWS, "train", split, None, None)
-    server.play(audit_sampler(1, secure=False).sample(server.roster, rule, rng, weights))
-    return np.array([server.told(TARGET, AskAuditedPredictions(np.eye(1, 3), 0), AuditedPredictions).mean])
-
-
-@pytest.mark.parametrize("mean_by", [by_whitened_columns, by_scaled_columns, by_audited_predictions])
-def test_moments_beside_a_row_that_is_shown_are_sums_too(
-    tmp_path: Path, mean_by: Callable[[HostileServer, cn.HoldOut], Floats]
-) -> None:
-    """Where rows may be shown, they are counted: a row by the difference of two means was not."""
-    parties = made_parties()
-    splits = cn.HoldOut(0.5, 0), cn.HoldOut(0.49, 0)
-
-    def attack(server: HostileServer) -> Floats:
-        first, second = (mean_by(server, split) for split in splits)
-        return 51 * second - 50 * first
-
-    held = [hold_out(N_ROWS, split.fraction, np.random.default_rng(0)) for split in splits]
-    row = features_of(parties[0])[np.flatnonzero(held[0] & ~held[1])[0]]
-    with hostile_server(tmp_path, parties, OPEN) as server:
-        found = attack(server)
-        np.testing.assert_allclose(found, row[: len(found)], atol=1e-6)
-    (tmp_path / "held").mkdir()
-    with hostile_server(tmp_path / "held", parties, {"rows_a_day": 50}) as server:
-        turned_away(lambda: attack(server), "1 rows apart from a sum that it has told before")
 
 
 def test_honest_splits_end_before_there_are_equations_enough(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     "AuditedDistances": ("largest", "codes"),
     "PairDistances": ("values",),
     "RowDistances": ("values",),
+    "MovedDistances": ("values",),
     "LloydOpened": ("magnitude",),
     "Magnitude": ("exponent",),
 }

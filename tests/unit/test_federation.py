@@ -269,6 +269,7 @@ def test_bad_input_is_one_error_and_nothing_is_lost(ask: Any) -> None:
     assert after.ledger == fresh.ledger
 
 
+@pytest.mark.filterwarnings("ignore::colonnade.AssumptionWarning")
 def test_a_job_after_a_refused_one_sends_what_it_would_have_sent_first() -> None:
     """Each run has sessions of its own: nothing is sent to take parties out of one that stopped half-way."""
     X = np.random.default_rng(0).normal(size=(300, 4))

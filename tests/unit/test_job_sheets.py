@@ -96,7 +96,8 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, np.ndarray) and value.dtype == np.int64:
         return [sendable_rows(np.repeat(value, 99))]
     if isinstance(value, np.ndarray):
-        return [sendable_floats(np.repeat(value, 99, axis=0))]
+        longer = np.repeat(value, 99, axis=0) if len(value) else np.ones((1, *value.shape[1:]))
+        return [sendable_floats(longer)]
     if isinstance(value, tuple):  # a part of a model
         return [tuple(None if each is None else sendable_floats(each + 1e-9) for each in value)]
     return [None] if value is not None else [cn.HoldOut(0.25)]
@@ -131,10 +132,18 @@ def again() -> object:
     return shared.fit(RIDGE, coreset=shared.coreset(RIDGE, DRAWN).coreset)
 
 
-def certified(**options: Any) -> Callable[[], object]:
+def certified(task: Any = RIDGE, solver: Any = None, **options: Any) -> Callable[[], object]:
     def job() -> object:
         shared = federation()
-        return shared.certify(shared.fit(RIDGE, sampler=DRAWN), **options)
+        return shared.certify(shared.fit(task, sampler=DRAWN, solver=solver or cn.Central()), **options)
+
+    return job
+
+
+def diagnosed(task: Any, sampler: Any = None) -> Callable[[], object]:
+    def job() -> object:
+        shared = federation()
+        return shared.diagnose(task, sampler=sampler, model=shared.fit(task, sampler=DRAWN).model)
 
     return job
 
@@ -193,9 +202,27 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "planned": ("planned", lambda: federation().fit(RIDGE, budget_bytes=10**6)),
     "planned fit of clusters": ("planned", lambda: federation().fit(CLUSTERS, target_excess=0.5)),
     "certify": ("certify", certified(rows=70)),
+    "certify, standardised": ("certify", certified(cn.Regression(standardize=True), rows=70)),
+    "certify what was rounded": ("certify", certified(solver=cn.CompactCentral(2.0), rows=70)),
+    "certify clusters": ("certify", certified(cn.KMeans(n_clusters=2, standardize=True), rows=70)),
     "diagnose": ("diagnose", lambda: federation().diagnose(RIDGE)),
     "diagnose clusters": ("diagnose", lambda: federation().diagnose(CLUSTERS)),
+    "diagnose near a model": ("diagnose", diagnosed(CLUSTERS)),
+    "diagnose a coreset near a model": (
+        "diagnose",
+        diagnosed(cn.KMeans(n_clusters=2, standardize=True), cn.ImportanceSampling(20, scores="secure")),
+    ),
     "audit": ("audit", audited),
+}
+
+
+# What the sheet settles of requests that apply a model, or measure rows, though other numbers would be answered alike.
+SETTLED = {
+    "certify": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
+    "certify what was rounded": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
+    "certify clusters": {"AskAuditedDistances": {"centers", "part"}},
+    "diagnose clusters": {"AskPairDistances": {"count", "seed"}, "AskRowDistances": {"count", "seed"}},
+    "diagnose a coreset near a model": {"AskMovedDistances": {"centers", "part", "seed"}},
 }
 
 
@@ -220,6 +247,7 @@ def test_an_honest_server_stays_on_the_route_and_nothing_nearby_is_answered(name
     routes = [route_of(sheet, each.name) for each in sheet.parties]
     known = {ask.kind.__name__ for route in routes for ask in route.asks()}
     assert {kind.partition(".")[0] for kind in played.tried} <= known
+    assert {f"{kind}.{field}" for kind, fields in SETTLED.get(name, {}).items() for field in fields} <= played.tried
 
 
 @pytest.mark.parametrize("name", ["saga", "saga, coded", "saga, on rows that are not held out"])

@@ -1,6 +1,13 @@
 """Diagnostics: what the theory assumes of the data, measured; what it promises, computed. The registry is here."""
 
-from colonnade.diagnostics import audited_distances, audited_predictions, pair_distances, row_distances, whitened_rows
+from colonnade.diagnostics import (
+    audited_distances,
+    audited_predictions,
+    moved_distances,
+    pair_distances,
+    row_distances,
+    whitened_rows,
+)
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.records import Diagnosis
 
@@ -8,6 +15,7 @@ HANDLERS = (
     *whitened_rows.HANDLERS,
     *pair_distances.HANDLERS,
     *row_distances.HANDLERS,
+    *moved_distances.HANDLERS,
     *audited_predictions.HANDLERS,
     *audited_distances.HANDLERS,
 )

@@ -9,8 +9,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script
+from colonnade.contracts import JobView, ModelPart, Roster, Script
+from colonnade.diagnostics.model_in_view import centers_in_view, units_of
 from colonnade.errors import InputError
+from colonnade.evaluation.clustering import check_centers
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.sixteen_bits import LOG_STEP, restore_logarithms, round_logarithms
 from colonnade.ledger import SERVER
@@ -39,25 +41,36 @@ class AuditedDistances(Message, frozen=True):
 
 
 class AskAuditedDistances(Message, frozen=True):
-    """The party's part of the centres, of columns as it sees them."""
+    """The party's part of the model. Distances are in the units of the run's view; `scale` is a part of the model."""
 
     phase: ClassVar[str] = "certifying"
     reply: ClassVar[type[Message]] = AuditedDistances
 
     centers: Annotated[Floats, Reveals.MODEL]
+    scale: Annotated[Floats | None, Reveals.MODEL]
+
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return None, self.centers, self.scale
 
 
-def audited_distances(roster: Roster, size: int, centers: Floats) -> Script[Floats]:
+def audited_distances(
+    roster: Roster, size: int, centers: Floats, scale: Floats | None, view: JobView
+) -> Script[Floats]:
     """Ask how far the selected rows are from their nearest centres. Two bytes a row, party and centre.
 
-    Centres, shape (k, n_features), are of columns as the parties see them. Distances are squared, shape (size,), and
-    off by less than 0.031 % of themselves.
+    Centres, shape (k, n_features), and the units of distances are the model's. Distances, in the units of the view, are
+    squared, shape (size,), and off by less than 0.031 % of themselves.
     """
     inbox = yield {
-        party: AskAuditedDistances(sendable_floats(centers[:, part])) for party, part in roster.parts.items()
+        party: AskAuditedDistances(
+            sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part])
+        )
+        for party, part in roster.parts.items()
     }
-    replies = checks.replies(inbox, AuditedDistances)
-    parts = [_read(party, reply, size, centers[:, roster.parts[party]]) for party, reply in replies.items()]
+    replies, seen = checks.replies(inbox, AuditedDistances), centers_in_view(centers, view)
+    parts = [_read(party, reply, size, seen[:, roster.parts[party]]) for party, reply in replies.items()]
     distances = np.sum(parts, axis=0)
     return np.asarray(distances.min(axis=1))
 
@@ -78,15 +91,16 @@ def _read(party: str, reply: AuditedDistances, size: int, centers: Floats) -> Fl
 def _answer(state: PartyState, request: AskAuditedDistances, data: PartyData) -> tuple[PartyState, Message]:
     table, rows = data.table, state.selected()
     d, k = len(table.feature_names), len(request.centers)
-    checks.shape(SERVER, request, request.centers, (k, d))
-    checks.in_range(SERVER, request, request.centers)
+    check_centers(request, request.centers, request.scale, d)
+    centers = centers_in_view(request.centers, units_of(table))
+    checks.in_range(SERVER, request, centers)
     if not k or not len(rows) or len(rows) * k > MAX_NUMBERS:
         raise InputError(
             f"distances of {len(rows):,} rows to {k} centres are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
     features = table.take(rows)[:, :d]
-    distances = np.stack([np.square(features - center).sum(axis=1) for center in request.centers], axis=1)
+    distances = np.stack([np.square(features - center).sum(axis=1) for center in centers], axis=1)
     return state, AuditedDistances(len(rows), k, *round_logarithms(distances))
 
 

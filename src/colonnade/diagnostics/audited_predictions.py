@@ -9,8 +9,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import Roster, Script, Table
+from colonnade.contracts import ModelPart, Roster, Script, Table
+from colonnade.diagnostics.model_in_view import coef_in_view, units_of
 from colonnade.errors import InputError
+from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.audit import ResidualPart
 from colonnade.kernels.moments import mean_and_variance
@@ -21,7 +23,6 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_view
-from colonnade.signing import digest
 
 
 class AuditedPredictions(Message, frozen=True):
@@ -51,36 +52,47 @@ class AuditedPredictions(Message, frozen=True):
 
 
 class AskAuditedPredictions(Message, frozen=True):
-    """The party's part of the coefficients, and of further directions, a row each; and the dither's seed."""
+    """The party's part of the model; directions that rounding hid, of columns as it sees them; the dither's seed."""
 
     phase: ClassVar[str] = "certifying"
     reply: ClassVar[type[Message]] = AuditedPredictions
 
-    directions: Annotated[Floats, Reveals.MODEL]
+    coef: Annotated[Floats, Reveals.MODEL]
+    hidden: Annotated[Floats, Reveals.MODEL]
     seed: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def part(self) -> ModelPart:
+        """The party's part of the model."""
+        return self.coef, None, None
+
+
+def audit_dithers(roster: Roster, shared: int) -> dict[str, int]:
+    """Draw the seeds that parts are rounded with, for each party, from the seed on the sheet."""
+    seeds = np.random.default_rng([shared, 4]).integers(2**63, size=len(roster.cards)).tolist()
+    return dict(zip(roster.names, seeds, strict=True))
 
 
 def audited_predictions(
-    roster: Roster, rows: Rows, parts: Floats, coef: Floats, directions: Floats, rng: np.random.Generator
+    roster: Roster, rows: Rows, parts: Floats, coef: Floats, hidden: Floats, shared: int
 ) -> Script[tuple[Mapping[str, ResidualPart], Floats]]:
     """Ask for the parties' parts of the selected rows' residuals. Two bytes a row, party and direction.
 
-    The rows ascend, shape (m,), and have these parts of the weight of all, as the parties see them. Coefficients and
-    further directions, shape (h, n_features), are of columns as the parties see them. Give each party's part, without
-    the intercept, and the rows along the further directions, shape (h, m).
+    The rows ascend, shape (m,), and have these parts of the weight of all, as the parties see them. Coefficients are of
+    columns in their own units, hidden directions, shape (h, n_features), of columns as the parties see them. The seed
+    is that on the sheet. Give each party's part, without the intercept, and the rows along the hidden directions, shape
+    (h, m).
     """
-    first = first_copies(rows)
-    seeds = dict(zip(roster.names, rng.integers(2**63, size=len(roster.cards)).tolist(), strict=True))
-    stacked = np.vstack([coef, directions])
+    first, seeds = first_copies(rows), audit_dithers(roster, shared)
     inbox = yield {
-        party: AskAuditedPredictions(sendable_floats(stacked[:, part]), seeds[party])
+        party: AskAuditedPredictions(sendable_floats(coef[part]), sendable_floats(hidden[:, part]), seeds[party])
         for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, AuditedPredictions)
-    found, along = {}, np.zeros((len(directions), len(rows)))
+    found, along = {}, np.zeros((len(hidden), len(rows)))
     for party, reply in replies.items():
         codes = reply.less_label if party == roster.label_party else reply.codes
-        values = _read(party, reply, codes or b"", len(rows), len(stacked), seeds[party])
+        values = _read(party, reply, codes or b"", len(rows), 1 + len(hidden), seeds[party])
         if not moments_fit(values[0][first], parts[first], reply.mean, reply.variance, 0.5 * float(reply.step[0])):
             moments = f"a mean of {reply.mean:g} and a variance of {reply.variance:g}"
             raise checks.wrong(party, reply, f"{moments}, belied by its own values")
@@ -114,22 +126,23 @@ def _read(party: str, reply: AuditedPredictions, codes: bytes, size: int, n_dire
 
 def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) -> tuple[PartyState, Message]:
     table, rows = data.table, state.selected()
-    d, n_directions = len(table.feature_names), len(request.directions)
-    checks.shape(SERVER, request, request.directions, (n_directions, d))
-    checks.in_range(SERVER, request, request.directions)
+    d, n_hidden = len(table.feature_names), len(request.hidden)
+    checks.shape(SERVER, request, request.coef, (d,))
+    checks.shape(SERVER, request, request.hidden, (n_hidden, d))
+    coef = coef_in_view(request.coef, units_of(table))
+    for numbers in (request.coef, coef, request.hidden):
+        checks.in_range(SERVER, request, numbers)
     checks.seed(request, request.seed)
-    if not n_directions or not len(rows) or len(rows) * n_directions > MAX_NUMBERS:
+    if not len(rows) or len(rows) * (1 + n_hidden) > MAX_NUMBERS:
         raise InputError(
-            f"{len(rows):,} rows along {n_directions} directions are none, or too many for one message. "
+            f"{len(rows):,} rows along {1 + n_hidden} directions are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
+    what = f"mean and variance by model {model_digest(request.part).hex()}"
+    state = check_view(state, data, what, 1, 2, of_each=2)
     chosen = table.take(rows)
-    values = np.stack([own_part(table, chosen, request.directions[0]), *(request.directions[1:] @ chosen[:, :d].T)])
-    mean, variance = mean_and_variance(
-        (own_part(table, block, request.directions[0]) for block in table.blocks()), table.row_weights
-    )
-    along = digest(np.ascontiguousarray(request.directions[0], "<f8").tobytes()).hex()
-    state = check_view(state, data, f"mean and variance along {along}", 1, 2, of_each=2)
+    values = np.stack([own_part(table, chosen, coef), *(request.hidden @ chosen[:, :d].T)])
+    mean, variance = mean_and_variance((own_part(table, block, coef) for block in table.blocks()), table.row_weights)
     rng = np.random.default_rng(request.seed)
     lows, steps, codes = zip(*(round_evenly(value, rng) for value in values), strict=True)
     told = b"".join(codes)

@@ -8,15 +8,16 @@ from typing import assert_never
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.random import Generator
 
-from colonnade.contracts import JobView, Roster, Script
+from colonnade.contracts import Agreed, JobView, Roster, Script
 from colonnade.coreset import Coreset, Precision
-from colonnade.diagnostics.audited_distances import audited_distances
-from colonnade.diagnostics.audited_predictions import audited_predictions
+from colonnade.diagnostics.audited_distances import AskAuditedDistances, audited_distances
+from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, audit_dithers, audited_predictions
 from colonnade.diagnostics.certificate import Certificate
-from colonnade.diagnostics.over_parties import centers_in_view, shown_to_server
+from colonnade.diagnostics.model_in_view import coef_in_view
+from colonnade.diagnostics.over_parties import shown_to_server
 from colonnade.errors import InputError
+from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.audit import AuditedRows, ResidualPart, clustering_cost, gradient_p, weights_p
 from colonnade.kernels.estimates import Estimate
@@ -24,8 +25,10 @@ from colonnade.kernels.sixteen_bits import LOG_STEP
 from colonnade.ledger import Ledger
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
+from colonnade.routes import Ask, Hashing, Length, Route
 from colonnade.sampling import ImportanceSampling
 from colonnade.tasks import KMeans, KMeansModel, LinearModel, PaperTask, Regression
+from colonnade.tasks.jobs import shared_seed
 
 LEAST_ROWS = 50
 # Each control, two a party, takes up some rows: with fewer than this for each, the interval would be too short.
@@ -61,7 +64,7 @@ def certify(run: AuditSubject, roster: Roster, rows: int, seed: int, *, secure: 
         case KMeans(), KMeansModel():
             return (yield from _audit_clustering(run, run.model, roster, view, drawn))
         case Regression(), LinearModel():
-            return (yield from _audit_regression(run, run.task, run.model, roster, view, drawn, rng))
+            return (yield from _audit_regression(run, run.task, run.model, roster, view, drawn, shared_seed(seed)))
     found, task = type(run.model).__name__, type(run.task).__name__
     raise InputError(f"A {found} is not what {task} learns. Certify a run as `fit` returned it.")
 
@@ -105,10 +108,31 @@ def audit_sampler(rows: int, *, secure: bool) -> ImportanceSampling:
     )
 
 
+def audit_route(task: PaperTask, part: bytes, agreed: Agreed, n_directions: int) -> Route:
+    """Say what a party is asked by `certify`, once rows are drawn: by the model whose part has this digest.
+
+    Directions that rounding hid are the server's to say, and no part of the model: as many as there are columns show
+    rows whole, and as rows they count. There are never more.
+    """
+    model, most = Hashing(part, model_digest), 1 + len(agreed.roster.feature_names)
+    if not 1 <= n_directions <= most:
+        raise InputError(
+            f"a job sheet says that a model is audited along {n_directions:,} directions; there are 1 to {most:,}."
+        )
+    match task:
+        case Regression():
+            seed, hidden = audit_dithers(agreed.roster, agreed.seed)[agreed.party], n_directions - 1
+            return Ask(AskAuditedPredictions, part=model, hidden=Length(hidden, hidden), seed=seed)
+        case KMeans():
+            return Ask(AskAuditedDistances, centers=Length(task.n_clusters), part=model)
+        case _:
+            assert_never(task)
+
+
 def _audit_clustering(
     run: AuditSubject, model: KMeansModel, roster: Roster, view: JobView, drawn: Coreset
 ) -> Script[Certificate]:
-    distances = yield from audited_distances(roster, len(drawn), centers_in_view(model.cluster_centers_, view))
+    distances = yield from audited_distances(roster, len(drawn), model.cluster_centers_, model.scale_, view)
     found = clustering_cost(distances, drawn.weights, drawn.total_weight)
     low, high = found.interval()
     # Rounded distances are off by half a step at most, relative.
@@ -125,14 +149,14 @@ def _audit_regression(
     roster: Roster,
     view: JobView,
     drawn: Coreset,
-    rng: Generator,
+    shared: int,
 ) -> Script[Certificate]:
     coef, intercept = _in_view(model, view)
     precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
     hidden = np.array(precision.hidden).reshape(-1, len(coef))
     counted = np.ones(roster.n_rows) if view.row_weights is None else view.row_weights
     parts = counted[drawn.rows] / counted.sum()
-    told, along = yield from audited_predictions(roster, drawn.rows, parts, coef, hidden, rng)
+    told, along = yield from audited_predictions(roster, drawn.rows, parts, model.coef_, hidden, shared)
     audit = AuditedRows(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
     found = audit.cost()
     low, high = found.interval()
@@ -189,6 +213,5 @@ def _also_of_coreset(run: AuditSubject, chance: float) -> float:
 
 def _in_view(model: LinearModel, view: JobView) -> tuple[Floats, float]:
     """Give coefficients and intercept of the columns as the parties see them."""
-    if view.shift is None or view.scale is None:
-        return model.coef_, model.intercept_
-    return model.coef_ * view.scale, model.intercept_ + float(view.shift @ model.coef_)
+    shift = 0.0 if view.shift is None else float(view.shift @ model.coef_)
+    return coef_in_view(model.coef_, view), model.intercept_ + shift

@@ -5,8 +5,7 @@ that rows which the scores overlook are too. A coreset is then compared with the
 """
 
 from collections.abc import Mapping
-from functools import partial
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,23 +20,23 @@ from colonnade.diagnostics.findings import (
     clustering_epsilon,
     clustering_zeta,
     gamma_of,
-    moved_centers,
     near_sets,
     pool_size,
     tau_of,
 )
+from colonnade.diagnostics.moved_distances import AskMovedDistances, moved_distances
 from colonnade.diagnostics.pair_distances import AskPairDistances, pair_distances
 from colonnade.diagnostics.records import Diagnosis, Sensitivity
-from colonnade.diagnostics.row_distances import AskRowDistances, row_distances
+from colonnade.diagnostics.row_distances import AskRowDistances, Pool, row_distances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, whitened_rows
 from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
-from colonnade.evaluation.clustering import AskPartialDistances, center_distances
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.evaluation.telling import model_digest
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.bases import gram, sensitivities, spectrum
 from colonnade.kernels.measured_error import random_sets
 from colonnade.ledger import SERVER, Ledger
 from colonnade.protocol.viewing import agree_on_view
-from colonnade.routes import Ask, Route, then
+from colonnade.routes import Ask, Hashing, Length, Route, then
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.selecting import use_rows
 from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
@@ -45,6 +44,19 @@ from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
 Source = AnySampler | Coreset | None
 # Scores are computed backwards from weights, and both from columns that may nearly depend on each other.
 LENGTHS_DIFFER = 1e-4
+
+
+class DiagnosisSeeds(NamedTuple):
+    """By which all parties draw alike: pairs of rows, rows that serve as centres, and where centres are moved to."""
+
+    pairs: int
+    pool: int
+    moves: int
+
+    @classmethod
+    def of(cls, shared: int) -> "DiagnosisSeeds":
+        """Draw them from the seed on the sheet."""
+        return cls(*np.random.default_rng([shared, 5]).integers(2**63, size=3).tolist())
 
 
 def diagnose(
@@ -134,20 +146,19 @@ def _diagnose_clustering(
     seed: int,
 ) -> Script[Diagnosis]:
     reference, scores, view = yield from _reference(task, roster, size, rng)
-    tau = None
+    tau, seeds = None, DiagnosisSeeds.of(jobs.shared_seed(seed))
     if n_pairs >= 2:
-        distances = yield from pair_distances(roster, n_pairs, rng)
+        distances = yield from pair_distances(roster, n_pairs, seeds.pairs)
         tau = tau_of(distances, [card.name for card in roster.cards if card.n_features])
-    pool = rng.permutation(np.unique(reference.rows))[: pool_size(task.n_clusters)]
-    if len(pool) < task.n_clusters:
+    pool = Pool.of(reference.rows, pool_size(task.n_clusters), seeds.pool)
+    n_pool = len(pool.rows)
+    if n_pool < task.n_clusters:
         raise InputError(
-            f"{len(pool)} distinct rows were looked at, too few for sets of {task.n_clusters} centres. Look at more."
+            f"{n_pool} distinct rows were looked at, too few for sets of {task.n_clusters} centres. Look at more."
         )
-    pool.sort()
-    versions = None if model is None else moved_centers(centers_in_view(model.cluster_centers_, view), rng)
-    at_reference = yield from _pool_distances(roster, reference.rows, pool, versions)
-    random = random_sets(len(pool), task.n_clusters, 100, rng)
-    near = None if versions is None else near_sets(task.n_clusters, len(versions), 30, rng) + len(pool)
+    at_reference = yield from _pool_distances(roster, reference, pool, model, view, seeds.moves)
+    random = random_sets(n_pool, task.n_clusters, 100, rng)
+    near = None if model is None else near_sets(task.n_clusters, len(MOVES), 30, rng) + n_pool
     tried = [random] if near is None else [random, near]
     total = _total(reference)
     zeta = clustering_zeta(at_reference, reference.weights, scores, tried)
@@ -155,7 +166,7 @@ def _diagnose_clustering(
     coreset = yield from _select(task, roster, source, seed)
     epsilon = None
     if coreset is not None:
-        at_coreset = yield from _pool_distances(roster, coreset.rows, pool, versions)
+        at_coreset = yield from _pool_distances(roster, coreset, pool, model, view, seeds.moves)
         half = rng.permutation(size) < size // 2
         epsilon = clustering_epsilon(
             (at_coreset, coreset.weights), (at_reference, reference.weights), random, near, half
@@ -210,15 +221,20 @@ def _reference_sampler(size: int) -> ImportanceSampling:
     return ImportanceSampling(size, uniform_share=EVEN_SHARE)
 
 
-def diagnosis_route(task: PaperTask, agreed: Agreed, source: Route | None, options: Mapping[str, int | bool]) -> Route:
-    """Say what a party is asked by `diagnose`, after the view: about rows drawn by scores, then about a coreset."""
+def diagnosis_route(
+    task: PaperTask, agreed: Agreed, source: Route | None, part: bytes | None, options: Mapping[str, int | bool]
+) -> Route:
+    """Say what a party is asked by `diagnose`, after the view: about rows drawn by scores, then about a coreset.
+
+    Where there is a model, its part at the party has this digest.
+    """
     reference = _reference_sampler(agreed.size).route(task.score_rule(), agreed)
     match task:
         case Regression():
             shown = Ask(AskWhitenedRows, fit_intercept=task.fit_intercept)
             return then(reference, shown) if source is None else then(reference, shown, source, shown)
         case KMeans():
-            return _clustering_route(task, agreed, reference, source, options)
+            return _clustering_route(task, agreed, reference, source, part, options)
         case _:
             assert_never(task)
 
@@ -228,25 +244,18 @@ def _clustering_route(
     agreed: Agreed,
     reference: Route,
     source: Route | None,
+    part: bytes | None,
     options: Mapping[str, int | bool],
 ) -> Route:
-    n_rows = agreed.roster.n_rows
+    n_rows, seeds, k = agreed.roster.n_rows, DiagnosisSeeds.of(agreed.seed), task.n_clusters
     n_pairs = min(int(options.get("pairs", 0)), n_rows)
     has_features = agreed.roster.cards[agreed.place].n_features > 0
-    pairs = [Ask(AskPairDistances, count=n_pairs)] if n_pairs >= 2 and has_features else []
-    near = Ask(AskRowDistances, rows=partial(_is_pool, pool_size(task.n_clusters)))
-    moved = [Ask(AskPartialDistances, centers=partial(_is_pool, len(MOVES) * task.n_clusters))]
-    looked = then(near, *(moved if options.get("centers") else []))
+    pairs = [Ask(AskPairDistances, count=n_pairs, seed=seeds.pairs)] if n_pairs >= 2 and has_features else []
+    looked: Route = Ask(AskRowDistances, count=pool_size(k), seed=seeds.pool)
+    if part is not None:
+        model = Hashing(part, model_digest)
+        looked = then(looked, Ask(AskMovedDistances, centers=Length(k), part=model, seed=seeds.moves))
     return then(reference, *pairs, looked) if source is None else then(reference, *pairs, looked, source, looked)
-
-
-def _is_pool(most: int, centers: Floats | Rows) -> bool:
-    return len(centers) <= most
-
-
-def centers_in_view(centers: Floats, view: JobView) -> Floats:
-    """Turn centres of columns in their own units into those of columns as the parties see them."""
-    return centers if view.shift is None or view.scale is None else (centers - view.shift) / view.scale
 
 
 def _select(task: PaperTask, roster: Roster, source: Source, seed: int) -> Script[Coreset | None]:
@@ -260,12 +269,14 @@ def _select(task: PaperTask, roster: Roster, source: Source, seed: int) -> Scrip
     return (yield from jobs.draw(task, source, None, roster, seed)).coreset
 
 
-def _pool_distances(roster: Roster, rows: Rows, pool: Rows, versions: Floats | None) -> Script[Floats]:
-    """Fetch distances of the selected rows to the pool's rows, and to the moved centres if there are any."""
-    distances = yield from row_distances(roster, rows, pool)
-    if versions is None:
+def _pool_distances(
+    roster: Roster, selected: Coreset, pool: Pool, model: KMeansModel | None, view: JobView, seed: int
+) -> Script[Floats]:
+    """Fetch distances of the selected rows to the pool's rows, and to the model's centres, moved, if there is one."""
+    distances = yield from row_distances(roster, selected.rows, pool)
+    if model is None:
         return distances
-    moved = yield from center_distances(roster, len(rows), versions.reshape(-1, versions.shape[2]))
+    moved = yield from moved_distances(roster, len(selected), model.parts(roster), view, seed)
     return np.hstack([distances, moved])
 
 

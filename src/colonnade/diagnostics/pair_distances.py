@@ -39,12 +39,11 @@ class AskPairDistances(Message, frozen=True):
     seed: Annotated[int, Reveals.NOTHING]
 
 
-def pair_distances(roster: Roster, count: int, rng: np.random.Generator) -> Script[Floats]:
-    """Ask every party with features how far apart the rows of random pairs are. Costs count units a party.
+def pair_distances(roster: Roster, count: int, seed: int) -> Script[Floats]:
+    """Ask every party with features how far apart the rows of this seed's pairs are. Costs count units a party.
 
     Squared, in the roster's order, shape (n_parties with features, count).
     """
-    seed = int(rng.integers(2**63))
     inbox = yield {card.name: AskPairDistances(count, seed) for card in roster.cards if card.n_features}
     replies = checks.replies(inbox, PairDistances)
     for party, reply in replies.items():

@@ -1,9 +1,11 @@
 """Distances of the selected rows to some rows: centres that nobody has to send.
 
-The server names rows to serve as centres, each party tells its part of the distances to them. To more such rows than a
-party has columns, distances fix its rows up to a rotation; so few are asked for, and they make many sets of centres.
+They are drawn from the rows first looked at, by a seed on the job sheet: the server names none. Each party tells its
+part of the distances to them. To more such rows than a party has columns, distances fix its rows up to a rotation; so
+few are asked for, and they make many sets of centres.
 """
 
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -12,8 +14,7 @@ from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.possible import places_of
-from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats, sendable_rows
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
@@ -28,20 +29,37 @@ class RowDistances(Message, frozen=True):
 
 
 class AskRowDistances(Message, frozen=True):
-    """Rows that serve as centres."""
+    """Draw so many of the selected rows from this seed, to serve as centres: also of rows that are selected later."""
 
     phase: ClassVar[str] = "diagnosing"
     reply: ClassVar[type[Message]] = RowDistances
 
-    rows: Annotated[Rows, Reveals.ROW_IDS]
+    count: Annotated[int, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
 
 
-def row_distances(roster: Roster, rows: Rows, centers: Rows) -> Script[Floats]:
-    """Ask how far the selected rows, ascending, are from the rows of p ascending ids. Costs m times p units a party.
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Rows that serve as centres: ascending ids, shape (p,), and how they were drawn."""
+
+    rows: Rows
+    count: int
+    seed: int
+
+    @classmethod
+    def of(cls, rows: Rows, count: int, seed: int) -> "Pool":
+        """Draw so many of these rows, or all, if they are fewer; each once."""
+        drawn = np.random.default_rng(seed).permutation(np.unique(rows))[:count]
+        return cls(np.sort(drawn), count, seed)
+
+
+def row_distances(roster: Roster, rows: Rows, pool: Pool) -> Script[Floats]:
+    """Ask how far the selected rows, ascending, are from the pool's p rows. Costs m times p units a party.
 
     Squared, in all columns, shape (m, p).
     """
-    inbox = yield {party: AskRowDistances(sendable_rows(centers)) for party in roster.names}
+    centers = pool.rows
+    inbox = yield {party: AskRowDistances(pool.count, pool.seed) for party in roster.names}
     replies = checks.replies(inbox, RowDistances)
     for card in roster.cards:
         reply = replies[card.name]
@@ -61,15 +79,18 @@ def distances_to(values: Floats, centers: Floats) -> Floats:
 
 
 def _answer(state: PartyState, request: AskRowDistances, data: PartyData) -> tuple[PartyState, Message]:
-    checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
-    rows, d = state.selected(), len(data.table.feature_names)
-    if not len(request.rows) or len(rows) * len(request.rows) > MAX_NUMBERS:
+    checks.count(request, request.count, MAX_NUMBERS)
+    checks.seed(request, request.seed)
+    rows, d, pool = state.selected(), len(data.table.feature_names), state.learning
+    if not isinstance(pool, Pool) or (pool.count, pool.seed) != (request.count, request.seed):
+        pool = Pool.of(rows, request.count, request.seed)
+    if not len(pool.rows) or len(rows) * len(pool.rows) > MAX_NUMBERS:
         raise InputError(
-            f"distances of {len(rows):,} rows to {len(request.rows):,} are none, or too many for one message. "
+            f"distances of {len(rows):,} rows to {len(pool.rows):,} are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
-    values, centers = data.table.take(rows)[:, :d], data.table.take(request.rows)[:, :d]
-    return state, RowDistances(sendable_floats(distances_to(values, centers)))
+    values, centers = data.table.take(rows)[:, :d], data.table.take(pool.rows)[:, :d]
+    return replace(state, learning=pool), RowDistances(sendable_floats(distances_to(values, centers)))
 
 
 HANDLERS = (Handler(AskRowDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),)

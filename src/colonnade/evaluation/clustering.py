@@ -73,12 +73,6 @@ def nearest_center_distances(
     return parts.values.argmin(axis=1), replace(parts, values=nearest)
 
 
-def center_distances(roster: Roster, size: int, centers: Floats, scale: Floats | None = None) -> Script[Floats]:
-    """Sum the parties' parts of the selected rows' squared distances to every centre; shape (size, k)."""
-    parts = yield from _parts(roster, size, centers, scale, None)
-    return parts.values
-
-
 def _parts(
     roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None
 ) -> Script[SummedParts]:

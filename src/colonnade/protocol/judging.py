@@ -103,7 +103,7 @@ def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
     if sheet.coreset is not None and sheet.coreset[0] not in coresets:
         named = sheet.coreset[0].hex()
         return f"its owner's policy uses only coresets again that it agreed on, not {named}. Draw rows anew"
-    if sheet.model is not None and sheet.verb != "diagnose":
+    if sheet.model is not None:
         part = sheet.model[sheet.place(data.name)]
         if ModelNote(part) not in known and part.hex() not in data.policy.accepted:
             return (

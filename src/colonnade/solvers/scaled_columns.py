@@ -74,8 +74,9 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
     n_features = len(table.feature_names)
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
-    centres, spreads = data.once(_centres_and_spreads)
+    # A mean a column, and one spread of all.
     state = check_view(state, data, "means and a spread", n_features, n_features + 1)
+    centres, spreads = data.once(_centres_and_spreads)
     step = common_step(spreads, request.step)
     values = table.take(rows)[:, :n_features]
     levels, codes = encode_columns(values, centres, step, np.random.default_rng(request.seed))

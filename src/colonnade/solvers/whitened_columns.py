@@ -117,10 +117,10 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     n_features = len(table.feature_names)
     if len(rows) * (n_features + 1) > MAX_NUMBERS:
         raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    # Of r columns that are left of d there are fewer numbers, but whether a sum is told must not hang on values.
+    d = n_features + (table.label_name is not None)
+    state = check_view(state, data, "means and products of columns", d, d + d * (d + 1) // 2)
     whitening = data.once(_whitening)
-    n_columns = len(whitening.mean)
-    n_numbers = n_columns + n_columns * (n_columns + 1) // 2
-    state = check_view(state, data, "means and products of columns", n_columns, n_numbers)
     codes = round_with_dither(whitening.of(table.take(rows)), request.step, np.random.default_rng(request.seed))
     return state, WhitenedColumns(
         size=len(rows),

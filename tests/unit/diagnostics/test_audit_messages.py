@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from colonnade.contracts import PartyCard, Roster
+from colonnade.contracts import JobView, PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.diagnostics import HANDLERS
 from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances, audited_distances
@@ -22,7 +22,7 @@ from colonnade.sampling.selecting import HANDLERS as SHARED
 from colonnade.sampling.selecting import UseRows
 
 ROSTER = Roster((PartyCard("a", 9, ("x", "z"), None), PartyCard("b", 9, ("v",), "y")))
-ONE = sendable_floats([1.0])
+ONE, NONE_HIDDEN = sendable_floats([1.0]), sendable_floats(np.empty((0, 2)))
 MOMENTS: dict[str, Any] = {"size": 4, "low": ONE, "step": ONE, "mean": 0.5, "variance": 2.0}
 GOOD: dict[str, Any] = MOMENTS | {"codes": None, "less_label": bytes(8)}
 FAR: dict[str, Any] = {"size": 4, "n_centers": 2, "largest": 3.0, "codes": bytes(16)}
@@ -32,9 +32,7 @@ HALF_WAY = FAR | {"largest": 1.0}
 
 
 def predictions(**change: Any) -> Any:
-    script = audited_predictions(
-        ROSTER, np.arange(4), np.full(4, 1 / 9), np.ones(3), np.empty((0, 3)), np.random.default_rng(0)
-    )
+    script = audited_predictions(ROSTER, np.arange(4), np.full(4, 1 / 9), np.ones(3), np.empty((0, 3)), 0)
     next(script)
     try:
         script.send(
@@ -49,7 +47,7 @@ def predictions(**change: Any) -> Any:
 
 
 def distances(**change: Any) -> Any:
-    script = audited_distances(ROSTER, 4, CENTERS)
+    script = audited_distances(ROSTER, 4, CENTERS, None, JobView())
     next(script)
     try:
         script.send({"a": AuditedDistances(**FAR), "b": AuditedDistances(**(HALF_WAY | change))})
@@ -129,7 +127,7 @@ def session() -> PartySession:
 
 
 def test_a_party_tells_its_part_less_the_label_and_its_moments_of_all_rows() -> None:
-    reply = session().answer(AskAuditedPredictions(sendable_floats([[1.0, 2.0], [0.0, 1.0]]), seed=3))
+    reply = session().answer(AskAuditedPredictions(sendable_floats([1.0, 2.0]), sendable_floats([[0.0, 1.0]]), seed=3))
     assert isinstance(reply, AuditedPredictions)
     exact = np.arange(27.0).reshape(9, 3) @ [1.0, 2.0, -1.0]
     assert (reply.mean, reply.variance) == pytest.approx((exact.mean(), exact.var()))
@@ -143,13 +141,15 @@ def test_a_party_tells_its_part_less_the_label_and_its_moments_of_all_rows() -> 
 @pytest.mark.parametrize(
     "request_",
     [
-        AskAuditedPredictions(sendable_floats([[1.0]]), seed=3),
-        AskAuditedPredictions(sendable_floats(np.empty((0, 2))), seed=3),
-        AskAuditedPredictions(sendable_floats([[np.nan, 1.0]]), seed=3),
-        AskAuditedPredictions(sendable_floats([[1.0, 1.0]]), seed=-3),
-        AskAuditedDistances(sendable_floats([[1.0]])),
-        AskAuditedDistances(sendable_floats(np.empty((0, 2)))),
-        AskAuditedDistances(sendable_floats([[np.inf, 1.0]])),
+        AskAuditedPredictions(sendable_floats([1.0]), NONE_HIDDEN, seed=3),
+        AskAuditedPredictions(sendable_floats([1.0, 1.0]), sendable_floats([[1.0]]), seed=3),
+        AskAuditedPredictions(sendable_floats([np.nan, 1.0]), NONE_HIDDEN, seed=3),
+        AskAuditedPredictions(sendable_floats([1.0, 1.0]), sendable_floats([[np.inf, 1.0]]), seed=3),
+        AskAuditedPredictions(sendable_floats([1.0, 1.0]), NONE_HIDDEN, seed=-3),
+        AskAuditedDistances(sendable_floats([[1.0]]), None),
+        AskAuditedDistances(sendable_floats(np.empty((0, 2))), None),
+        AskAuditedDistances(sendable_floats([[np.inf, 1.0]]), None),
+        AskAuditedDistances(sendable_floats([[1.0, 1.0]]), sendable_floats([0.0, 1.0])),
     ],
 )
 def test_a_party_refuses_what_no_honest_server_asks(request_: Any) -> None:

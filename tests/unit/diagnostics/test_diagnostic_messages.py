@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from colonnade.contracts import PartyCard, Roster
+from colonnade.contracts import JobView, PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.diagnostics import HANDLERS
+from colonnade.diagnostics.findings import moved_centers
+from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistances, moved_distances
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances, pair_distances
-from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances, row_distances
+from colonnade.diagnostics.row_distances import AskRowDistances, Pool, RowDistances, row_distances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows, whitened_rows
 from colonnade.errors import RemoteProtocolError
 from colonnade.messages import sendable_floats, sendable_rows
@@ -78,7 +80,7 @@ def test_without_an_intercept_the_label_party_has_one_direction_less() -> None:
 def test_pair_distances_that_no_honest_party_sends(values: Any) -> None:
     good, bad = PairDistances(sendable_floats(np.ones(3))), PairDistances(sendable_floats(values))
     with pytest.raises(RemoteProtocolError, match="'b' sent a PairDistances"):
-        send(pair_distances(ROSTER, 3, np.random.default_rng(0)), {"a": good, "b": bad})
+        send(pair_distances(ROSTER, 3, 0), {"a": good, "b": bad})
 
 
 @pytest.mark.parametrize(
@@ -94,9 +96,10 @@ def test_pair_distances_that_no_honest_party_sends(values: Any) -> None:
 def test_row_distances_that_no_honest_party_sends(values: Any) -> None:
     good = RowDistances(sendable_floats([[0.0, 1.0], [1.0, 0.0], [1.0, 4.0], [9.0, 4.0]]))
     bad = RowDistances(sendable_floats(values))
-    assert send(row_distances(ROSTER, ROWS, np.array([0, 1])), {"a": good, "b": good})[3].tolist() == [18.0, 8.0]
+    pool = Pool(np.array([0, 1]), 2, seed=5)
+    assert send(row_distances(ROSTER, ROWS, pool), {"a": good, "b": good})[3].tolist() == [18.0, 8.0]
     with pytest.raises(RemoteProtocolError, match="'b' sent a RowDistances"):
-        send(row_distances(ROSTER, ROWS, np.array([0, 1])), {"a": good, "b": bad})
+        send(row_distances(ROSTER, ROWS, pool), {"a": good, "b": bad})
 
 
 def session(n_rows: int = 9) -> PartySession:
@@ -114,7 +117,8 @@ def session(n_rows: int = 9) -> PartySession:
         (AskPairDistances(-1, 5), "a count of -1"),
         (AskPairDistances(3, -5), "the negative seed"),
         (AskWhitenedRows(fit_intercept=True), "not legal at step"),
-        (AskRowDistances(sendable_rows([0])), "not legal at step"),
+        (AskRowDistances(2, 5), "not legal at step"),
+        (AskMovedDistances(sendable_floats([[1.0, 2.0]]), None, 5), "not legal at step"),
     ],
 )
 def test_a_party_refuses_what_no_honest_server_asks(request_: Any, why: str) -> None:
@@ -126,7 +130,7 @@ def test_a_party_refuses_what_no_honest_server_asks(request_: Any, why: str) -> 
     assert why in reply.reason
 
 
-def test_a_party_refuses_pairs_of_one_row_and_centres_that_do_not_exist() -> None:
+def test_a_party_refuses_pairs_of_one_row_and_no_rows_as_centres() -> None:
     single = session(1)
     single.answer(UseRows(sendable_rows([0])))
     alone = single.answer(AskPairDistances(1, 5))
@@ -134,8 +138,15 @@ def test_a_party_refuses_pairs_of_one_row_and_centres_that_do_not_exist() -> Non
     assert "pairs need two rows" in alone.reason
     party = session()
     party.answer(UseRows(sendable_rows([1, 4])))
-    for rows, why in (([9], "do not ascend within"), ([], "are none")):
-        refused = party.answer(AskRowDistances(sendable_rows(rows)))
+    for request, why in (
+        (AskRowDistances(-1, 5), "a count of -1"),
+        (AskRowDistances(2, -5), "the negative seed"),
+        (AskRowDistances(0, 5), "are none"),
+        (AskMovedDistances(sendable_floats([[1.0]]), None, 5), "shape"),
+        (AskMovedDistances(sendable_floats(np.empty((0, 2))), None, 5), "no centres"),
+        (AskMovedDistances(sendable_floats([[1.0, 1.0]]), None, -5), "the negative seed"),
+    ):
+        refused = party.answer(request)
         assert isinstance(refused, Refused)
         assert why in refused.reason
 
@@ -149,3 +160,44 @@ def test_whitened_rows_of_all_rows_are_orthonormal_and_the_label_is_apart() -> N
     U = np.column_stack([reply.features, reply.label])
     np.testing.assert_allclose(U.T @ U, np.eye(4), atol=1e-12)
     assert [str(kind) for kind in reply.reveals()] == ["features", "labels"]
+
+
+def test_rows_that_serve_as_centres_stay_the_same_when_others_are_selected() -> None:
+    party, first, then = session(), np.array([0, 3, 3, 7]), np.arange(9)
+    pool = Pool.of(first, 2, 5)
+    assert set(pool.rows) < {0, 3, 7}
+    for rows in (first, then):
+        party.answer(UseRows(sendable_rows(rows)))
+        reply = party.answer(AskRowDistances(2, 5))
+        assert isinstance(reply, RowDistances)
+        assert set(rows[(reply.values == 0).any(axis=1)]) == set(pool.rows)
+
+
+def test_parties_move_centres_alike_and_say_how_far_their_rows_are() -> None:
+    centers = np.random.default_rng(1).normal(size=(3, 3))
+    parts = {"a": (None, sendable_floats(centers[:, :2]), None), "b": (None, sendable_floats(centers[:, 2:]), None)}
+    values = np.random.default_rng(2).normal(size=(4, 3))
+    moved = moved_centers(centers, np.random.default_rng(5)).reshape(-1, 3)
+    replies = {
+        party: MovedDistances(sendable_floats(np.square(values[:, np.newaxis, here] - moved[:, here]).sum(axis=2)))
+        for party, here in (("a", slice(0, 2)), ("b", slice(2, 3)))
+    }
+    found = send(moved_distances(ROSTER, 4, parts, JobView(), 5), replies)
+    np.testing.assert_allclose(found, np.square(values[:, np.newaxis] - moved).sum(axis=2))
+    for bad in (np.ones((4, 8)), np.full((4, 9), -1.0), np.eye(4, 9)):
+        with pytest.raises(RemoteProtocolError, match="'b' sent a MovedDistances"):
+            send(
+                moved_distances(ROSTER, 4, parts, JobView(), 5),
+                {"a": replies["a"], "b": MovedDistances(sendable_floats(bad))},
+            )
+
+
+def test_a_party_moves_the_centres_it_is_sent() -> None:
+    party = session()
+    party.answer(UseRows(sendable_rows(np.arange(9))))
+    centers = np.array([[1.0, 2.0], [-1.0, 0.5]])
+    reply = party.answer(AskMovedDistances(sendable_floats(centers), None, 5))
+    assert isinstance(reply, MovedDistances)
+    moved = moved_centers(centers, np.random.default_rng(5)).reshape(-1, 2)
+    rows = np.random.default_rng(0).normal(size=(9, 2))
+    np.testing.assert_allclose(reply.values, np.square(rows[:, np.newaxis] - moved).sum(axis=2))
