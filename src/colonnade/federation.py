@@ -28,7 +28,7 @@ from colonnade.ledger import Ledger
 from colonnade.options import positive_number, whole_number
 from colonnade.planning.outcome import with_plan
 from colonnade.planning.pilot import play_pilot
-from colonnade.planning.planned_fit import branches_of, learn_as_planned
+from colonnade.planning.planned_fit import planned_fit
 from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
@@ -245,17 +245,11 @@ class Federation:
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""
-        paper_task, started = validation.paper_task(task, "planned"), perf_counter()
+        paper_task = validation.paper_task(task, "planned")
         validation.check_job(task, self.roster, split=split)
         validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
-        seed, pilot = validation.seed_number(seed), pilot_size(paper_task, self.roster, limits, None)
-        branches = branches_of(paper_task, self.roster)
-        script = learn_as_planned(paper_task, split, limits, pilot, self.roster, seed)
-        what = {"task": task, "split": split, "seed": seed, "pilot": pilot, "branches": branches, "limits": limits}
-        planned, ledger = self._runtime.play(script, "planned", **what)
-        ways = {**what, "sampler": planned.chosen.sampler, "solver": planned.chosen.solver}
-        run: Run[Any] = self._runtime.run_of(planned.learned, ledger, perf_counter() - started, ways)
-        return replace(run, facts={**run.facts, **planned.facts, "sent_bytes": float(ledger.bytes)})
+        script, what = planned_fit(paper_task, limits, split, self.roster, validation.seed_number(seed))
+        return self._runtime.learn("planned", script, what)
 
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None

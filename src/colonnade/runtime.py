@@ -148,14 +148,11 @@ class Runtime:
         if evidence is not None and what["sampler"] is not None:  # not of a coreset that was made before
             evidence = msgspec.structs.replace(evidence, sheet=msgspec.msgpack.encode(self._sheet(verb, what)))
             learned = replace(learned, coreset=replace(learned.coreset, evidence=evidence))
-        return self.run_of(learned, ledger, perf_counter() - started, what)
-
-    def run_of(self, learned: JobResult[M], ledger: Ledger, seconds: float, what: Mapping[str, Any]) -> Run[M]:
-        """Make a run of what came of a script, and of what decided it."""
+        sampler, solver = learned.chosen or (what["sampler"], what.get("solver"))
         return Run(
             task=what["task"],
-            sampler=what["sampler"],
-            solver=what.get("solver"),
+            sampler=sampler,
+            solver=solver,
             split=what["split"],
             seed=what["seed"],
             roster=self.roster,
@@ -163,7 +160,7 @@ class Runtime:
             model=learned.model,
             facts=dict(learned.facts),
             ledger=ledger,
-            seconds=seconds,
+            seconds=perf_counter() - started,
             versions=current_versions(),
             precision=learned.precision,
         )

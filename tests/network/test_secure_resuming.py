@@ -98,13 +98,13 @@ def three_clusters(federation: cn.Federation) -> bytes:
 
 @pytest.mark.parametrize("cut_at", [("solving", 29), ("keys", 30), ("telling", 31)])
 def test_centres_that_a_run_has_told_do_not_count_against_it(tmp_path: Path, cut_at: tuple[str, int]) -> None:
-    """Centres of all runs are fewer than columns, six here; a run of three that begins again is still one."""
+    """Of six columns, three centres are told in all runs together; a run of three that begins again is still one."""
     town, policy = Town(tmp_path), cn.Policy(["features"], least_rows=2)
     with pytest.raises(PowerCut):
         town.play(three_clusters, cut_at, policy)
     centers = town.play(three_clusters, None, policy)
     assert centers == three_clusters(cn.Federation(made_parties()))
-    with pytest.raises(cn.PolicyRefusedError, match="it has told 3 centres in other runs: with 3 more"):
+    with pytest.raises(cn.PolicyRefusedError, match="from these and 6 numbers a column in sums"):
         town.play(lambda federation: federation.fit(OTHER, sampler=cn.AllRows(), solver=cn.SecureLloyd()), None, policy)
 
 

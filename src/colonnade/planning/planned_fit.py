@@ -1,14 +1,14 @@
 """A planned fit: a pilot, and what it leads to, in one run that one job sheet opens."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from colonnade.contracts import JobView, Roster, Script, Task
 from colonnade.job_sheets import Branch
 from colonnade.planning.outcome import planned_facts
 from colonnade.planning.pilot import PilotRows, least_size, pilot_rows
-from colonnade.planning.planner import Limits, choose_branch
-from colonnade.planning.records import Choice
+from colonnade.planning.planner import Limits, choose_branch, pilot_size
 from colonnade.planning.sheet_sizes import opening_bytes
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.sheet import Branches, take_branch
@@ -22,37 +22,34 @@ T = TypeVar("T")
 SOLVERS = ("central", "compact")
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedFit:
-    """What a planned fit gives: what was chosen, after a pilot of so many bytes, and what came of it."""
-
-    chosen: Choice
-    pilot_bytes: int
-    learned: JobResult[Any]
-
-    @property
-    def facts(self) -> dict[str, float]:
-        """What was predicted, for the run's facts."""
-        return {**planned_facts(self.pilot_bytes + self.chosen.bytes, self.chosen.excess), **self.learned.facts}
-
-
-def branches_of(task: PaperTask, roster: Roster) -> Branches:
-    """Say what is left to choose after a pilot."""
-    return Branches(SOLVERS, least_size(task, roster), max(roster.n_rows, least_size(task, roster)))
+def planned_fit(
+    task: PaperTask, limits: Limits, split: AnySplit | None, roster: Roster, seed: int
+) -> tuple[Script[JobResult[Any]], dict[str, Any]]:
+    """Give the script of a planned fit, and what decides it."""
+    fewest = least_size(task, roster)
+    what = {
+        "task": task,
+        "split": split,
+        "seed": seed,
+        "pilot": pilot_size(task, roster, limits, None),
+        "branches": Branches(SOLVERS, fewest, max(roster.n_rows, fewest)),
+        "limits": limits,
+    }
+    return _learn_as_planned(task, split, limits, roster, what), what
 
 
-def learn_as_planned(
-    task: PaperTask, split: AnySplit | None, limits: Limits, pilot: int, roster: Roster, seed: int
-) -> Script[PlannedFit]:
+def _learn_as_planned(
+    task: PaperTask, split: AnySplit | None, limits: Limits, roster: Roster, what: Mapping[str, Any]
+) -> Script[JobResult[Any]]:
     """Draw a pilot, choose by it how to go on, tell all parties, and learn."""
-    what = {"task": task, "split": split, "pilot": pilot, "seed": seed, "branches": branches_of(task, roster)}
-    opening = opening_bytes("planned", what, roster) * len(roster.cards)
-    (view, rows), sent = yield from _weighed(_look(task, split, pilot, roster, seed))
+    whole: Task[Any] = task
+    opening, seed = opening_bytes("planned", what, roster) * len(roster.cards), what["seed"]
+    (view, rows), sent = yield from _weighed(_look(task, split, what["pilot"], roster, seed))
     chosen = choose_branch(task, roster, split, limits, seed, rows, opening + sent)
     yield from take_branch(roster.names, Branch(chosen.sampler, chosen.solver).encoded())
-    whole: Task[Any] = task
     learned = yield from learn_in_view(whole, chosen.sampler, chosen.solver, view, roster, seed)
-    return PlannedFit(chosen, opening + sent, learned)
+    facts = {**learned.facts, **planned_facts(opening + sent + chosen.bytes, chosen.excess)}
+    return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver))
 
 
 def _look(

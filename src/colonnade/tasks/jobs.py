@@ -25,12 +25,16 @@ R = TypeVar("R", bound=Report)
 
 @dataclass(frozen=True, eq=False)
 class JobResult(Generic[M]):
-    """What a job gives: the coreset, the model, what is worth knowing of how it was found, and what its rows say."""
+    """What a job gives: the coreset, the model, what is worth knowing of how it was found, and what its rows say.
+
+    Sampler and solver too, where they were chosen within the run.
+    """
 
     coreset: Coreset
     model: M
     facts: Mapping[str, float]
     precision: Precision | None = None
+    chosen: tuple[Any, Any] | None = None
 
 
 def draw(
