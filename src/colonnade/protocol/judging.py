@@ -13,6 +13,7 @@ from colonnade.routes import Ask, Route
 # Phases in which the label is looked at, beside other columns.
 LEARNING = ("solving", "diagnosing")
 SolverOf = Callable[[type[Message]], str | None]
+Asks = tuple[Ask, ...]
 
 
 def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: PartyData) -> str | None:
@@ -21,12 +22,13 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
     if sheet.model is not None and sheet.task is None:
         # The task of a model that is applied was judged when the party helped to learn it.
         tasks, known_only = None, known_only or tasks is not None
+    asks = tuple(route.asks())
     return (
         _objection_to_kind("task", sheet.task, tasks)
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
-        or _objection_to_solvers(solver_of, route, policy.solvers)
-        or _objection_to_phases(policy, route)
-        or _objection_to_replies(policy, route, data)
+        or _objection_to_solvers(solver_of, asks, policy.solvers)
+        or _objection_to_phases(policy, asks)
+        or _objection_to_replies(policy, asks, data)
         or _objection_to_numbers(policy, sheet)
         or (_objection_to_unknown(sheet, data) if known_only else None)
     )
@@ -41,25 +43,25 @@ def _objection_to_kind(what: str, options: dict[str, object] | None, allowed: fr
     return not_allowed(what, allowed, "a job that names none" if kind is None else f"{kind!r}")
 
 
-def _objection_to_solvers(solver_of: SolverOf, route: Route, allowed: frozenset[str] | None) -> str | None:
+def _objection_to_solvers(solver_of: SolverOf, asks: Asks, allowed: frozenset[str] | None) -> str | None:
     """Look at the solvers that requests belong to, whatever the verb, and whichever branch is taken."""
-    solvers = [kind for ask in route.asks() if (kind := solver_of(ask.kind)) is not None]
+    solvers = [kind for ask in asks if (kind := solver_of(ask.kind)) is not None]
     return next((why for kind in solvers if (why := _objection_to_kind("solver", {"kind": kind}, allowed))), None)
 
 
-def _objection_to_phases(policy: Policy, route: Route) -> str | None:
+def _objection_to_phases(policy: Policy, asks: Asks) -> str | None:
     if policy.phases is None:
         return None
-    phases = {ask.kind.phase for ask in route.asks()}
+    phases = {ask.kind.phase for ask in asks}
     if refused := sorted(phases.difference(ALWAYS, policy.phases)):
         return not_allowed("phase", policy.phases, repr(refused[0]))
     return None
 
 
-def _objection_to_replies(policy: Policy, route: Route, data: PartyData) -> str | None:
+def _objection_to_replies(policy: Policy, asks: Asks, data: PartyData) -> str | None:
     """Look at what every reply of the job is sure to reveal; what one may reveal is judged when it is made."""
     has_label = data.table.label_name is not None
-    for ask in tuple(route.asks()):
+    for ask in asks:
         told = _always_told(ask)
         kept = sorted(policy.never & (told if has_label else told - {Reveals.LABELS}))
         if kept and ask.kind.reply is not None:

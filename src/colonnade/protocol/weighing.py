@@ -33,20 +33,23 @@ def check_weights(state: PartyState, request: Message, weights: Floats | None, d
         return
     rows = state.selected()
     told = np.ones(len(rows)) if weights is None else weights
-    ways = _remembered(rows, data) if is_given else [_range(state, data)]
+    ways = _remembered(rows, data) if is_given else [_range(state, rows, data)]
     # Up to one factor: there is one for all rows, or the weights are not of this draw.
     if (told <= 0).any() or not any(_fits(told, *limits) for limits in ways):
         raise checks.wrong(SERVER, request, "weights that rows drawn as agreed, by this party's scores, cannot have")
 
 
 def with_coreset(state: PartyState, data: PartyData) -> PartyState:
-    """Remember the rows that were agreed on, and what they may weigh."""
-    low, high = _range(state, data)
+    """Remember the rows that were agreed on, and what they may weigh, where only such may be used again."""
+    if not data.policy.known_only:
+        return state
+    rows = state.selected()
+    low, high = _range(state, rows, data)
     most = max(float(high.max(initial=0.0)), np.finfo(np.float64).tiny)
     lightest = np.ceil(-STEPS * np.log2(low / most))
     heaviest = np.floor(-STEPS * np.log2(high / most))
     steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8).tobytes() for each in (lightest, heaviest))
-    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(state.selected()), *steps)))
+    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(rows), *steps)))
 
 
 def _remembered(rows: Rows, data: PartyData) -> list[Limits]:
@@ -64,9 +67,9 @@ def _fits(told: Floats, low: Floats, high: Floats) -> bool:
     return bool((low / told).max() <= (high / told).min() * (1 + ROUNDING))
 
 
-def _range(state: PartyState, data: PartyData) -> Limits:
+def _range(state: PartyState, rows: Rows, data: PartyData) -> Limits:
     """Bound the weights up to one factor, from what each row counts; shape (m,) both."""
-    rows, row_weights = state.selected(), data.table.row_weights
+    row_weights = data.table.row_weights
     counts = np.ones(len(rows)) if row_weights is None else row_weights[rows]
     if state.weighing == "evenly":
         return np.ones(len(counts)), np.ones(len(counts))
