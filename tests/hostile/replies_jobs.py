@@ -83,7 +83,7 @@ def all_jobs() -> list[Job]:
     cv, ckks = cn.Regression(l2="cv"), cn.SecureGram(products="ckks")
     return [
         *jobs,
-        Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(60), solver=cn.SecureGram(), seed=3)),
+        Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(90), solver=cn.SecureGram(), seed=3)),
         Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
         Job(
             "spot check",

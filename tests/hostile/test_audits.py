@@ -87,7 +87,7 @@ def test_means_beside_rounded_rows_are_counted(tmp_path: Path) -> None:
             seeds.append(seed)
 
     with hostile_server(tmp_path, made_parties(), {"level": "open"}, policies={"party1": {}}) as server:
-        turned_away(lambda: attack(server), "half of its values")
+        turned_away(lambda: attack(server), "for each of its values")
     assert len(seeds) == 150 // 9
 
 

@@ -305,7 +305,7 @@ def centers_by_collusion(server: HostileServer, drawer: Identity, wanted: Rows) 
 
 @pytest.mark.parametrize(
     ("step", "n_told", "why"),
-    [(1, 1, "[1-9] rows apart from a sum that it has told before"), (11, 30, "rows apart|half of its values")],
+    [(1, 1, "[1-9] rows apart from a sum that it has told before"), (11, 30, "rows apart|for each of its values")],
 )
 def test_a_party_that_joins_forces_chooses_rows_but_not_all(tmp_path: Path, step: int, n_told: int, why: str) -> None:
     """Its own rows, which others cannot check: sums that differ by a row are refused, and others are counted."""

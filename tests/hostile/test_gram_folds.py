@@ -131,12 +131,12 @@ def test_honest_fits_on_even_draws_end_before_there_are_equations_enough(tmp_pat
             shares.append(np.bincount(drawn, minlength=n_rows) / 50)
 
     with hostile_server(tmp_path, parties, FOR_GRAM) as server:
-        turned_away(lambda: attack(server), "half of its values")
-    # Of 3 and 4 columns: the parties without the label tell 3 + 6 and 4 + 10 numbers a run, of 60 x 3 and 60 x 4.
-    assert len(means) == 60 * 4 // 2 // 14
+        turned_away(lambda: attack(server), "for each of its values")
+    # The party with the label tells 4 + 10 + 4 x 6 / 2 numbers a run, of 60 x 4.
+    assert len(means) == 60 * 4 // 2 // 26, "a mean, a triangle, and half of the products with the others' columns"
     found = np.linalg.lstsq(np.stack(shares), np.stack(means), rcond=None)[0]
     error = np.abs(found - columns_of(parties[2])) / columns_of(parties[2]).std(axis=0)
-    assert np.median(error) > 0.3, "8 equations leave rows as far off as their spread"
+    assert np.median(error) > 0.3, "4 equations leave rows as far off as their spread"
 
 
 def test_weights_are_not_tried_until_some_fit(tmp_path: Path) -> None:

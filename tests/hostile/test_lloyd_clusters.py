@@ -227,7 +227,7 @@ def everything(parties: list[cn.Party]) -> Floats:
         (by_copies, "copies of one row into two clusters"),
         (by_many_copies, "uses only coresets again that it agreed on"),
         (by_many_clusters, "50 clusters of 10 columns"),
-        (by_small_clusters, "asks for sums over 10 rows at least, .* cluster 0 is over 2"),
+        (by_small_clusters, "asks for sums over 10 rows at least; cluster 0 is over 2"),
         (by_other_weights, "weights that rows drawn as agreed"),
         (by_heavy_rows, "weights that rows drawn as agreed, by this party's scores, cannot have"),
     ],

@@ -191,12 +191,12 @@ def losses_by_intercepts(server: HostileServer, model: cn.LinearModel, count: in
 
 
 def test_losses_by_many_intercepts_are_counted(tmp_path: Path) -> None:
-    """The evaluating party has 40 values, half of which it tells as numbers: six evaluations of three."""
+    """The evaluating party has 40 values, half of which it tells as numbers: six to learn, four evaluations of three."""
     with hostile_server(tmp_path, made_parties(40, (1, 4, 3)), {"never": ["features", "labels", "scores"]}) as server:
         model = of_column(server, 0)
         tell(server, model)
-        turned_away(lambda: losses_by_intercepts(server, model, 50), "half of its values")
-        assert len([1 for _, reply in server.received if isinstance(reply, SummedLosses)]) == 6
+        turned_away(lambda: losses_by_intercepts(server, model, 50), "for each of its values")
+        assert len([1 for _, reply in server.received if isinstance(reply, SummedLosses)]) == 4
 
 
 def losses_of_few_rows(server: HostileServer, model: cn.LinearModel, count: int, size: int) -> list[float]:

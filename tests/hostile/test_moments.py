@@ -135,7 +135,7 @@ def test_honest_splits_end_before_there_are_equations_enough(tmp_path: Path) -> 
             halves.append(~hold_out(N_ROWS, 0.5, np.random.default_rng(seed)))
 
     with hostile_server(tmp_path, parties, OPEN, policies={TARGET: ONLY_MOMENTS}) as server:
-        turned_away(lambda: attack(server), "half of its values")
+        turned_away(lambda: attack(server), "for each of its values")
     assert len(means) == N_ROWS * 3 // 2 // 6
     found = np.linalg.lstsq(np.stack(halves) / (N_ROWS // 2), np.stack(means), rcond=None)[0]
     error = np.abs(found - features_of(parties[0])) / features_of(parties[0]).std(axis=0)

@@ -40,6 +40,7 @@ RULES = (
     "known_only",
     "accepted",
     "models_in_all",
+    "sums_in_all",
     "columns",
     "never_columns",
 )
@@ -108,6 +109,7 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     known_only: bool | None = None
     accepted: list[str] | None = None
     models_in_all: float | None = None
+    sums_in_all: float | None = None
     columns: list[str] | None = None
     never_columns: list[str] | None = None
     rows_a_day: Amount | None = None

@@ -43,6 +43,7 @@ RULES = (
     Rule(
         "models_in_all", "So many models are applied for other parties, for all time; below 1: times its columns.", 100
     ),
+    Rule("sums_in_all", "Sums tell so many numbers for each value of its table, for all time; 1 could be all.", 0.5),
     Rule("rows_a_request", "No reply tells values, scores, predictions or weights of more rows than this.", 5_000),
     Rule("rows_a_day", "The same for all replies of a day (UTC) together; a row counts each time it is told.", 100_000),
     Rule(

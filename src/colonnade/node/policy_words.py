@@ -19,8 +19,7 @@ LIMITS = {
     "a lie under a mask": "That a masked sum is wrong may be noticed, but not who made it wrong.",
     "false models": "That a model is what honest learning gives is not checked, only that it is one that was told at "
     "the end of a run, or that the owner accepted.",
-    "patience": "Amounts are a day (UTC) and begin anew; only models_in_all, and how many numbers sums tell, are for "
-    "all time.",
+    "patience": "Amounts are a day (UTC) and begin anew; only models_in_all and sums_in_all are for all time.",
     "many sums": "Each sum is compared with every earlier one, not with all of them together: sums over many "
     "different sets of rows add up to equations about single rows. They stay fewer than values, but values that are "
     "few, such as yes and no, can be worked out from fewer.",
@@ -125,9 +124,11 @@ def _moments(rules: PolicyFile, policy: Policy, table: Table) -> str:
         return (
             f"no sums, which are over {least:,} rows or more, where the table has {table.n_rows:,}; {a_day} of others"
         )
+    share = policy.sums_in_all
+    most = "any number in all" if share is None else f"at most {int(share * n_values):,} numbers in all, for all time"
     return (
-        f"{a_day}. Sums: at most {n_values // 2:,} numbers in all, for all time, and as many equations about its "
-        f"{n_values:,} values; each over {least:,} rows or more, and {least:,} rows apart from every earlier one"
+        f"{a_day}. Sums: {most}, and as many equations about its {n_values:,} values; each over {least:,} rows or "
+        f"more, and {least:,} rows apart from every earlier one"
     )
 
 

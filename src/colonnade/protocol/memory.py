@@ -113,7 +113,8 @@ def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int, 
 
 def rows_apart(first: SumNote, second: SumNote) -> int:
     """Count the rows that only one of two sums is over."""
-    different = np.bitwise_xor(_bits(first), _bits(second))
+    n_bytes = max(len(first.rows), len(second.rows))  # the table may have grown in between
+    different = np.bitwise_xor(_bits(first, n_bytes), _bits(second, n_bytes))
     return int(np.unpackbits(different).sum())
 
 
@@ -124,7 +125,7 @@ def is_same_sum(first: SumNote, second: SumNote) -> bool:
 
 def weights_by_row(note: SumNote, n_rows: int, size: int) -> Iterator[Floats]:
     """Yield which part of the sum's weight each row of the table has, by blocks of this size, a multiple of 8."""
-    bits, own, before = _bits(note), _own_weights(note), 0
+    bits, own, before = _bits(note, -(-n_rows // 8)), _own_weights(note), 0
     total = own.sum() if note.weights else float(np.bitwise_count(bits).sum(dtype=np.int64))
     for start in range(0, n_rows, size):
         parts = np.zeros(min(size, n_rows - start))
@@ -139,5 +140,5 @@ def _own_weights(note: SumNote) -> Floats:
     return np.frombuffer(note.weights, "<f8") if note.weights else np.ones(1)
 
 
-def _bits(note: SumNote) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(note.rows, np.uint8)
+def _bits(note: SumNote, n_bytes: int) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(note.rows.ljust(n_bytes, b"\0"), np.uint8)

@@ -42,8 +42,9 @@ LEVELS: dict[str, dict[str, Any]] = {
         "parameters_a_row": 0.1,
         "known_only": True,
         "models_in_all": 1 / 3,
+        "sums_in_all": 0.5,
     },
-    "usual": {"least_rows": 10, "known_only": True, "models_in_all": 100},
+    "usual": {"least_rows": 10, "known_only": True, "models_in_all": 100, "sums_in_all": 0.5},
     "open": {},
 }
 
@@ -84,6 +85,10 @@ class Policy:
         Models besides that its owner accepts: digests in hexadecimal, as the refusal names them.
     models_in_all : int or float, optional
         How many models it applies for another party, for all time; below 1, as a share of its columns, at least one.
+    sums_in_all : float, optional
+        How many numbers about many rows it tells in all, for all time, for each value of its table. The levels strict
+        and usual have 0.5: with 1, there may be equations enough to work out all values. Sums over fewer rows than
+        `least_rows` are never told, and none from which a row follows by adding and subtracting.
     columns : iterable of str, optional
         The only columns of the table that enter, label, key, weight and split among them; all if left out. The others
         are dropped when the `Party` is made: nothing is computed of them, and nobody is told their names.
@@ -116,6 +121,7 @@ class Policy:
         known_only: bool | None = None,
         accepted: Iterable[str] | None = None,
         models_in_all: float | None = None,
+        sums_in_all: float | None = None,
         columns: Iterable[str] | None = None,
         never_columns: Iterable[str] | None = None,
     ) -> None:
@@ -133,6 +139,7 @@ class Policy:
             "known_only": known_only,
             "accepted": accepted,
             "models_in_all": models_in_all,
+            "sums_in_all": sums_in_all,
             "columns": columns,
             "never_columns": never_columns,
         }
@@ -169,6 +176,11 @@ class Policy:
                 example="Pass for instance 100; never=['predictions'] applies none.",
             )
             if "models_in_all" in rules
+            else None
+        )
+        self.sums_in_all = (
+            positive_number("sums_in_all", rules["sums_in_all"], example="Pass for instance 0.5.")
+            if "sums_in_all" in rules
             else None
         )
         if self.models_in_all is not None and self.models_in_all > 1 and self.models_in_all % 1:

@@ -108,17 +108,17 @@ def check_hidden(
         The fewest rows, effectively, that a sum may be over.
     """
     for number, (rows, weights) in enumerate(groups):
-        effective, alike = effective_rows(rows, weights), rows_alike(rows, weights)
+        effective = effective_rows(rows, weights)
         if effective <= n_columns or effective < least:
             raise InputError(
                 f"its {n_columns} columns of {effective:.3g} rows (effectively, in {what} {number}) would nearly show "
                 f"the rows: a sum hides them only if there are more rows than columns, and at least {least}. Use a "
                 "larger size."
             )
-        if alike < data.policy.least_rows:
+        if effective < data.policy.least_rows * (1 - ROUNDING):
             raise PolicyRefusedError(
-                f"its owner's policy asks for sums over {data.policy.least_rows} rows at least, none of which has more "
-                f"than its share of the weight; {what} {number} is over {alike}. Use a larger size, or fewer parts.",
+                f"its owner's policy asks for sums over {data.policy.least_rows} rows at least; {what} {number} is "
+                f"over {effective:.3g}, copies and rows of little weight apart. Use a larger size, or fewer parts.",
                 party=data.name,
             )
     n_values = n_columns * len(np.unique(np.concatenate([rows for rows, _ in groups])))
@@ -149,17 +149,19 @@ def _by_row(rows: Rows, weights: Floats) -> Floats:
 
 
 def _count(told: Sequence[SumNote], data: PartyData, what: str) -> None:
-    """Require that all sums there ever were tell half as many numbers as the table has values, at most.
+    """Require that all sums there ever were tell fewer numbers than the table has values, by the owner's factor.
 
     As many sums over rows that the server chooses, or draws, as there are rows are equations that fix them all.
     """
+    if (share := data.policy.sums_in_all) is None:
+        return
     n_columns = len(data.table.feature_names) + (data.table.label_name is not None)
-    n_numbers, most = sum(note.numbers for note in told), data.table.n_rows * n_columns // 2
+    n_numbers, most = sum(note.numbers for note in told), int(share * data.table.n_rows * n_columns)
     if n_numbers > most:
         raise PolicyRefusedError(
             f"with {what} it would have told {n_numbers:,} numbers about many rows in all, and its owner's policy ends "
-            f"at {most:,}, half of its values: more would be equations enough to work out its rows. Learn "
-            "on an earlier coreset again, whose sums count once.",
+            f"at {most:,}, {share:g} for each of its values (sums_in_all): as many as values would be equations enough "
+            "to work these out. Learn on an earlier coreset again, whose sums count once.",
             party=data.name,
         )
 

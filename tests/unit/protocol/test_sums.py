@@ -22,7 +22,7 @@ TABLE = read_table("airline", np.random.default_rng(0).normal(size=(N, 3)))
 
 
 def data(least_rows: int = LEAST) -> PartyData:
-    return PartyData(TABLE, policy=Policy(level="open", least_rows=least_rows))
+    return PartyData(TABLE, policy=Policy(level="open", least_rows=least_rows, sums_in_all=0.5))
 
 
 def group(rows: Any, weights: Any = None) -> Any:
@@ -120,7 +120,7 @@ def test_all_sums_there_ever_were_are_counted() -> None:
     for each in chosen[:-1]:
         tell(party, each, numbers=numbers)
     tell(party, chosen[0], numbers=numbers)  # again, which counts once
-    with pytest.raises(PolicyRefusedError, match=f"ends at {most}, half of its values"):
+    with pytest.raises(PolicyRefusedError, match=f"ends at {most}, 0.5 for each of its values"):
         tell(party, chosen[-1], numbers=numbers)
 
 

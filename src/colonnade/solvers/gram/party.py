@@ -33,7 +33,9 @@ def check_question(state: PartyState, question: GramQuestion, request: Message, 
     if question.fold_seed is not None:
         checks.seed(request, question.fold_seed)
     weights = question.row_weights()
-    # Of each fold a mean and a factor, of which a triangle tells something.
-    n_folds, n_numbers = len(question.groups()), ours + ours * (ours + 1) // 2
+    # Of each fold a mean, a factor, of which a triangle tells something, and products with the others' columns: half of
+    # these are counted here, and half there.
+    others = sum(question.n_columns) - ours
+    n_folds, n_numbers = len(question.groups()), ours + (ours * (ours + 1 + others) + 1) // 2
     groups = [(rows[group], weights[group]) for group in question.groups()]
     return check_sums(state, data, GRAM, groups, ours, n_folds * n_numbers, LEAST_ROWS)

@@ -138,7 +138,7 @@ def test_numbers_of_columns_that_multiply_are_refused_before_masks_are_made() ->
     with pytest.raises(cn.LocalProtocolError, match="the job sheet says"):
         fit(asked)
     parties = federation(asked)
-    with pytest.raises(cn.InputError, match="40 rows do not fit one message"):
+    with pytest.raises(cn.InputError, match="half as many is the most"):
         play(parties, learn(RIDGE, CORESET, GRAM, None, parties.roster, 1))
 
 
