@@ -191,7 +191,7 @@ def losses_by_intercepts(server: HostileServer, model: cn.LinearModel, count: in
 
 
 def test_losses_by_many_intercepts_are_counted(tmp_path: Path) -> None:
-    """The evaluating party has 40 values, half of which it tells as numbers: six to learn, four evaluations of three."""
+    """The evaluating party has 40 values, half of which it tells as numbers: 6 to learn, 4 evaluations of 3."""
     with hostile_server(tmp_path, made_parties(40, (1, 4, 3)), {"never": ["features", "labels", "scores"]}) as server:
         model = of_column(server, 0)
         tell(server, model)

@@ -20,9 +20,8 @@ LIMITS = {
     "false models": "That a model is what honest learning gives is not checked, only that it is one that was told at "
     "the end of a run, or that the owner accepted.",
     "patience": "Amounts are a day (UTC) and begin anew; only models_in_all and sums_in_all are for all time.",
-    "many sums": "Each sum is compared with every earlier one, not with all of them together: sums over many "
-    "different sets of rows add up to equations about single rows. They stay fewer than values, but values that are "
-    "few, such as yes and no, can be worked out from fewer.",
+    "many sums": "However they are added and subtracted, sums leave half of every row open, and stay fewer than "
+    "values. Values that are few, such as yes and no, can be worked out from fewer equations.",
 }
 
 
