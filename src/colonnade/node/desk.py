@@ -163,7 +163,7 @@ class PartyDesk:
         try:
             reply = self._answer_within_limits(session, request)
             if isinstance(reply, Refused):
-                if reply.cause == "request":
+                if reply.cause == "request" and run is not None:
                     self._drop(ask.run, f"the server broke its rules: {reply.reason.removesuffix('.')}")
                 else:
                     session.state = before
