@@ -47,7 +47,7 @@ def test_a_budget_survives_kill_9(tmp_path: Path) -> None:
             assert len(federation.coreset(TASK, cn.UniformSampling(50)).coreset) == 50, "the party stays"
         assert spent(tmp_path)["rows"] == 200
         replies = [line for line in events(tmp_path / "shop-state" / "log.jsonl") if line["event"] == "answered"]
-        for what in ("rows", "row_ids", "numbers", "moments"):
+        for what in ("rows", "row_ids", "numbers", "moments", "models"):
             assert spent(tmp_path).get(what, 0) == sum(line[what] for line in replies), "each answer was counted once"
 
 

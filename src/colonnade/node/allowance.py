@@ -18,6 +18,7 @@ COUNTED = {
     "row_ids": "row ids",
     "numbers": "numbers about single rows",
     "moments": "numbers about many rows",
+    "models": "models applied",
 }
 
 
@@ -28,6 +29,7 @@ class DayLimits(msgspec.Struct, frozen=True):
     row_ids: int | None = None
     numbers: int | None = None
     moments: int | None = None
+    models: int | None = None
 
 
 class _SpentOnDay(msgspec.Struct):

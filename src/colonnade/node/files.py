@@ -46,7 +46,7 @@ RULES = (
 )
 # What a party sends a server in one day, by level. A row counts each time it is told: a fit on 2,000 rows takes 4,000
 # by Central, 32,000 by Saga.
-ORDINARY_DAY = {"rows": 100_000, "row_ids": 100_000, "numbers": 1_000_000, "moments": 10_000_000}
+ORDINARY_DAY = {"rows": 100_000, "row_ids": 100_000, "numbers": 1_000_000, "moments": 10_000_000, "models": 100_000}
 DAY_LIMITS: dict[str, dict[str, int]] = {"strict": ORDINARY_DAY, "usual": ORDINARY_DAY, "open": {}}
 
 
@@ -116,6 +116,7 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     row_ids_a_day: Amount | None = None
     numbers_a_day: Amount | None = None
     moments_a_day: Amount | None = None
+    models_a_day: Amount | None = None
     requests_a_minute: Count | None = None
     open_runs: Count = 4
 

@@ -55,6 +55,7 @@ RULES = (
         "numbers_a_day", "How many numbers about single rows it tells in a day: values, scores, predictions.", 1_000_000
     ),
     Rule("moments_a_day", "How many numbers about many rows it tells in a day, those under masks too.", 10_000_000),
+    Rule("models_a_day", "How many times a day it applies a model, or a step of one, to rows.", 100_000),
     Rule("requests_a_minute", "How many requests it answers in any sixty seconds.", 1_000),
     Rule("open_runs", "How many runs may be unfinished at the same time.", 4),
 )

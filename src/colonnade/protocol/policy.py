@@ -247,7 +247,7 @@ def rows_revealed(reply: Message) -> int:
 
 
 def amounts(reply: Message) -> dict[str, int]:
-    """Count what a reply tells of single rows, and of many: rows, ids of rows, numbers."""
+    """Count what a reply tells of single rows, and of many: rows, ids of rows, numbers, models applied."""
     tells = reply.tells()
     of_rows = bool(OF_ROWS & tells)
     return {
@@ -255,6 +255,7 @@ def amounts(reply: Message) -> dict[str, int]:
         "row_ids": reply.rows_of({Reveals.ROW_IDS}),
         "numbers": reply.units() if of_rows else 0,
         "moments": reply.units() if tells & OF_MANY_ROWS and not of_rows else 0,
+        "models": int(Reveals.PREDICTIONS in tells),
     }
 
 
