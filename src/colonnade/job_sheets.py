@@ -4,14 +4,15 @@ For every verb of a federation, `sheet_of` says what the server will do, and `ro
 party builds samplers and solvers of the sheet's options itself, so they are checked as the caller's own are.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
+from colonnade.branches import Branch, Branching
 from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
@@ -19,19 +20,18 @@ from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
 from colonnade.evaluation.telling import TOLD, model_digest
-from colonnade.messages import Message
 from colonnade.options import learn_types
-from colonnade.protocol.sheet import Branches, JobSheet, TakeBranch, sheet_party
+from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
 from colonnade.routes import Ask, Route, then
-from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
+from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import UseAllRows, even_draw_route, rows_route
 from colonnade.signing import DrawSeeds, rows_digest
-from colonnade.solvers import AnySolver, Central, CompactCentral
+from colonnade.solvers import AnySolver
 from colonnade.solvers.scaled_columns import AskScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns
 from colonnade.tasks import AnyTask
@@ -45,21 +45,7 @@ USUAL_STREAMS = (0,)
 KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
 # Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
 PILOT_STEP = 0.25
-
-
-class Branch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a planned run goes on after its pilot."""
-
-    sampler: AnySampler
-    solver: AnySolver
-
-    def encoded(self) -> bytes:
-        """Give the bytes that are told to all parties."""
-        return msgspec.msgpack.encode(self)
-
-
-_branches: msgspec.msgpack.Decoder[Branch] = msgspec.msgpack.Decoder(Branch)
-learn_types(AnyTask, AnySampler, AnySolver, AnySplit, Branch)
+learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
 
 
 def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSheet:
@@ -203,6 +189,10 @@ class _Reader:
             agreed = replace(agreed, size=most, least=least)
         return then(source, solver.route(self.task, agreed), TOLD)
 
+    def by_branch(self, branch: Branch) -> Route:
+        """Expect that a model is learned as this branch says."""
+        return self.learned(self.drawn(branch.sampler, draw=1), branch.solver, getattr(branch.sampler, "size", None))
+
     @property
     def size(self) -> int:
         """How many rows are drawn to be looked at."""
@@ -283,68 +273,7 @@ def _plan(job: _Reader) -> Route:
 
 
 def _planned_fit(job: _Reader) -> Route:
-    return then(_plan(job), _Branching(job, _given("branches", job.sheet.branches)))
-
-
-@dataclass(frozen=True)
-class _Branching(Route):
-    """A branch is taken: one that stays within the caps, and asks for nothing that was not judged by these."""
-
-    job: _Reader
-    caps: Branches
-
-    def after(self, request: Message) -> Route | None:
-        return self._way(request.choice) if isinstance(request, TakeBranch) else None
-
-    def next_asks(self) -> Iterator[Ask]:
-        yield Ask(TakeBranch, choice=_Within(self.caps, self._way))
-
-    def asks(self) -> Iterator[Ask]:
-        yield from self.next_asks()
-        for branch in self._widest():
-            yield from self._learned(branch).asks()
-
-    @property
-    def can_end(self) -> bool:
-        return False
-
-    def _way(self, choice: bytes) -> Route | None:
-        try:
-            branch = _branches.decode(choice)
-        except (msgspec.MsgspecError, InputError, RecursionError):
-            return None
-        size = getattr(branch.sampler, "size", self.job.sheet.rows)
-        kind = branch.solver.__struct_config__.tag
-        if kind not in self.caps.solvers or not self.caps.least <= size <= self.caps.most:
-            return None
-        way = self._learned(branch)
-        return way if {ask.kind for ask in way.asks()} <= {ask.kind for ask in self.asks()} else None
-
-    def _learned(self, branch: Branch) -> Route:
-        size = getattr(branch.sampler, "size", None)
-        return self.job.learned(self.job.drawn(branch.sampler, draw=1), branch.solver, size)
-
-    def _widest(self) -> Iterator[Branch]:
-        """List what a planner chooses between, as large as it may be."""
-        by_scores = ImportanceSampling(self.caps.most, round_scores=True)
-        for solver in (Central(), CompactCentral()):
-            if solver.__struct_config__.tag in self.caps.solvers:
-                for sampler in (AllRows(), UniformSampling(self.caps.most), by_scores):
-                    yield Branch(sampler, solver)
-
-
-@dataclass(frozen=True)
-class _Within:
-    """A choice that the caps allow."""
-
-    caps: Branches
-    way: Callable[[bytes], Route | None]
-
-    def __call__(self, choice: Any) -> bool:
-        return self.way(choice) is not None
-
-    def __str__(self) -> str:
-        return f"one of {', '.join(self.caps.solvers)} on {self.caps.least:,} to {self.caps.most:,} rows"
+    return then(_plan(job), Branching(_given("branches", job.sheet.branches), job.sheet.rows, job.by_branch))
 
 
 def _certify(job: _Reader) -> Route:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.job_sheets import Branch, sheet_of
+from colonnade.branches import Branch
+from colonnade.job_sheets import sheet_of
 from colonnade.messages import Reveals
 from colonnade.planning.pilot import play_pilot
 from colonnade.protocol.hello import WIRE_VERSION, Hello

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.branches import Branch
 from colonnade.contracts import Inbox, Outbox
-from colonnade.job_sheets import ROUTES, Branch, route_of, sheet_of
+from colonnade.job_sheets import ROUTES, route_of, sheet_of
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession

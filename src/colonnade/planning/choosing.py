@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
+from colonnade.branches import Branch
 from colonnade.contracts import Roster
-from colonnade.job_sheets import Branch
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.regression_law import Draw
 from colonnade.planning.code_lengths import Lengths, row_lengths, score_lengths

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from colonnade.branches import Branch
 from colonnade.contracts import JobView, Roster, Script, Task
-from colonnade.job_sheets import Branch
 from colonnade.planning.outcome import planned_facts
 from colonnade.planning.pilot import PilotRows, least_size, pilot_rows
 from colonnade.planning.planner import Limits, choose_branch, pilot_size

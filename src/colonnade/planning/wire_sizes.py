@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from colonnade.branches import Branch
 from colonnade.contracts import PartyCard, Roster
 from colonnade.evaluation.telling import TellModel
-from colonnade.job_sheets import Branch
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows, ScaledRows

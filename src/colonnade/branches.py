@@ -1,0 +1,97 @@
+"""How a planned run goes on after its pilot: a branch, within the caps on the job sheet."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from colonnade.errors import InputError
+from colonnade.messages import Message
+from colonnade.options import learn_types
+from colonnade.protocol.sheet import Branches, TakeBranch
+from colonnade.routes import Ask, Route
+from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
+from colonnade.solvers import AnySolver, Central, CompactCentral
+
+
+class Branch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One way to go on."""
+
+    sampler: AnySampler
+    solver: AnySolver
+
+    def encoded(self) -> bytes:
+        """Give the bytes that are told to all parties."""
+        return msgspec.msgpack.encode(self)
+
+
+learn_types(Branch)
+_branches: msgspec.msgpack.Decoder[Branch] = msgspec.msgpack.Decoder(Branch)
+
+
+@dataclass(frozen=True)
+class Branching(Route):
+    """A branch is taken: one that stays within the caps, and asks for nothing that was not judged by these.
+
+    The parties hold so many rows; `route_of` gives what a server that takes a branch may ask.
+    """
+
+    caps: Branches
+    n_rows: int
+    route_of: Callable[[Branch], Route]
+
+    def after(self, request: Message) -> Route | None:
+        """Go on by the branch that is taken, if it may be."""
+        return self._way(request.choice) if isinstance(request, TakeBranch) else None
+
+    def next_asks(self) -> Iterator[Ask]:
+        """Expect that a branch is taken."""
+        yield Ask(TakeBranch, choice=_Within(self.caps, self._way))
+
+    def asks(self) -> Iterator[Ask]:
+        """List that, and what any branch asks for."""
+        yield from self.next_asks()
+        for branch in self._widest():
+            yield from self.route_of(branch).asks()
+
+    @property
+    def can_end(self) -> bool:
+        """No: a pilot alone is a plan."""
+        return False
+
+    def _way(self, choice: bytes) -> Route | None:
+        try:
+            branch = _branches.decode(choice)
+            way = self.route_of(branch)
+        except (msgspec.MsgspecError, InputError, RecursionError):
+            return None
+        size = getattr(branch.sampler, "size", self.n_rows)
+        if _kind(branch.solver) not in self.caps.solvers or not self.caps.least <= size <= self.caps.most:
+            return None
+        return way if {ask.kind for ask in way.asks()} <= {ask.kind for ask in self.asks()} else None
+
+    def _widest(self) -> Iterator[Branch]:
+        """List what a planner chooses between, as large as it may be."""
+        by_scores = ImportanceSampling(self.caps.most, round_scores=True)
+        for solver in (Central(), CompactCentral()):
+            if _kind(solver) in self.caps.solvers:
+                for sampler in (AllRows(), UniformSampling(self.caps.most), by_scores):
+                    yield Branch(sampler, solver)
+
+
+def _kind(solver: AnySolver) -> str:
+    return str(solver.__struct_config__.tag)
+
+
+@dataclass(frozen=True)
+class _Within:
+    """A choice that the caps allow."""
+
+    caps: Branches
+    way: Callable[[bytes], Route | None]
+
+    def __call__(self, choice: bytes) -> bool:
+        return self.way(choice) is not None
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(self.caps.solvers)} on {self.caps.least:,} to {self.caps.most:,} rows"
