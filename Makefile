@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-all check reference docs bench lock clean help
+.PHONY: demo test test-all check reference docs bench lock sbom clean help
 
 demo: $(READY)  ## the main job: three organisations, one model of real flight delays
 	$(BIN)/colonnade demo
@@ -34,12 +34,17 @@ bench: $(READY)  ## time scores against QR, the network against plain gRPC, secu
 	$(BIN)/python benchmarks/secure_sum.py
 	$(BIN)/python benchmarks/secure_training.py
 
-lock: $(READY)  ## refresh requirements.lock (needs uv)
-	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
-		--no-emit-index-url --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
+LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
+	--no-emit-index-url --generate-hashes --no-header --no-annotate
+lock: $(READY)  ## refresh requirements.lock, and requirements-runtime.lock with the same versions (needs uv)
+	$(LOCK) --all-extras --group dev --upgrade -o requirements.lock
+	$(LOCK) --extra grpc --extra secure --constraint requirements.lock -o requirements-runtime.lock
+
+sbom: $(READY)  ## list what a server or a party runs on, as CycloneDX, in sbom.json
+	$(BIN)/python scripts/sbom.py requirements-runtime.lock > sbom.json
 
 clean:  ## remove what the targets built
-	rm -rf .venv demo-output docs/_build
+	rm -rf .venv demo-output docs/_build sbom.json
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

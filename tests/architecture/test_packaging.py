@@ -1,5 +1,6 @@
 """What is handed out: what a wheel holds, and that numbers written in two places agree."""
 
+import json
 import re
 import subprocess
 import sys
@@ -50,3 +51,36 @@ def test_the_hosted_runner_does_what_ours_does_for_each_version_named() -> None:
     classifiers = re.findall(r"Python :: (3\.\d+)", " ".join(NAMED["classifiers"]))
     assert job["strategy"]["matrix"]["python"] == classifiers
     assert NAMED["requires-python"] == f">={classifiers[0]}"
+
+
+def pins(name: str) -> set[str]:
+    return set(re.findall(r"^[\w.-]+==[^\s;]+", (PROJECT / name).read_text(), flags=re.MULTILINE))
+
+
+def test_what_runs_is_a_part_of_what_is_tested() -> None:
+    """The image of a server or a party has the versions that the tests ran with, and no tool of theirs."""
+    runtime, tested = pins("requirements-runtime.lock"), pins("requirements.lock")
+    assert runtime < tested
+    packages = {pin.partition("==")[0] for pin in runtime}
+    wanted = [*NAMED["dependencies"], *NAMED["optional-dependencies"]["grpc"]]
+    assert packages >= {re.match(r"[\w-]+", each)[0] for each in wanted}  # type: ignore[index]
+    assert packages.isdisjoint({"pytest", "hypothesis", "mypy", "ruff", "sphinx", "build", "matplotlib", "nvflare"})
+
+
+def test_a_bill_of_materials_names_all_that_runs() -> None:
+    lock = "requirements-runtime.lock"
+    done = subprocess.run(
+        [sys.executable, PROJECT / "scripts" / "sbom.py", lock], cwd=PROJECT, check=True, capture_output=True, text=True
+    )
+    bill = json.loads(done.stdout)
+    assert (bill["bomFormat"], bill["specVersion"], bill["metadata"]["component"]["version"]) == (
+        "CycloneDX",
+        "1.6",
+        NAMED["version"],
+    )
+    assert {f"{each['name']}=={each['version']}" for each in bill["components"]} == pins(lock)
+    references = [each["bom-ref"] for each in bill["components"]]
+    assert len(references) == len(set(references))
+    for each in bill["components"]:
+        assert each["purl"] == f"pkg:pypi/{each['name']}@{each['version']}"
+        assert [known for known in each["properties"] if known["name"] == "colonnade:sha256"], each["name"]
