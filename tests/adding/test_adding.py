@@ -70,7 +70,7 @@ ADDITIONS = {
         "toy_message.py",
         "diagnostics",
         (
-            ("diagnostics/__init__.py", "import audited_distances, ", "import toy_message, audited_distances, "),
+            ("diagnostics/__init__.py", "    audited_distances,\n", "    audited_distances,\n    toy_message,\n"),
             ("diagnostics/__init__.py", "\nHANDLERS = (\n", "\nHANDLERS = (\n    *toy_message.HANDLERS,\n"),
         ),
     ),

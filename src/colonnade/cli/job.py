@@ -79,7 +79,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
                 key=entry.key,
                 weight=entry.weight,
                 split=entry.split,
-                policy=Policy(entry.never),
+                policy=Policy(entry.never, level="open"),
             )
             for entry in self.party
         ]

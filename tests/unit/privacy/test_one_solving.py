@@ -14,9 +14,9 @@ from colonnade.solvers.gram.shares.server import gram_by_shares
 from harness import play
 from secure_trial import Recording, made_parties
 
-WEIGHTS = np.linspace(1.0, 2.0, 40)
-CORESET = cn.Coreset(np.arange(40), WEIGHTS, 300, 300.0)
-HEAVIER = replace(CORESET, weights=np.where(np.arange(40) == 7, 1.5, 1.0) * WEIGHTS)
+WEIGHTS = np.linspace(1.0, 2.0, 60)
+CORESET = cn.Coreset(np.arange(60), WEIGHTS, 300, 300.0)
+HEAVIER = replace(CORESET, weights=np.where(np.arange(60) == 7, 1.5, 1.0) * WEIGHTS)
 SHORTER = replace(CORESET, rows=CORESET.rows[1:], weights=WEIGHTS[1:])
 
 
