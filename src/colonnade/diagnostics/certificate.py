@@ -17,7 +17,7 @@ class Certificate(msgspec.Struct, frozen=True):
         How many rows the audit drew.
     cost : float
         ``sum_i w_i (prediction_i - y_i)^2`` without the penalty, or ``sum_i w_i min_c |x_i - c|^2``, over all rows that
-        were there to learn from; estimated.
+        were there to learn from; estimated, and 0 where the estimate is below that.
     cost_interval : tuple of float
         With 95 % confidence it is between these.
     excess : float or None

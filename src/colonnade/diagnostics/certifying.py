@@ -16,13 +16,14 @@ from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, aud
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.model_in_view import coef_in_view
 from colonnade.diagnostics.over_parties import shown_to_server
-from colonnade.errors import InputError
+from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.audit import AuditedRows, ResidualPart, clustering_cost, gradient_p, weights_p
 from colonnade.kernels.estimates import Estimate
 from colonnade.kernels.sixteen_bits import LOG_STEP
 from colonnade.ledger import Ledger
+from colonnade.protocol.checks import SLACK
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.routes import Ask, Hashing, Length, Route
@@ -160,7 +161,13 @@ def _audit_regression(
     audit = AuditedRows(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
     found = audit.cost()
     low, high = found.interval()
-    common = ("Regression", len(drawn), found.value, (low, high))
+    if high == 0 and found.value < -SLACK * audit.size():
+        raise RemoteProtocolError(
+            f"One of {', '.join(roster.names)} told parts of residuals that no table has: squares of them would add up "
+            f"to {found.value:.3g}. The certificate was not made; if all are honest, draw other rows by another seed."
+        )
+    # Squares are not negative, also where too few rows leave their sum open on both sides of zero.
+    common = ("Regression", len(drawn), max(found.value, 0.0), (low, high))
     draws_p = _also_of_coreset(run, audit.draws_p())
     if precision.excess is None:
         return Certificate(*common, None, None, precision.why_none, None, draws_p)

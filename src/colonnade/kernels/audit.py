@@ -66,6 +66,10 @@ class AuditedRows:
         noise = self.total_weight * sum(part.noise for part in self.parts)
         return self._estimate(np.square(self.residuals), noise)
 
+    def size(self) -> float:
+        """Give the sum of squares of all parts over all rows: how large their sum's could be, about."""
+        return self.total_weight * sum(part.variance + part.mean**2 for part in self.parts)
+
     def gradient(self, which: int, *, centred: bool) -> Estimate:
         """Estimate the sum of residuals times a part of them, which may be taken about its mean, over all rows."""
         part = self.parts[which]
