@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import get_args
 
 from colonnade.messages import Message, Reveals, disclosures
-from colonnade.protocol.memory import CoresetNote, ModelNote
+from colonnade.protocol.memory import ModelNote
 from colonnade.protocol.policy import ALWAYS, Policy, never_revealed, not_allowed
 from colonnade.protocol.session import PartyData
 from colonnade.protocol.sheet import JobSheet
+from colonnade.protocol.weighing import known_coresets
 from colonnade.routes import Ask, Route
 
 # Phases in which the label is looked at, beside other columns.
@@ -99,10 +100,9 @@ def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
 
 
 def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
-    """Look whether a coreset or a model that is used again is one that the party knows."""
+    """Look whether a coreset or a model that is used again is one that the party knows, and no false weights of."""
     known = data.memory.notes()
-    coresets = {note.digest for note in known if isinstance(note, CoresetNote)}
-    if sheet.coreset is not None and sheet.coreset[0] not in coresets:
+    if sheet.coreset is not None and sheet.coreset[0] not in {each.digest for each in known_coresets(data)}:
         named = sheet.coreset[0].hex()
         return f"its owner's policy uses only coresets again that it agreed on, not {named}. Draw rows anew"
     if sheet.model is not None:

@@ -27,6 +27,12 @@ class CoresetNote(msgspec.Struct, frozen=True, array_like=True, tag="coreset"):
     heaviest: bytes
 
 
+class SpoiledNote(msgspec.Struct, frozen=True, array_like=True, tag="spoiled"):
+    """Rows, by their digest, for which the server told weights that they cannot have: they are used again no more."""
+
+    digest: bytes
+
+
 class ModelNote(msgspec.Struct, frozen=True, array_like=True, tag="model"):
     """The party's part of a model that it helped to learn, by its digest."""
 
@@ -75,7 +81,7 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     of_each: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | ScoredNote | SumNote
+Note = CoresetNote | SpoiledNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | ScoredNote | SumNote
 
 
 class Memory(Protocol):

@@ -13,7 +13,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.protocol import checks
-from colonnade.protocol.memory import CoresetNote
+from colonnade.protocol.memory import CoresetNote, SpoiledNote
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.signing import rows_digest
 
@@ -36,6 +36,8 @@ def check_weights(state: PartyState, request: Message, weights: Floats | None, d
     ways = _remembered(rows, data) if is_given else [_range(state, rows, data)]
     # Up to one factor: there is one for all rows, or the weights are not of this draw.
     if (told <= 0).any() or not any(_fits(told, *limits) for limits in ways):
+        # That depends on the party's scores: tried again, run after run, other weights would tell them.
+        data.memory.keep([SpoiledNote(rows_digest(rows))])
         raise checks.wrong(SERVER, request, "weights that rows drawn as agreed, by this party's scores, cannot have")
 
 
@@ -53,10 +55,16 @@ def with_coreset(state: PartyState, data: PartyData) -> PartyState:
 
 
 def _remembered(rows: Rows, data: PartyData) -> list[Limits]:
-    """List the limits that these rows had when they were drawn; none where this party does not know them."""
+    """List the limits that these rows had when they were drawn; none where this party does not know them, or no more."""
     name = rows_digest(rows)
-    known = [note for note in data.memory.notes() if isinstance(note, CoresetNote) and note.digest == name]
+    known = [note for note in known_coresets(data) if note.digest == name]
     return [(_weights(note.lightest), _weights(note.heaviest)) for note in known]
+
+
+def known_coresets(data: PartyData) -> list[CoresetNote]:
+    """List the coresets that may be used again."""
+    notes = data.memory.notes()
+    return [each for each in notes if isinstance(each, CoresetNote) and SpoiledNote(each.digest) not in notes]
 
 
 def _weights(steps: bytes) -> Floats:
