@@ -62,8 +62,11 @@ def _objection_to_phases(policy: Policy, asks: Asks) -> str | None:
 def _objection_to_replies(policy: Policy, asks: Asks, data: PartyData) -> str | None:
     """Look at what every reply of the job is sure to reveal; what one may reveal is judged when it is made."""
     has_label = data.table.label_name is not None
+    is_column = len(data.table.feature_names) + has_label == 1
     for ask in asks:
         told = _always_told(ask)
+        if is_column and Reveals.SCORES in told:  # the square of a row's only value, in units that sums tell
+            told |= {Reveals.LABELS if has_label else Reveals.FEATURES}
         kept = sorted(policy.never & (told if has_label else told - {Reveals.LABELS}))
         if kept and ask.kind.reply is not None:
             return never_revealed(kept, ask.kind.reply)

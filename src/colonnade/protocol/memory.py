@@ -62,7 +62,7 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
 
 
 class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
-    """Which rows counted, and how much, where the party scored its rows: a digest, empty where all count the same."""
+    """How the party scored its rows, by a digest: which counted, how much, by which rule and in which units."""
 
     digest: bytes
 
