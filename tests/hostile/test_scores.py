@@ -12,6 +12,8 @@ import colonnade as cn
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import hold_out
 from colonnade.messages import Reveals
+from colonnade.sampling.plain.messages import Scores
+from colonnade.solvers.central import Columns
 from colonnade.solvers.gram.shares.messages import GramShares
 from colonnade.tasks.jobs import draw, learn
 from hostile_trial import HostileServer, columns_of, hostile_server, made_parties, turned_away
@@ -32,7 +34,9 @@ def forms(server: HostileServer, split: cn.HoldOut) -> list[Floats]:
     counted = N_ROWS - np.count_nonzero(hold_out(N_ROWS, split.fraction, np.random.default_rng(split.seed)))
     centred = (each.factors.T @ each.factors for _, each in sorted(told.items()))
     means = (each.means[0] for _, each in sorted(told.items()))
-    return [np.linalg.inv(G + counted * np.outer(m, m)) for G, m in zip(centred, means, strict=True)]
+    return [
+        np.asarray(np.linalg.inv(G + counted * np.outer(m, m)), np.float64) for G, m in zip(centred, means, strict=True)
+    ]
 
 
 def sums_of_scores(server: HostileServer, split: cn.HoldOut) -> Floats:
@@ -93,3 +97,45 @@ def test_plain_scores_of_a_single_column_are_its_values(tmp_path: Path, never: l
         attack = lambda: server.new_run("coreset", task=TASK, sampler=plain)  # noqa: E731
         turned_away(attack, "party1 .* never reveals features, which a Scores would")
         assert server.disclosed() == set()
+
+
+def labels_of_drawn_rows(server: HostileServer, scores: str) -> Floats:
+    """Work out labels from scores of rows whose features are shown: two roots of a quadratic each, shape (2, m)."""
+    sampler, kmeans = cn.ImportanceSampling(SIZE, scores=scores), cn.KMeans(2)  # type: ignore[arg-type]
+    drawn = server.honestly(draw(TASK, sampler, None, server.roster, 0), "coreset", task=TASK, sampler=sampler).coreset
+    clustered = learn(kmeans, drawn, cn.Central(), None, server.roster, 0)
+    server.honestly(clustered, "fit", task=kmeans, coreset=drawn, solver=cn.Central())
+    all_rows = cn.AllRows()
+    learned = learn(TASK, all_rows, GRAM, None, server.roster, 0)
+    server.honestly(learned, "fit", task=TASK, sampler=all_rows, solver=GRAM)
+    inverses = {party: form_of(reply, N_ROWS) for party, reply in server.received if isinstance(reply, GramShares)}
+    shown = {party: reply.features for party, reply in server.received if isinstance(reply, Columns)}
+    if scores == "plain":
+        told = {party: reply.scores for party, reply in server.received if isinstance(reply, Scores)}
+        own = told["party3"] - 1 / N_ROWS
+    else:
+        assert drawn.total is not None
+        own = drawn.total / (SIZE * drawn.weights) - 3 / N_ROWS
+        for party in ("party1", "party2"):
+            own = own - np.einsum("ij,jk,ik->i", shown[party], inverses[party], shown[party])
+    x, form = shown["party3"], inverses["party3"]
+    a, b = form[-1, -1], 2 * x @ form[:-1, -1]
+    c = np.einsum("ij,jk,ik->i", x, form[:-1, :-1], x) - own
+    root = np.sqrt(np.maximum(b**2 - 4 * a * c, 0.0))
+    return np.asarray(np.stack([-b - root, -b + root]) / (2 * a))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        "plain",
+        pytest.param("secure", marks=pytest.mark.xfail(strict=True, reason="the others' features tell their scores")),
+    ],
+)
+def test_scores_do_not_tell_labels_of_rows_whose_features_are_shown(tmp_path: Path, scores: str) -> None:
+    """Under `never = ["labels"]` alone: a score is a quadratic form, in which only the label is not known."""
+    with hostile_server(tmp_path, made_parties(N_ROWS, (2, 2, 2)), {"never": ["labels"]}) as server:
+        turned_away(
+            lambda: labels_of_drawn_rows(server, scores), "party3 .* never reveals labels, which a Scores would"
+        )
+        assert server.disclosed("party3") == set()

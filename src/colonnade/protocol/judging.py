@@ -29,7 +29,7 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
         or _objection_to_solvers(solver_of, asks, policy.solvers)
         or _objection_to_phases(policy, asks)
-        or _objection_to_replies(policy, asks, data)
+        or _objection_to_replies(policy, asks, data, _kept_column(policy, sheet, data))
         or _objection_to_numbers(policy, sheet)
         or (_objection_to_unknown(sheet, data) if known_only else None)
     )
@@ -59,18 +59,29 @@ def _objection_to_phases(policy: Policy, asks: Asks) -> str | None:
     return None
 
 
-def _objection_to_replies(policy: Policy, asks: Asks, data: PartyData) -> str | None:
+def _objection_to_replies(policy: Policy, asks: Asks, data: PartyData, kept_column: Reveals | None) -> str | None:
     """Look at what every reply of the job is sure to reveal; what one may reveal is judged when it is made."""
     has_label = data.table.label_name is not None
-    is_column = len(data.table.feature_names) + has_label == 1
     for ask in asks:
         told = _always_told(ask)
-        if is_column and Reveals.SCORES in told:  # the square of a row's only value, in units that sums tell
-            told |= {Reveals.LABELS if has_label else Reveals.FEATURES}
+        if kept_column is not None and Reveals.SCORES in told:
+            told = told | {kept_column}
         kept = sorted(policy.never & (told if has_label else told - {Reveals.LABELS}))
         if kept and ask.kind.reply is not None:
             return never_revealed(kept, ask.kind.reply)
     return None
+
+
+def _kept_column(policy: Policy, sheet: JobSheet, data: PartyData) -> Reveals | None:
+    """Find the only column that is never shown, of those that rows are scored by: a score is a quadratic form of these.
+
+    Where one value is not known, it tells that: which form it is, sums tell.
+    """
+    scored_by = [Reveals.FEATURES] * len(data.table.feature_names)
+    if data.table.label_name is not None and "n_clusters" not in (sheet.task or {}):
+        scored_by.append(Reveals.LABELS)
+    kept = [kind for kind in scored_by if kind in policy.never]
+    return kept[0] if len(kept) == 1 else None
 
 
 def _always_told(ask: Ask) -> set[Reveals]:

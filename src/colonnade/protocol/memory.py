@@ -19,7 +19,8 @@ LAST_BITS = 4e-15
 class CoresetNote(msgspec.Struct, frozen=True, array_like=True, tag="coreset"):
     """Rows that all parties drew together, by their digest, and what they may weigh when they are used again.
 
-    `lightest` and `heaviest` are numbers of steps of a logarithm, a byte a row: weights lie between, up to one factor.
+    `lightest` and `heaviest` are numbers of steps of a logarithm, a byte for each different row, ascending, or nothing
+    where all are 0: weights lie between, up to one factor.
     """
 
     digest: bytes

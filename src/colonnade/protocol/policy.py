@@ -29,6 +29,8 @@ OF_MANY_ROWS = frozenset({Reveals.MOMENTS, Reveals.TOTALS, Reveals.MODEL})
 # What to ask for instead, where a reply of a phase would reveal what the owner keeps.
 INSTEAD = {
     ("summing", Reveals.SCORES): "Sum scores in secret",
+    ("summing", Reveals.FEATURES): "Sum scores in secret",
+    ("summing", Reveals.LABELS): "Sum scores in secret",
     ("solving", Reveals.FEATURES): "Use a solver that shows no rows",
     ("predicting", Reveals.FEATURES): "Use deliver, or evaluate with by=",
 }

@@ -46,19 +46,21 @@ def with_coreset(state: PartyState, data: PartyData) -> PartyState:
     if not data.policy.known_only:
         return state
     rows = state.selected()
-    low, high = _range(state, rows, data)
+    low, high = _range(state, np.unique(rows), data)
     most = max(float(high.max(initial=0.0)), np.finfo(np.float64).tiny)
     lightest = np.ceil(-STEPS * np.log2(low / most))
     heaviest = np.floor(-STEPS * np.log2(high / most))
-    steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8).tobytes() for each in (lightest, heaviest))
-    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(rows), *steps)))
+    steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8) for each in (lightest, heaviest))
+    # Nothing where all weigh the same: a server may have as many rows drawn evenly, as often, as it likes.
+    told = (each.tobytes() if each.any() else b"" for each in steps)
+    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(rows), *told)))
 
 
 def _remembered(rows: Rows, data: PartyData) -> list[Limits]:
-    """List the limits that these rows had when they were drawn; none where this party does not know them, or no more."""
-    name = rows_digest(rows)
+    """List the limits that these rows had when they were drawn; none where this party knows them not, or no more."""
+    name, (_, places) = rows_digest(rows), np.unique(rows, return_inverse=True)
     known = [note for note in known_coresets(data) if note.digest == name]
-    return [(_weights(note.lightest), _weights(note.heaviest)) for note in known]
+    return [(_weights(note.lightest, places), _weights(note.heaviest, places)) for note in known]
 
 
 def known_coresets(data: PartyData) -> list[CoresetNote]:
@@ -67,8 +69,8 @@ def known_coresets(data: PartyData) -> list[CoresetNote]:
     return [each for each in notes if isinstance(each, CoresetNote) and SpoiledNote(each.digest) not in notes]
 
 
-def _weights(steps: bytes) -> Floats:
-    return np.asarray(0.5 ** (np.frombuffer(steps, np.uint8) / STEPS))
+def _weights(steps: bytes, places: Rows) -> Floats:
+    return np.asarray(0.5 ** (np.frombuffer(steps, np.uint8)[places] / STEPS)) if steps else np.ones(len(places))
 
 
 def _fits(told: Floats, low: Floats, high: Floats) -> bool:
