@@ -32,11 +32,13 @@ def forms(server: HostileServer, split: cn.HoldOut) -> list[Floats]:
     server.honestly(script, "fit", task=TASK, sampler=all_rows, solver=GRAM, split=split)
     told = {party: reply for party, reply in server.received if isinstance(reply, GramShares)}
     counted = N_ROWS - np.count_nonzero(hold_out(N_ROWS, split.fraction, np.random.default_rng(split.seed)))
-    centred = (each.factors.T @ each.factors for _, each in sorted(told.items()))
-    means = (each.means[0] for _, each in sorted(told.items()))
-    return [
-        np.asarray(np.linalg.inv(G + counted * np.outer(m, m)), np.float64) for G, m in zip(centred, means, strict=True)
-    ]
+    return [form_of(reply, counted) for _, reply in sorted(told.items())]
+
+
+def form_of(reply: GramShares, counted: int) -> Floats:
+    """Invert the Gram matrix of a party's columns, about zero."""
+    mean = reply.means[0]
+    return np.asarray(np.linalg.inv(reply.factors.T @ reply.factors + counted * np.outer(mean, mean)), np.float64)
 
 
 def sums_of_scores(server: HostileServer, split: cn.HoldOut) -> Floats:
@@ -77,6 +79,15 @@ def test_attacks_that_find_no_resistance_read_values(tmp_path: Path) -> None:
     assert (np.abs(np.sqrt(found) - np.abs(values[rows])) < 1e-3 * values.std()).all()
 
 
+@pytest.mark.parametrize("scores", ["plain", "secure"])
+def test_attacks_that_find_no_resistance_read_labels(tmp_path: Path, scores: str) -> None:
+    parties = made_parties(N_ROWS, (2, 2, 2))
+    with hostile_server(tmp_path, parties, {"level": "open"}) as server:
+        rows, roots = labels_of_drawn_rows(server, scores)
+    labels = columns_of(parties[2])[:, -1]
+    assert (np.abs(roots - labels[rows]).min(axis=0) < 1e-3 * labels.std()).all()
+
+
 def test_other_rules_and_units_are_other_equations(tmp_path: Path) -> None:
     """The same rows count each time, by clusters, by leverage, in deviations."""
     tasks = (cn.Regression(), cn.Regression(fit_intercept=False), cn.Regression(standardize=True), cn.KMeans(2))
@@ -99,7 +110,7 @@ def test_plain_scores_of_a_single_column_are_its_values(tmp_path: Path, never: l
         assert server.disclosed() == set()
 
 
-def labels_of_drawn_rows(server: HostileServer, scores: str) -> Floats:
+def labels_of_drawn_rows(server: HostileServer, scores: str) -> tuple[Rows, Floats]:
     """Work out labels from scores of rows whose features are shown: two roots of a quadratic each, shape (2, m)."""
     sampler, kmeans = cn.ImportanceSampling(SIZE, scores=scores), cn.KMeans(2)  # type: ignore[arg-type]
     drawn = server.honestly(draw(TASK, sampler, None, server.roster, 0), "coreset", task=TASK, sampler=sampler).coreset
@@ -122,7 +133,7 @@ def labels_of_drawn_rows(server: HostileServer, scores: str) -> Floats:
     a, b = form[-1, -1], 2 * x @ form[:-1, -1]
     c = np.einsum("ij,jk,ik->i", x, form[:-1, :-1], x) - own
     root = np.sqrt(np.maximum(b**2 - 4 * a * c, 0.0))
-    return np.asarray(np.stack([-b - root, -b + root]) / (2 * a))
+    return drawn.rows, np.asarray(np.stack([-b - root, -b + root]) / (2 * a))
 
 
 @pytest.mark.parametrize(
