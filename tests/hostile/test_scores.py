@@ -31,7 +31,7 @@ def forms(server: HostileServer, split: cn.HoldOut) -> list[Floats]:
     script = learn(TASK, all_rows, GRAM, split, server.roster, 0)
     server.honestly(script, "fit", task=TASK, sampler=all_rows, solver=GRAM, split=split)
     told = {party: reply for party, reply in server.received if isinstance(reply, GramShares)}
-    counted = N_ROWS - np.count_nonzero(hold_out(N_ROWS, split.fraction, np.random.default_rng(split.seed)))
+    counted = N_ROWS - int(np.count_nonzero(hold_out(N_ROWS, split.fraction, np.random.default_rng(split.seed))))
     return [form_of(reply, counted) for _, reply in sorted(told.items())]
 
 
