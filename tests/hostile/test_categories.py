@@ -40,7 +40,7 @@ def categories(server: HostileServer) -> tuple[Rows, Flags]:
     script = learn(task, sampler, solver, None, server.roster, 0)
     coreset = server.honestly(script, "fit", task=task, sampler=sampler, solver=solver).coreset
     told = {party: reply for party, reply in server.received if isinstance(reply, GramShares)}
-    by_row = np.bincount(coreset.rows, weights=coreset.weights)
+    by_row = np.asarray(np.bincount(coreset.rows, weights=coreset.weights), np.float64)
     rows = np.flatnonzero(by_row)
     return rows, knapsack(by_row[rows], float(told[TARGET].means[0, 0] * by_row.sum()))
 
