@@ -3,7 +3,7 @@
 Before there were job sheets, 100 folds of the same rows told all of them with labels, to 1e-10, in one run of 0.3 s.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,17 @@ from colonnade.contracts import Outbox
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.protocol.refusal import Refused
 from colonnade.solvers.gram.shares.messages import AskGramShares, GramShares
 from colonnade.tasks.jobs import draw, learn
-from hostile_trial import N_ROWS, HostileServer, columns_of, hostile_server, made_parties, turned_away
+from hostile_trial import (
+    N_ROWS,
+    HostileServer,
+    columns_of,
+    hostile_server,
+    made_parties,
+    turned_away,
+)
 
 TARGET = "party3"  # with the label
 # All that SecureGram on a given coreset needs.
@@ -159,5 +167,39 @@ def test_a_coreset_weighs_the_same_when_it_is_used_again(tmp_path: Path) -> None
         script = draw(TASK, sampler, None, server.roster, 0)
         coreset = server.honestly(script, "coreset", task=TASK, sampler=sampler, seed=0).coreset
         heavy = np.where(np.arange(60) == 7, 1e5, 1.0)
-        turned_away(lambda: gram_of(server, coreset.rows, heavy), "cannot have")
         gram_of(server, coreset.rows, coreset.weights)
+        turned_away(lambda: gram_of(server, coreset.rows, heavy), "cannot have")
+
+
+def scores_by_bisection(server: HostileServer, places: Sequence[int]) -> Floats:
+    """Find what the target scores drawn rows, up to one factor, by how heavy each may be: a run is a try."""
+    sampler = cn.ImportanceSampling(N_ROWS, scores="secure")
+    script = draw(TASK, sampler, None, server.roster, 0)
+    coreset = server.honestly(script, "coreset", task=TASK, sampler=sampler, seed=0).coreset
+
+    def fits(place: int, factor: float) -> bool:
+        heavier = coreset.weights * np.where(coreset.rows == coreset.rows[place], factor, 1.0)
+        server.new_run("fit", task=TASK, coreset=coreset, solver=GRAM, seed=0)
+        asked = server.play_until(learn(TASK, coreset, GRAM, None, server.roster, 0), AskGramShares)
+        reply = server.ask(TARGET, about(asked, heavier)[TARGET])
+        return not isinstance(reply, Refused) or "cannot have" not in reply.reason
+
+    found = []
+    for place in places:
+        low, high = 0.0, 12.0
+        while high - low > 0.05:
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(place, 2.0**middle) else (low, middle)
+        # The most it may weigh is 1 over the target's score and a little: what it weighs is 1 over all parties' scores.
+        found.append(1 / (coreset.weights[place] * 2.0**low))
+    return np.array(found)
+
+
+def test_weights_are_not_tried_run_after_run(tmp_path: Path) -> None:
+    """Before, at `strict`: each run on the same coreset told whether a score is above the server's guess.
+
+    Scores to a few hundredths, as finely as limits of weights are remembered. Now such a coreset is used no more.
+    """
+    with hostile_server(tmp_path, made_parties(), {"level": "strict"}) as server:
+        turned_away(lambda: scores_by_bisection(server, [3, 30]), "uses only coresets again that it agreed on")
+        assert server.disclosed() <= {Reveals.TOTALS, Reveals.ROW_IDS, Reveals.SCORE_SUMS, Reveals.MOMENTS}

@@ -9,6 +9,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.branches import Branch
+from colonnade.contracts import Sampler
 from colonnade.job_sheets import sheet_of
 from colonnade.messages import Reveals
 from colonnade.planning.pilot import play_pilot
@@ -272,3 +273,12 @@ def test_a_coreset_is_as_large_as_its_sheet_says(tmp_path: Path) -> None:
         attack = lambda: server.play(learn(TASK, known, GRAM, None, server.roster, 0))  # noqa: E731
         turned_away(attack, "the job sheet says 1,000 rows with the digest")
         assert Reveals.MOMENTS not in server.disclosed()
+
+
+def test_large_even_draws_are_remembered_in_few_bytes(tmp_path: Path) -> None:
+    """Before, two bytes for each row drawn, for all time: 32 MB a run of 2^24 rows, which no budget counts."""
+    with hostile_server(tmp_path, made_parties()) as server:
+        samplers: tuple[Sampler, ...] = (cn.UniformSampling(1 << 20), cn.ImportanceSampling(1 << 16, 0.9999))
+        for sampler in samplers:
+            server.honestly(draw(TASK, sampler, None, server.roster, 0), "coreset", task=TASK, sampler=sampler)
+        assert (tmp_path / f"{TARGET}-state" / "memory.notes").stat().st_size < 1000

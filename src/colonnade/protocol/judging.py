@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import get_args
 
 from colonnade.messages import Message, Reveals, disclosures
-from colonnade.protocol.memory import CoresetNote, ModelNote
+from colonnade.protocol.memory import ModelNote
 from colonnade.protocol.policy import ALWAYS, Policy, never_revealed, not_allowed
 from colonnade.protocol.session import PartyData
 from colonnade.protocol.sheet import JobSheet
+from colonnade.protocol.weighing import known_coresets
 from colonnade.routes import Ask, Route
 
 # Phases in which the label is looked at, beside other columns.
@@ -28,7 +29,7 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
         or _objection_to_solvers(solver_of, asks, policy.solvers)
         or _objection_to_phases(policy, asks)
-        or _objection_to_replies(policy, asks, data)
+        or _objection_to_replies(policy, asks, data, _kept_column(policy, sheet, data))
         or _objection_to_numbers(policy, sheet)
         or (_objection_to_unknown(sheet, data) if known_only else None)
     )
@@ -58,15 +59,29 @@ def _objection_to_phases(policy: Policy, asks: Asks) -> str | None:
     return None
 
 
-def _objection_to_replies(policy: Policy, asks: Asks, data: PartyData) -> str | None:
+def _objection_to_replies(policy: Policy, asks: Asks, data: PartyData, kept_column: Reveals | None) -> str | None:
     """Look at what every reply of the job is sure to reveal; what one may reveal is judged when it is made."""
     has_label = data.table.label_name is not None
     for ask in asks:
         told = _always_told(ask)
+        if kept_column is not None and Reveals.SCORES in told:
+            told = told | {kept_column}
         kept = sorted(policy.never & (told if has_label else told - {Reveals.LABELS}))
         if kept and ask.kind.reply is not None:
             return never_revealed(kept, ask.kind.reply)
     return None
+
+
+def _kept_column(policy: Policy, sheet: JobSheet, data: PartyData) -> Reveals | None:
+    """Find the only column that is never shown, of those that rows are scored by: a score is a quadratic form of these.
+
+    Where one value is not known, it tells that: which form it is, sums tell.
+    """
+    scored_by = [Reveals.FEATURES] * len(data.table.feature_names)
+    if data.table.label_name is not None and "n_clusters" not in (sheet.task or {}):
+        scored_by.append(Reveals.LABELS)
+    kept = [kind for kind in scored_by if kind in policy.never]
+    return kept[0] if len(kept) == 1 else None
 
 
 def _always_told(ask: Ask) -> set[Reveals]:
@@ -99,10 +114,9 @@ def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
 
 
 def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
-    """Look whether a coreset or a model that is used again is one that the party knows."""
+    """Look whether a coreset or a model that is used again is one that the party knows, and no false weights of."""
     known = data.memory.notes()
-    coresets = {note.digest for note in known if isinstance(note, CoresetNote)}
-    if sheet.coreset is not None and sheet.coreset[0] not in coresets:
+    if sheet.coreset is not None and sheet.coreset[0] not in {each.digest for each in known_coresets(data)}:
         named = sheet.coreset[0].hex()
         return f"its owner's policy uses only coresets again that it agreed on, not {named}. Draw rows anew"
     if sheet.model is not None:

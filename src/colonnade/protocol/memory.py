@@ -19,12 +19,19 @@ LAST_BITS = 4e-15
 class CoresetNote(msgspec.Struct, frozen=True, array_like=True, tag="coreset"):
     """Rows that all parties drew together, by their digest, and what they may weigh when they are used again.
 
-    `lightest` and `heaviest` are numbers of steps of a logarithm, a byte a row: weights lie between, up to one factor.
+    `lightest` and `heaviest` are numbers of steps of a logarithm, a byte for each different row, ascending, or nothing
+    where all are 0: weights lie between, up to one factor.
     """
 
     digest: bytes
     lightest: bytes
     heaviest: bytes
+
+
+class SpoiledNote(msgspec.Struct, frozen=True, array_like=True, tag="spoiled"):
+    """Rows, by their digest, for which the server told weights that they cannot have: they are used again no more."""
+
+    digest: bytes
 
 
 class ModelNote(msgspec.Struct, frozen=True, array_like=True, tag="model"):
@@ -56,7 +63,7 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
 
 
 class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
-    """Which rows counted, and how much, where the party scored its rows: a digest, empty where all count the same."""
+    """How the party scored its rows, by a digest: which counted, how much, by which rule and in which units."""
 
     digest: bytes
 
@@ -75,7 +82,7 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     of_each: int
 
 
-Note = CoresetNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | ScoredNote | SumNote
+Note = CoresetNote | SpoiledNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | ScoredNote | SumNote
 
 
 class Memory(Protocol):

@@ -29,6 +29,8 @@ OF_MANY_ROWS = frozenset({Reveals.MOMENTS, Reveals.TOTALS, Reveals.MODEL})
 # What to ask for instead, where a reply of a phase would reveal what the owner keeps.
 INSTEAD = {
     ("summing", Reveals.SCORES): "Sum scores in secret",
+    ("summing", Reveals.FEATURES): "Sum scores in secret",
+    ("summing", Reveals.LABELS): "Sum scores in secret",
     ("solving", Reveals.FEATURES): "Use a solver that shows no rows",
     ("predicting", Reveals.FEATURES): "Use deliver, or evaluate with by=",
 }
@@ -73,8 +75,9 @@ class Policy:
         No reply may reveal scores, features, labels, predictions or weights of more rows than this.
     least_rows : int
         Of how many distinct rows each sum must be that it tells (moments, folds, clusters, losses); how many rows a
-        split holds out and leaves; and by how many rows sums of different runs must differ. Rows are scored for
-        log2(rows / least_rows) different splits at most, for all time. 1 is no such limit.
+        split holds out and leaves; and by how many rows sums of different runs must differ. Where features are never
+        shown, rows are scored for log2(rows / least_rows) different splits at most, for all time, and for half as many
+        as a row has products of values. 1 is no such limit.
     least_parties : int
         It takes part in jobs of so many parties or more.
     parameters_a_row : float, optional

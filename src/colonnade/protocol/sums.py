@@ -22,8 +22,8 @@ HALF = 0.5
 DEPENDENT = 1e-14
 # Of squares of weights that are far from such a combination.
 APART = 1e-6
-# Weights of so many rows are looked at together.
-BLOCK_ROWS = 1 << 14
+# So many weights, of rows in all sums, are looked at together.
+BLOCK_WEIGHTS = 1 << 22
 # Rows and weights of one sum.
 Group = tuple[Rows, Floats]
 
@@ -241,6 +241,7 @@ def _onto_bases(sums: Sequence[SumNote], n_rows: int, products: Floats) -> Float
 
 def _parts(sums: Sequence[SumNote], n_rows: int) -> Iterator[Floats]:
     """Yield which part of each sum's weight rows have, block by block of rows that are in any; shape (n_sums, b)."""
-    for blocks in zip(*(weights_by_row(note, n_rows, BLOCK_ROWS) for note in sums), strict=True):
+    size = 8 * max(1, BLOCK_WEIGHTS // (8 * max(len(sums), 1)))
+    for blocks in zip(*(weights_by_row(note, n_rows, size) for note in sums), strict=True):
         parts = np.stack(blocks)
         yield parts[:, parts.any(axis=0)]

@@ -13,7 +13,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.protocol import checks
-from colonnade.protocol.memory import CoresetNote
+from colonnade.protocol.memory import CoresetNote, SpoiledNote
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.signing import rows_digest
 
@@ -36,6 +36,8 @@ def check_weights(state: PartyState, request: Message, weights: Floats | None, d
     ways = _remembered(rows, data) if is_given else [_range(state, rows, data)]
     # Up to one factor: there is one for all rows, or the weights are not of this draw.
     if (told <= 0).any() or not any(_fits(told, *limits) for limits in ways):
+        # That depends on the party's scores: tried again, run after run, other weights would tell them.
+        data.memory.keep([SpoiledNote(rows_digest(rows))])
         raise checks.wrong(SERVER, request, "weights that rows drawn as agreed, by this party's scores, cannot have")
 
 
@@ -44,23 +46,31 @@ def with_coreset(state: PartyState, data: PartyData) -> PartyState:
     if not data.policy.known_only:
         return state
     rows = state.selected()
-    low, high = _range(state, rows, data)
+    low, high = _range(state, np.unique(rows), data)
     most = max(float(high.max(initial=0.0)), np.finfo(np.float64).tiny)
     lightest = np.ceil(-STEPS * np.log2(low / most))
     heaviest = np.floor(-STEPS * np.log2(high / most))
-    steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8).tobytes() for each in (lightest, heaviest))
-    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(rows), *steps)))
+    steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8) for each in (lightest, heaviest))
+    # Nothing where all weigh the same: a server may have as many rows drawn evenly, as often, as it likes.
+    told = (each.tobytes() if each.any() else b"" for each in steps)
+    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(rows), *told)))
 
 
 def _remembered(rows: Rows, data: PartyData) -> list[Limits]:
-    """List the limits that these rows had when they were drawn; none where this party does not know them."""
-    name = rows_digest(rows)
-    known = [note for note in data.memory.notes() if isinstance(note, CoresetNote) and note.digest == name]
-    return [(_weights(note.lightest), _weights(note.heaviest)) for note in known]
+    """List the limits that these rows had when they were drawn; none where this party knows them not, or no more."""
+    name, (_, places) = rows_digest(rows), np.unique(rows, return_inverse=True)
+    known = [note for note in known_coresets(data) if note.digest == name]
+    return [(_weights(note.lightest, places), _weights(note.heaviest, places)) for note in known]
 
 
-def _weights(steps: bytes) -> Floats:
-    return np.asarray(0.5 ** (np.frombuffer(steps, np.uint8) / STEPS))
+def known_coresets(data: PartyData) -> list[CoresetNote]:
+    """List the coresets that may be used again."""
+    notes = data.memory.notes()
+    return [each for each in notes if isinstance(each, CoresetNote) and SpoiledNote(each.digest) not in notes]
+
+
+def _weights(steps: bytes, places: Rows) -> Floats:
+    return np.asarray(0.5 ** (np.frombuffer(steps, np.uint8)[places] / STEPS)) if steps else np.ones(len(places))
 
 
 def _fits(told: Floats, low: Floats, high: Floats) -> bool:

@@ -110,7 +110,8 @@ def test_labels_are_kept_by_whom_they_are_of() -> None:
         assert objection("fit", what, "weather", never=["labels"]) is None
     clusters = {**FIT, "task": cn.KMeans(n_clusters=3)}
     assert objection("fit", clusters, never=["labels"]) is None, "which looks at no label"
-    assert objection("fit", {**FIT, "solver": cn.SecureGram()}, never=["labels"]) is None
+    secure = {**FIT, "solver": cn.SecureGram(), "sampler": cn.ImportanceSampling(40, scores="secure")}
+    assert objection("fit", secure, never=["labels"]) is None
     assert objection("evaluate", {"model": MODEL, "seed": 0}, never=["labels"]) is None, "of k-means, for all it knows"
 
 

@@ -167,7 +167,7 @@ def test_rows_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rng, rows = np.random.default_rng(0), np.arange(N)
     notes = [sum_note("sums", rows[:k], rng.uniform(0.1, 1.0, size=k), N, k, 3) for k in (30, 60, 100)]
     whole = told_of_a_row(notes, N)
-    monkeypatch.setattr(sums, "BLOCK_ROWS", 16)
+    monkeypatch.setattr(sums, "BLOCK_WEIGHTS", 48)
     assert told_of_a_row(notes, N) == pytest.approx(whole)
 
 

@@ -60,7 +60,7 @@ class CommittedDraw:
 def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyData) -> tuple[PartyState, Message]:
     if state.has_committed:
         raise checks.wrong(SERVER, request, "a second committed draw in one run: the first counts, however it came out")
-    state = check_scored(state, data)
+    state = check_scored(state, request.rule, data)
     identity, tree = _identity(data), _tree(state, request, data)
     contribution = identity.contribution(wire_bytes(request), state.run_nonce)
     reply = Commitment(tree.root, tree.total, contribution_digest(identity.name, contribution), b"")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from colonnade.contracts import ScoreRule
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly
@@ -13,6 +14,7 @@ from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import view_digest
+from colonnade.privacy.statements import digest_of_view
 from colonnade.protocol import checks
 from colonnade.protocol.memory import ScoredNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
@@ -29,7 +31,9 @@ from colonnade.sampling.plain.messages import (
     Scores,
     Total,
 )
-from colonnade.sampling.rules.rounded import log_step_of
+from colonnade.sampling.rules.filled import FilledScores
+from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.rules.rounded import RoundedScores, log_step_of
 from colonnade.sampling.seeds import count_even, even_rng
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import digest, draw_statement
@@ -38,35 +42,44 @@ from colonnade.signing import digest, draw_statement
 SCORED, DRAWN = "scored", "drawn"
 
 
-def check_scored(state: PartyState, data: PartyData) -> PartyState:
-    """Require few different choices of rows in jobs that score them, for all time, where features are never shown.
+def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartyState:
+    """Require few different ways to score rows, for all time, where features are never shown: splits, rules and units.
 
     A total is a rank, and less where all rows of a category are held out: each split tells a bit about which these are.
-    So few bits leave `least_rows` suspects. A row's score is a quadratic form of its values, another one by each split:
-    as many as a row has products of values would tell it.
+    So few bits leave `least_rows` suspects. A row's score is a quadratic form of its values, another one each time, and
+    sums tell which: so there are half as many as a row has products of values.
     """
     if (least := data.policy.least_rows) == 1 or Reveals.FEATURES not in data.policy.never:
         return state
-    n_rows, weights = data.table.n_rows, data.table.row_weights
-    note = ScoredNote(b"" if weights is None else digest(weights.tobytes()))
-    most = max(1, int(math.log2(max(n_rows / least, 1))))
+    table, n_rows = data.table, data.table.n_rows
+    scaling = "own" if state.view is None else state.view.scaling
+    note = ScoredNote(digest(digest_of_view(table.row_weights, scaling), str(_inner(rule)).encode()))
+    n_columns = len(table.feature_names) + (table.label_name is not None)
+    products = n_columns * (n_columns + 1) // 2
+    most = max(1, min(int(math.log2(max(n_rows / least, 1))), products // 2))
     if len({note, *(each for each in data.memory.notes() if isinstance(each, ScoredNote))}) > most:
         raise PolicyRefusedError(
-            f"its owner's policy scores {n_rows:,} rows for {most} different splits, for all time: by more of them, "
-            "what follows from scores would tell single rows. Use an earlier split, or draw rows evenly.",
+            f"its owner's policy scores {n_rows:,} rows for {most} different splits, for all time, by other rules and "
+            "in other units counted as such: by more, what follows from scores would tell single rows. Use an earlier "
+            "split, or draw rows evenly.",
             party=data.name,
         )
     return replace(state, notes=(*state.notes, note))
 
 
+def _inner(rule: ScoreRule) -> ScoreRule:
+    """Give the rule whose scores are rounded, or filled up: that tells nothing more of a row."""
+    return _inner(rule.rule) if isinstance(rule, RoundedScores | FilledScores | IntegerScores) else rule
+
+
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
-    state = check_scored(state, data)
+    state = check_scored(state, request.rule, data)
     reply = Total(float(data.scores(request.rule).sum()))
     return replace(state, rule=request.rule, rows=None, exchanged=(request, reply)), reply
 
 
 def _answer_open_draw(state: PartyState, request: OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
-    state = check_scored(state, data)
+    state = check_scored(state, request.rule, data)
     return _answer_draw(replace(state, rule=request.rule, exchanged=()), request, data)
 
 
