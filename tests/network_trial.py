@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,34 @@ from colonnade.transports.grpc.party import GrpcParty
 
 BANK = Path(__file__).parents[1] / "examples" / "bank"
 COMMAND = [sys.executable, "-c", "from colonnade.cli.main import main; main()"]
+
+
+BANK_FIT: dict[str, object] = {
+    "do": "fit",
+    "task": {"kind": "regression", "l2": 0.1},
+    "sampler": {"kind": "importance", "size": 150},
+    "seed": 6,
+    "out": "fitted",
+}
+
+
+def bank_fit(solver: Any = None) -> cn.Run[Any]:
+    """Do that in one process; between machines scores are summed in secret."""
+    parties = [
+        cn.Party("bank", BANK / "bank.csv", label="card_spending", key="customer"),
+        cn.Party("telephone", BANK / "telephone.csv", key="customer"),
+        cn.Party("shop", BANK / "shop.csv", key="customer"),
+    ]
+    sampler = cn.ImportanceSampling(size=150, scores="secure")
+    return cn.Federation(parties).fit(cn.Regression(l2=0.1), sampler=sampler, solver=solver or cn.Central(), seed=6)
+
+
+def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    """Wait for what another process does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
 
 
 def free_port() -> int:

@@ -112,6 +112,26 @@ def rice_decode(data: Buffer, count: int, parameters: Sequence[int], largest: in
     return numbers
 
 
+def rice_decode_few(data: Buffer, count: int, k: int, largest: int) -> list[int]:
+    """Read one row of few numbers as `rice_decode` does, a good deal sooner than NumPy."""
+    split = packed_length(count, k)
+    fits = count <= 8 * (len(data) - split) <= UNARY_BITS * count + 7
+    if not fits or not 0 <= k < MAX_BITS or k > 0 == count:  # no numbers have one form, too
+        raise ValueError(f"{len(data)} bytes do not hold {count} numbers in a Rice code of {k} bits")
+    low, high = _bit_text(data[:split]), _bit_text(data[split:])
+    *zeros, rest = high.split("1")
+    if len(zeros) != count or len(rest) > 7 or "1" in low[count * k :]:
+        raise ValueError(f"{len(data)} bytes with {len(zeros)} numbers instead of {count}, or bits after them")
+    numbers = [len(part) << k | int(low[i : count * k : count] or "0", 2) for i, part in enumerate(zeros)]
+    if sum(numbers) > largest:
+        raise ValueError(f"numbers that add up to more than {largest}")
+    return numbers
+
+
+def _bit_text(data: Buffer) -> str:
+    return f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}" if len(data) else ""
+
+
 def _runs(parameters: Sequence[int]) -> list[tuple[int, slice]]:
     """List parameters that follow one another, each once, with the rows that have it."""
     starts = [row for row, k in enumerate(parameters) if not row or k != parameters[row - 1]]

@@ -6,12 +6,24 @@ are 0 and still take a bit.
 """
 
 import math
+from itertools import accumulate
 
 import numpy as np
 
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameters, varint
+from colonnade.kernels.bits import (
+    Buffer,
+    Numbers,
+    read_varints,
+    rice_decode,
+    rice_decode_few,
+    rice_encode,
+    rice_parameters,
+    varint,
+)
 
+# Up to so many row ids are read one by one: each of many parties draws few, and all read what all have drawn.
+FEW = 32
 # No table has more rows.
 MAX_ROW_ID = 1 << 40
 
@@ -43,6 +55,9 @@ def decode_row_ids(data: Buffer, most: int) -> Rows:
     (count, first, k), code = read_varints(data, 3)
     if not (1 <= count <= most and first <= MAX_ROW_ID):  # no rows are no bytes: one form for one meaning
         raise ValueError(f"{count} rows from {first} on, where 1 to {most} can be")
+    if count <= FEW:
+        gaps_of_few = rice_decode_few(code, count - 1, k, MAX_ROW_ID - first)
+        return np.fromiter(accumulate(gaps_of_few, initial=first), np.int64, count)
     (gaps,) = rice_decode(code, count - 1, [k], MAX_ROW_ID - first)
     rows = np.full(count, first)
     rows[1:] += np.cumsum(gaps, dtype=np.int64)

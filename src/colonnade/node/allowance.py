@@ -99,6 +99,6 @@ class Allowance:
         today = self._now().date().isoformat()
         if self._path.exists():
             record = _decoder.decode(self._path.read_bytes())
-            if record.day == today:
+            if record.day >= today:  # later, where the calendar was set back: no day begins twice
                 return record
         return _SpentOnDay(today)

@@ -35,6 +35,8 @@ from colonnade.protocol.sheet import OpenJob
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
+# Of so many runs that it left it can still say why.
+KEPT_REASONS = 100
 
 
 @dataclass
@@ -137,7 +139,12 @@ class PartyDesk:
     def _drop(self, name: str, reason: str) -> None:
         """Be in a run no longer, whatever the server may think."""
         self.end(RunEnd(name, "failed", reason))
+        self._lose(name, reason)
+
+    def _lose(self, name: str, reason: str) -> None:
         self._lost_runs[name] = reason
+        if len(self._lost_runs) > KEPT_REASONS:
+            del self._lost_runs[next(iter(self._lost_runs))]
 
     def close(self) -> None:
         """Close the journals; they stay for the next process."""
@@ -237,7 +244,7 @@ class PartyDesk:
             run = self._replayed(Journal(self._folder.journal(name)))
         except Exception as error:
             reason = self._failure(name, error).reason
-            self._lost_runs[name] = reason.removesuffix(".")
+            self._lose(name, reason.removesuffix("."))
             self._folder.journal(name).unlink(missing_ok=True)
             self._log.write("run lost", run=name, reason=reason)
             return

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from colonnade.node.journal import PRIVATE
+from colonnade.node.terminal import say
 
 LOG = "log.jsonl"
 
@@ -18,6 +19,7 @@ class EventLog:
     def __init__(self, path: Path | None) -> None:
         self._file = -1 if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
         self._lock = threading.Lock()
+        self.lost = 0
 
     def write(self, event: str, **facts: object) -> None:
         """Append one event: what happened in a few fixed words, with names and counts."""
@@ -26,7 +28,12 @@ class EventLog:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = msgspec.json.encode({"time": now, "event": event, **facts}) + b"\n"
         with self._lock:
-            os.write(self._file, line)
+            try:
+                os.write(self._file, line)
+            except OSError as error:  # a full disk must not end who writes
+                self.lost += 1
+                if self.lost == 1:
+                    say(f"The log cannot be written: {error.strerror}. It goes on without.")
 
     def close(self) -> None:
         """Close the file."""

@@ -123,6 +123,7 @@ class RunBook:
         self._log = log
         self._unfinished: dict[str, RunPurpose] = {}
         self._written = 0.0
+        self.lost_writes = 0  # of the status
         self._writing = threading.Lock()
         self.status = read_status(folder.path)
         for path in folder.journals():
@@ -165,13 +166,22 @@ class RunBook:
         return "failed", (run.error if run is not None else None) or "the server does not know this run"
 
     def write_status(self, *, now: bool = False) -> None:
-        """Write the status file, if it is time."""
+        """Write the status file, if it is time. If that fails it is logged once, and the server goes on."""
         if not now and time.monotonic() - self._written < STATUS_SECONDS:
             return
         with self._writing:  # streams come and go in threads of their own
             self.status.runs = self.status.runs[-KEPT_OUTCOMES:]
-            write_private(self._folder.path / STATUS, msgspec.json.encode(self.status), durable=now)
             self._written = time.monotonic()
+            try:
+                write_private(self._folder.path / STATUS, msgspec.json.encode(self.status), durable=now)
+            except OSError as error:
+                self.lost_writes += 1
+                if self.lost_writes == 1:
+                    self._log.write("status not written", reason=error.strerror)
+            else:
+                if self.lost_writes:
+                    self._log.write("status written again", lost=self.lost_writes)
+                self.lost_writes = 0
 
     def _begin(self, purpose: RunPurpose) -> ServerRun:
         while len(self._unfinished) >= KEPT_UNFINISHED:

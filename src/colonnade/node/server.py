@@ -104,8 +104,8 @@ class NetworkServer:
         return None if self._book.knows(name) else self._book.outcome(name)
 
     def _came_or_went(self) -> None:
-        missing = self._carrier.missing
-        self._book.status.missing = missing
+        missing = dict.fromkeys(self._carrier.missing)
+        self._book.status.missing = list(missing)
         self._book.status.connected = [party for party in self.file.parties if party not in missing]
         self._book.write_status(now=True)
 

@@ -9,7 +9,7 @@ ones (row ids) travel as the Rice code of their gaps, others (labels) with as ma
 """
 
 from collections.abc import Iterable
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Any, get_args
 
@@ -28,6 +28,8 @@ FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX, BITS, ASCENDING, SMALL_INTS = 1, 2, 3, 4
 MAX_QUOTED = 200
 DIMENSIONS = np.dtype("<u4")
 BIT_COUNT = np.dtype("<u8")
+# Short lists of row ids are kept coded: what a party drew is told to all others, in as many messages.
+SHORT, KEPT_CODES = 1024, 1024
 WIRE_TYPES = {
     (np.dtype(np.float64), 1): FLOAT_VECTOR,
     (np.dtype(np.int64), 1): INT_VECTOR,
@@ -83,10 +85,10 @@ def _pack_array(value: object) -> msgspec.msgpack.Ext:
         return msgspec.msgpack.Ext(BITS, np.array(len(value), BIT_COUNT).tobytes() + np.packbits(value).tobytes())
     if not isinstance(value, np.ndarray) or (value.dtype, value.ndim) not in WIRE_TYPES:
         raise NotImplementedError(f"{type(value).__name__} has no wire form")
-    if value.dtype == np.int64 and is_ascending(value):
-        return msgspec.msgpack.Ext(ASCENDING, encode_row_ids(value))
-    if value.dtype == np.int64 and value.min() >= 0 and value.max() <= MAX_ROW_ID:
-        return msgspec.msgpack.Ext(SMALL_INTS, _small_ints(value))
+    if value.dtype == np.int64:
+        is_kept = value.size <= SHORT and not value.flags.writeable
+        if packed := _packed_once(_Same(value)) if is_kept else _packed_numbers(value):
+            return packed
     # Copied as seldom as may be: a message can be large.
     numbers = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
     if value.ndim == 1:
@@ -113,6 +115,34 @@ def _unpack_array(code: int, data: memoryview) -> npt.NDArray[Any]:
     if code == SMALL_INTS:
         return _frozen(_read_small_ints(data))
     raise ValueError(f"unknown array code {code}")
+
+
+class _Same:
+    """An array that equals itself alone: its numbers need not be compared, and it lives as long as this does."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Rows) -> None:
+        self.array = array
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.array is other.array
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+
+@lru_cache(KEPT_CODES)
+def _packed_once(numbers: _Same) -> msgspec.msgpack.Ext | None:
+    return _packed_numbers(numbers.array)
+
+
+def _packed_numbers(numbers: Rows) -> msgspec.msgpack.Ext | None:
+    if is_ascending(numbers):
+        return msgspec.msgpack.Ext(ASCENDING, encode_row_ids(numbers))
+    if numbers.min() >= 0 and numbers.max() <= MAX_ROW_ID:
+        return msgspec.msgpack.Ext(SMALL_INTS, _small_ints(numbers))
+    return None
 
 
 def _small_ints(numbers: Rows) -> bytes:

@@ -10,6 +10,7 @@ from colonnade.kernels.bits import (
     packed_length,
     read_varints,
     rice_decode,
+    rice_decode_few,
     rice_encode,
     rice_parameters,
     unpack_bits,
@@ -78,6 +79,24 @@ def test_any_bytes_are_numbers_within_bounds_or_an_error(data: bytes, count: int
     assert numbers.shape == (len(parameters), count)
     assert sum(numbers.ravel().tolist()) <= 1000
     assert rice_encode(numbers, parameters) == data, "one form for one meaning"
+
+
+@given(st.binary(max_size=60), st.integers(0, 40), st.integers(0, 64), st.sampled_from([1000, LARGEST]))
+def test_few_numbers_are_read_as_many_are(data: bytes, count: int, k: int, largest: int) -> None:
+    try:
+        wanted = rice_decode(data, count, [k], largest)[0].tolist()
+    except ValueError:
+        with pytest.raises(ValueError, match=r"bytes|add up"):
+            rice_decode_few(data, count, k, largest)
+    else:
+        assert rice_decode_few(data, count, k, largest) == wanted
+
+
+@given(st.lists(st.integers(0, 2**40), max_size=40))
+def test_few_numbers_come_back(values: list[int]) -> None:
+    numbers = as_rows([values], len(values))
+    (k,) = rice_parameters(numbers)
+    assert rice_decode_few(rice_encode(numbers, [k]), len(values), k, LARGEST) == values
 
 
 def test_a_row_that_is_large_does_not_count_against_another() -> None:

@@ -309,6 +309,16 @@ def test_ended_runs_leave_nothing(office: Office) -> None:
     assert not office.desk.open_runs
 
 
+def test_reasons_of_lost_runs_are_kept_for_some_only(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "KEPT_REASONS", 3)
+    for number in range(5):
+        office.ask(1, TOTAL, run=f"fit-{number}")
+        office.desk.give_up("the server stayed away")
+    reasons = [office.ask(2, DRAW, run=f"fit-{number}") for number in range(5)]
+    kept = ["the server stayed away" in each.reason for each in reasons if isinstance(each, Refused)]
+    assert kept == [False, False, True, True, True]
+
+
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:
     office = Office(tmp_path, max_runs=2)
     for name in ("fit-1", "fit-2"):
@@ -366,6 +376,17 @@ def test_rows_a_day_outlive_a_restart_and_end_with_the_day(tmp_path: Path) -> No
     assert "limits replies to 100 rows a day; 80 were sent today, and this reply has 40" in reply.reason
     office.now += timedelta(days=1)
     assert isinstance(office.ask(4, columns), Columns), "and the run goes on"
+
+
+def test_a_calendar_that_is_set_back_gives_no_second_day(tmp_path: Path) -> None:
+    office = Office(tmp_path, a_day=DayLimits(rows=40))
+    columns = AskColumns(with_label=False)
+    office.ask(1, UseAllRows())
+    assert isinstance(office.ask(2, columns), Columns)
+    office.now -= timedelta(days=1)
+    assert isinstance(office.ask(3, columns), Refused)
+    office.now += timedelta(days=2)
+    assert isinstance(office.ask(3, columns), Columns)
 
 
 def test_requests_a_minute(tmp_path: Path) -> None:

@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 
 from colonnade.catalogue import codec, kinds
 from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.row_ids import encode_row_ids
 from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.protocol import codec as codec_module
 from colonnade.protocol.codec import Codec
-from colonnade.sampling.plain.messages import DrawnRows, Scores, Total
+from colonnade.sampling.plain.messages import AskScores, DrawnRows, Scores, Total
+from colonnade.signing import SignedRows
 from colonnade.solvers.central import Columns
 from strategies import MESSAGES, any_message
 
@@ -134,6 +138,25 @@ def test_decoding_allocates_in_proportion_to_the_bytes(rows: Any) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 260 * len(data) + 10_000
+
+
+def test_what_a_party_drew_is_coded_once_however_many_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    coded: list[Rows] = []
+
+    def counted(rows: Rows) -> bytes:
+        coded.append(rows)
+        return encode_row_ids(rows)
+
+    monkeypatch.setattr(codec_module, "encode_row_ids", counted)
+    draws = [SignedRows(f"party{i}", sendable_rows([i, i + 5]), bytes(64)) for i in range(10)]
+    for each in draws:
+        others = tuple(other for other in draws if other is not each)
+        CODEC.encode(AskScores(20, others, 0.0, 1))
+    assert len(coded) == 10
+    changing = np.array([3, 4])
+    before = CODEC.encode(DrawnRows(changing, bytes(64)))
+    changing[1] = 5
+    assert CODEC.encode(DrawnRows(changing, bytes(64))) != before
 
 
 def test_both_directions_have_a_size_cap() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -29,10 +30,13 @@ from colonnade.transports.envelopes import (
     from_party,
 )
 from colonnade.transports.grpc import wire
-from colonnade.transports.grpc.links import DaemonThreads, Link
+from colonnade.transports.grpc.links import DaemonThreads, Link, most_files
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
+# Strangers have so many connections, until TLS is done or their time is up, and leave so many files to runs.
+STRANGERS, FILES_FOR_RUNS = 128, 128
+SHOWN_NAMES = 10
 MAX_STRAYS = 100
 # A party that disconnects so often on one request does not answer it.
 MAX_REJOINS = 20
@@ -40,10 +44,11 @@ Waiting = Callable[[Sequence[str]], None]
 
 
 def say_who_is_missing(missing: Sequence[str]) -> None:
-    """Write to stderr who is waited for."""
-    sys.stderr.write(
-        f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all parties are connected\n"
-    )
+    """Write to stderr who is waited for; of many, the first."""
+    names = ", ".join(missing[:SHOWN_NAMES])
+    more = f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
+    with suppress(OSError):  # where a full disk takes stderr, the server goes on
+        sys.stderr.write(f"colonnade: {f'waiting for {names}{more}' if missing else 'all parties are connected'}\n")
 
 
 class Hub:
@@ -118,10 +123,13 @@ class Hub:
 
     def _listen(self) -> tuple[Any, int]:
         endpoint = self._endpoint
+        streams = MAX_STREAMS_A_PARTY * len(endpoint.parties) + 8
+        # gRPC closes what goes beyond as soon as it has accepted it.
+        connections = max(len(endpoint.parties), min(streams + STRANGERS, most_files() - FILES_FOR_RUNS))
         server = grpc.server(
             DaemonThreads(),
-            options=wire.options(endpoint.keepalive_seconds),
-            maximum_concurrent_rpcs=MAX_STREAMS_A_PARTY * len(endpoint.parties) + 8,
+            options=[*wire.options(endpoint.keepalive_seconds), (wire.MOST_CONNECTIONS, connections)],
+            maximum_concurrent_rpcs=streams,
         )
         handler = grpc.stream_stream_rpc_method_handler(self._stream)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(wire.SERVICE, {wire.METHOD: handler}),))

@@ -1,12 +1,15 @@
-"""A party's stream as the server holds it, and the threads that streams run in."""
+"""A party's stream as the server holds it, and the threads and files that streams take."""
 
 import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from contextlib import suppress
 from typing import Any
 
 from colonnade.transports.envelopes import EncodedEnvelope
+
+UNLIMITED = 1 << 20
 
 
 class DaemonThreads(futures.Executor):
@@ -24,6 +27,20 @@ class DaemonThreads(futures.Executor):
 
         threading.Thread(target=run, daemon=True).start()
         return done
+
+
+def most_files() -> int:
+    """Tell how many files this process may hold open, and let it be as many as its owner may allow."""
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return UNLIMITED
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # some systems have a limit below the one that they tell
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+    return UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
 class Link:

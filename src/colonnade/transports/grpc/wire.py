@@ -16,6 +16,7 @@ from colonnade.transports.envelopes import MAX_PIECE_BYTES
 SERVICE, METHOD = "colonnade.Rounds", "Join"
 # In plaintext, which is for one machine only, there is no certificate to read a name from.
 CLAIMED_NAME = "claimed-name"
+MOST_CONNECTIONS = "grpc.max_allowed_incoming_connections"
 HANDSHAKE_SECONDS = 10
 # A line that takes packets has so many times the keep-alive to answer.
 QUEUE_FACTOR = 6

@@ -1,9 +1,11 @@
 """A party's stream as the server holds it, without a network; the rest is tried with one in tests/network."""
 
+import resource
+
 import pytest
 
 from colonnade.transports.envelopes import Goodbye, encode
-from colonnade.transports.grpc.links import DaemonThreads, Link
+from colonnade.transports.grpc.links import UNLIMITED, DaemonThreads, Link, most_files
 
 
 def test_what_is_queued_goes_out_before_the_end() -> None:
@@ -28,3 +30,13 @@ def test_an_error_in_a_thread_is_handed_to_who_waits_for_it() -> None:
     assert threads.submit(divmod, 7, 2).result(timeout=10) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         threads.submit(divmod, 7, 0).result(timeout=10)
+
+
+def test_a_process_may_open_as_many_files_as_its_owner_may_allow() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+    try:
+        assert most_files() == (UNLIMITED if hard == resource.RLIM_INFINITY else hard)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,0 +1,228 @@
+"""What a server stands: a hundred parties, five hundred runs in a row, two thousand strangers at its port.
+
+The server is this process; all parties are threads of another one, on loopback with mutual TLS. Beside the seconds of a
+run are those of processor time, in which a busy machine hardly shows: of the server, and of one party, which is what a
+run between machines waits for.
+
+    python benchmarks/many_parties.py [--parties 10 50 100] [--runs 500] [--strangers 2000] [--page PAGE.md]
+"""
+
+import argparse
+import gc
+import json
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import colonnade as cn
+from colonnade.node.certificates import new_certificates
+
+N_ROWS, FILES = 500, 1024
+TASK = cn.Regression(l2=0.1)
+PLAIN, SECURE = (cn.ImportanceSampling(size=200, scores=scores) for scores in ("plain", "secure"))
+JOBS: dict[str, Callable[[cn.Federation, int], object]] = {
+    "coreset": lambda federation, seed: federation.coreset(TASK, PLAIN, seed=seed),
+    "fit": lambda federation, seed: federation.fit(TASK, sampler=PLAIN, solver=cn.Central(), seed=seed),
+    "secure coreset": lambda federation, seed: federation.coreset(TASK, SECURE, seed=seed),
+}
+DIAL = """
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+lines = [socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) for _ in range(int(sys.argv[2]))]
+print(len(lines), flush=True)
+time.sleep(60)
+"""
+Row = dict[str, Any]
+
+
+def write_files(folder: Path, names: list[str]) -> Path:
+    """Write what a federation of these parties needs; the last one holds the label."""
+    new_certificates(folder / "certs", names)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    rng = np.random.default_rng(0)
+    for name in names:
+        label = name == names[-1]
+        header = "a,b,y" if label else "a,b"
+        np.savetxt(
+            folder / f"{name}.csv", rng.normal(size=(N_ROWS, 2 + label)), "%.6f", ",", header=header, comments=""
+        )
+        data = f'data = {{ file = "{name}.csv"{", label = " + chr(34) + "y" + chr(34) if label else ""} }}\n'
+        (folder / f"{name}.toml").write_text(
+            f'name = "{name}"\nserver = "{address}"\nstate = "{name}-state"\nwait_seconds = 60\n{data}'
+            f'policy = {{ level = "open" }}\n{_certificates(name)}'
+        )
+    path = folder / "federation.toml"
+    path.write_text(
+        f'parties = {json.dumps(names)}\nlisten = "{address}"\nstate = "server-state"\nwait_seconds = 60\n'
+        f"{_certificates('server')}"
+    )
+    return path
+
+
+def _certificates(name: str) -> str:
+    return (
+        f'tls = {{ authority = "certs/ca.pem", certificate = "certs/{name}.pem", key = "certs/{name}.key" }}\n'
+        f'identity = {{ key = "certs/{name}.identity", pins = "certs/pins.toml" }}\n'
+    )
+
+
+def be_parties(folder: Path) -> None:
+    """Be all parties of a folder, until the server closes."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    files = [path for path in folder.glob("*.toml") if path.name != "federation.toml"]
+    options = {"once": True, "say": lambda _: None}
+    threads = [threading.Thread(target=cn.serve_party, args=(path,), kwargs=options) for path in files]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@contextmanager
+def federation(n_parties: int) -> Iterator[tuple[cn.Federation, Path, int]]:
+    """Connect so many parties; give where their files are, and the process that they are in."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = write_files(folder, [f"p{number:03}" for number in range(n_parties)])
+        parties = subprocess.Popen([sys.executable, __file__, "--as-parties", str(folder)])  # noqa: S603  # ourselves
+        try:
+            with cn.Federation.connect(path) as connected:
+                yield connected, folder, parties.pid
+            parties.wait(60)
+        finally:
+            parties.kill()
+            parties.wait()
+
+
+def processor_seconds(process: int) -> float:
+    """Tell what a process has used."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / 100
+
+
+def held(process: int | str = "self") -> Row:
+    """Tell what a process holds."""
+    gc.collect()
+    status = Path(f"/proc/{process}/status").read_text()
+    return {
+        "MB": round(int(status.split("VmRSS:")[1].split()[0]) / 1024, 1),
+        "files": len(list(Path(f"/proc/{process}/fd").iterdir())),
+        "threads": int(status.split("Threads:")[1].split()[0]),
+    }
+
+
+def time_parties(n_parties: int, repeats: int) -> list[Row]:
+    """Time each job, medians."""
+    rows: list[Row] = []
+    with federation(n_parties) as (connected, _, parties):
+        for job, play in JOBS.items():
+            play(connected, 0)
+            walls, servers, before = [], [], processor_seconds(parties)
+            for seed in range(1, repeats + 1):
+                wall, server = time.perf_counter(), time.process_time()
+                play(connected, seed)
+                walls.append(time.perf_counter() - wall)
+                servers.append(time.process_time() - server)
+            a_party = (processor_seconds(parties) - before) / repeats / n_parties
+            row = {"job": job, "parties": n_parties, "seconds": median(walls), "server": median(servers)}
+            rows.append({**row, "a party": a_party})
+            print(json.dumps(rows[-1]), file=sys.stderr)
+    return rows
+
+
+def many_runs(n_runs: int) -> list[Row]:
+    """Play run after run, and tell what both processes hold before, halfway and after."""
+    rows: list[Row] = []
+    with federation(3) as (connected, folder, parties):
+        for done in range(n_runs + 1):
+            JOBS["fit"](connected, done % 5)
+            if done in (20, n_runs // 2, n_runs):
+                time.sleep(1)
+                state = [path for path in folder.glob("*-state/*") if path.name != "log.jsonl"]
+                logs = sum(path.stat().st_size for path in folder.glob("*-state/log.jsonl"))
+                kept = {
+                    "state files": len(state),
+                    "state kB": round(sum(path.stat().st_size for path in state) / 1e3, 1),
+                }
+                both = {"server": held(), "parties": held(parties)}
+                rows.append({"runs": done, **both, **kept, "log kB a run": round(logs / 1e3 / (done + 1), 2)})
+                print(json.dumps(rows[-1]), file=sys.stderr)
+    return rows
+
+
+def many_strangers(count: int) -> Row:
+    """Let strangers dial in under a limit of files, and run on."""
+    with federation(3) as (connected, folder, _):
+        wanted = connected.coreset(TASK, PLAIN, seed=1).coreset
+        port = (folder / "federation.toml").read_text().partition("127.0.0.1:")[2].partition('"')[0]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        before = held()
+        command = [sys.executable, "-c", DIAL, port, str(count)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as dialling:  # noqa: S603  # ourselves
+            came = int(dialling.stdout.readline()) if dialling.stdout else 0
+            found = connected.coreset(TASK, PLAIN, seed=1).coreset
+            during = held()
+            dialling.kill()
+        same = found.rows.tobytes() == wanted.rows.tobytes() and found.weights.tobytes() == wanted.weights.tobytes()
+    return {"strangers": came, "limit of files": FILES, "before": before, "during": during, "same result": same}
+
+
+def table(rows: list[Row]) -> str:
+    """Write rows as a table."""
+    heads = list(rows[0])
+    lines = [heads, ["---"] * len(heads), *([_cell(row[head]) for head in heads] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{item:g} {name}" for name, item in value.items())
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Measure, and print it or put it into a page, between its marks."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--as-parties", type=Path)
+    parser.add_argument("--parties", type=int, nargs="+", default=[10, 50, 100])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--strangers", type=int, default=2000)
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", cn.DisclosureWarning)
+    if options.as_parties:
+        be_parties(options.as_parties)
+        return
+    timed = [row for n_parties in options.parties for row in time_parties(n_parties, options.repeats)]
+    measured = {
+        "parties": table(sorted(timed, key=lambda row: str(row["job"]))),
+        "runs": table(many_runs(options.runs)),
+        "strangers": table([many_strangers(options.strangers)]),
+    }
+    if options.page is None:
+        print("\n".join(measured.values()))
+        return
+    page = options.page.read_text()
+    for name, lines in measured.items():
+        start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        page = page.partition(start)[0] + start + "\n" + lines + "\n" + end + page.partition(end)[2]
+    options.page.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
