@@ -8,6 +8,7 @@ from typing import Any, get_args
 import msgspec
 import numpy as np
 
+from colonnade import disk
 from colonnade.errors import ColonnadeError, InputError
 from colonnade.federation import Federation
 from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run
@@ -229,7 +230,8 @@ class Progress:
 
     def clear(self) -> None:
         """Forget it: all are done, and the next start begins anew."""
-        self._path.unlink(missing_ok=True)
+        disk.remove(self._path)
+        disk.sync_folder(self._path.parent)
 
 
 def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
@@ -246,7 +248,9 @@ def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
                 error.add_note(f"That was job {number}, {_verb(job)}, of {federation_file}.")
                 raise
             progress.set(number)
+            federation.acknowledge()
             yield done
+        federation.acknowledge()  # where it was killed before it could say so
         progress.clear()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any
 
+from colonnade.failpoints import reach
 from colonnade.transports.envelopes import EncodedEnvelope
 
 
@@ -54,4 +55,6 @@ class Link:
 def sent_from(outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Iterator[bytes]:
     """Wait for envelopes and give out their pieces, until None."""
     for envelope in iter(outgoing.get, None):
+        reach("before send", envelope)
         yield from envelope.pieces()
+        reach("after send", envelope)
