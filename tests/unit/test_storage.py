@@ -3,6 +3,7 @@
 import errno
 import json
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def test_killed_or_without_power_at_any_step_it_is_the_old_one_or_the_new_one(
         with power_loss(home) as power:
             if saved_before:
                 storage.write_folder(home / "box", BOX, before)
-            finished = power.cut_after(step, lambda home=home: storage.write_folder(home / "box", BOX, FILES))
+            finished = power.cut_after(step, partial(storage.write_folder, home / "box", BOX, FILES))
         found = {file.name: file.read_bytes() for file in (home / "box").glob("*")}
         assert found == FILES or not finished
         assert found in ([FILES, before, {}] if saved_before else [FILES, {}])
