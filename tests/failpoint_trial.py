@@ -191,6 +191,8 @@ class Sweep:
         names = [name for name in AMOUNTS if kill.job not in BY_CHANCE or name != "row_ids"]
         if kill.job in MASKED and kill.who != "server":
             return all(expected[name] <= found[name] <= 3 * expected[name] for name in names)
+        if kill.job == "spot check":  # rows that were drawn twice are opened once
+            return all(abs(expected[name] - found[name]) <= 0.2 * expected[name] for name in names)
         return all(expected[name] == found[name] for name in names)
 
     def left_behind(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,21 +32,32 @@ class Disk:
     # A number is used again once its file is gone: whatever was synced stays open.
     _held: list[int] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Take what is there for long since written."""
+        self.home = self.home.resolve()
+        for path in (self.home, *self.home.rglob("*")):
+            file = os.open(path, os.O_RDONLY)
+            self._note(file, path)
+            os.close(file)
+
     def reached(self, point: str, about: object) -> None:
-        """Follow every step, and cut the power at the one that was asked for."""
-        if self.is_cut:
-            raise PowerCut
+        """Follow every step, and cut the power at the one that was asked for, of this thread."""
+        if self.is_cut or not isinstance(about, int | Path):
+            return
+        path = Path(f"/proc/self/fd/{about}").readlink() if isinstance(about, int) else about.resolve()
+        if not path.is_relative_to(self.home):
+            return
         if point == "after sync" and isinstance(about, int):
-            self._note(about)
-        if self.steps_left is not None:
+            self._note(about, path)
+        if self.steps_left is not None and threading.current_thread() is threading.main_thread():
             self.steps_left -= 1
             if self.steps_left < 0:
                 self.is_cut = True
                 raise PowerCut
 
-    def _note(self, file: int) -> None:
+    def _note(self, file: int, path: Path) -> None:
         self._held.append(os.dup(file))
-        number, path = os.fstat(file).st_ino, Path(f"/proc/self/fd/{file}").readlink()
+        number = os.fstat(file).st_ino
         if path.is_dir():
             self.folders.add(number)
             self.names[number] = {each.name: each.stat().st_ino for each in path.iterdir()}

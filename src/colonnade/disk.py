@@ -38,6 +38,14 @@ def sync_folder(path: Path) -> None:
         os.close(folder)
 
 
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder, and those above it, where they are missing, and force their names to the disk."""
+    if not path.exists():
+        make_folder(path.parent)
+        path.mkdir(mode=mode, exist_ok=True)
+        sync_folder(path.parent)
+
+
 def rename(path: Path, target: Path) -> None:
     """Give a file or folder another name."""
     reach("before rename", path)

@@ -67,7 +67,7 @@ def check_destination(path: AnyPath, layout: Layout) -> Folder:
         folder = Path(path).resolve()
         foreign = folder.exists() and not _is_ours(folder, layout)
         if not foreign:
-            _make_parents(folder.parent)
+            disk.make_folder(folder.parent)
             tempfile.TemporaryFile(dir=folder.parent).close()
     except (OSError, ValueError) as error:
         raise InputError(
@@ -92,14 +92,6 @@ def _is_ours(folder: Path, layout: Layout) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def _make_parents(folder: Path) -> None:
-    """Make a folder and those above it, and see that their names are on the disk."""
-    if not folder.exists():
-        _make_parents(folder.parent)
-        folder.mkdir(exist_ok=True)
-        disk.sync_folder(folder.parent)
 
 
 def write_folder(path: AnyPath, layout: Layout, files: Mapping[str, bytes]) -> Folder:

@@ -34,7 +34,11 @@ class Journal:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
         os.ftruncate(self._file, whole)
         if not whole:
-            disk.write(self._file, MAGIC)
+            try:
+                disk.write(self._file, MAGIC)
+            except OSError:
+                self.remove()
+                raise
 
     def append(self, first: bytes, *rest: bytes) -> None:
         """Write one record at the end: its first part, and others that are kept apart from it and not copied."""

@@ -19,7 +19,7 @@ class StateFolder:
             raise UnsupportedError(f"State folders need POSIX file locks: {error}. Use Linux or macOS.") from error
         self.path = path
         try:
-            path.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+            disk.make_folder(path, PRIVATE_FOLDER)
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
             raise InputError(f"The state folder {path} cannot be used: {error}. Name one you may write to.") from error
