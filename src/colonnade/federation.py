@@ -83,8 +83,7 @@ class Federation:
         transport: MakeTransport = InProcess,
         on_round: RoundListener = nobody_listens,
     ) -> None:
-        parties = validation.check_parties(parties)
-        self._runtime = Runtime.here(parties, transport, on_round)
+        self._runtime = Runtime.here(validation.check_parties(parties), transport, on_round)
 
     @classmethod
     def connect(cls, path: str | PathLike[str], *, on_round: RoundListener = nobody_listens) -> "Federation":
@@ -252,8 +251,7 @@ class Federation:
         source = validation.either(sampler, coreset)
         ways: dict[str, object] = {"sampler": sampler, "solver": solver, "coreset": coreset, "split": split}
         validation.check_job(task, self.roster, run_by=self.ledger.run_by, **ways)
-        apart = self._runtime.between_machines
-        validation.warn_of_disclosure(sampler, solver, between_machines=apart)
+        validation.warn_of_disclosure(sampler, solver, between_machines=self._runtime.between_machines)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         run = self._runtime.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)

@@ -140,3 +140,27 @@ def test_what_is_forgotten_does_not_come_back_without_power(tmp_path: Path) -> N
         server.book.forget_done()
         server.state.release()
     assert Server(tmp_path / "state").journals == []
+
+
+def test_a_journal_of_a_done_run_that_is_torn_or_flipped_gives_the_same_or_is_lost(tmp_path: Path) -> None:
+    server = Server(tmp_path / "state")
+    name, _ = server.play(purpose())
+    path = server.state.journal(name)
+    whole = path.read_bytes()
+    found = set()
+    for position in range(len(whole)):
+        for content in (
+            whole[:position],
+            whole[:position] + bytes([whole[position] ^ 8]) + whole[position + 1 :],
+        ):
+            path.write_bytes(content)
+            server.start_again()
+            run = server.book.open(purpose())
+            replies = run.recorded(ASKED)
+            assert replies in (None, REPLIES)
+            found.add(replies is None)
+            run.remove()
+            for journal in server.state.journals():
+                journal.unlink()
+    assert found == {True, False}
+    server.state.release()
