@@ -220,7 +220,7 @@ class Sweep:
     def _outcome(self, server: Child, before: dict[str, tuple[int, Counter[str]]]) -> Outcome:
         logs = {name: self._log(name)[count:] for name, (count, _) in before.items()}
         answers = {name: [line for line in log if line["event"] == "answered"] for name, log in logs.items()}
-        told = {name: _sums(lines) for name, lines in answers.items()}
+        told = {name: _sums(log) for name, log in logs.items()}
         spent = {name: self._spent(name) - counted for name, (_, counted) in before.items()}
         opened = {
             name: sum(line["event"] == "run opened" and line["verb"] != "hello" for line in log)
@@ -242,18 +242,20 @@ class Sweep:
         return results
 
 
-def _sums(answers: list[dict[str, Any]]) -> Counter[str]:
+def _sums(log: list[dict[str, Any]]) -> Counter[str]:
+    """Add up what was told: each reply once, also where the party died before it could log it."""
+    replies = {(line["run"], line["number"]): line for line in log if line["event"] in ("answered", "run rebuilt")}
     counted: Counter[str] = Counter()
-    for line in answers:
+    for line in replies.values():
         counted.update({name: line[name] for name in AMOUNTS if line[name]})
     return counted
 
 
 def kills(points: dict[tuple[str, str], Counter[str]]) -> Iterator[Kill]:
-    """List every point of every process in every job, the first and the last time that it comes by."""
+    """List every point of every process in every job: the first, middle and last time that it comes by."""
     for (job, who), counts in points.items():
         for point, most in counts.items():
-            for count in sorted({1, most}):
+            for count in sorted({1, (most + 1) // 2, most}):
                 yield Kill(job, who, point, count)
 
 

@@ -268,7 +268,9 @@ class PartyDesk:
             return
         if run is not None:
             self._runs[name] = run
-            self._log.write("run rebuilt", run=name, number=run.number)
+            # With what it told last: it may have died before it could log that.
+            told = amounts(self._codec.decode(run.reply, party=SERVER))
+            self._log.write("run rebuilt", run=name, number=run.number, server=self._server, **told)
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
         run, run_nonce = None, b""
