@@ -19,10 +19,8 @@ from failpoint_trial import JOBS, Sweep, kills, sampled  # noqa: E402  # it is f
 STORED, PAGE = HOME / "benchmarks" / "reliability.jsonl", HOME / "docs" / "explanation" / "reliability.md"
 SIDES = ("server", "shop")
 BEGIN, END = "<!-- kills: made by benchmarks/reliability.py -->\n", "<!-- end of kills -->"
-HEAD = (
-    "| job | points passed: server | party | kills | identical | one clear error | told twice | else |\n|---|"
-    + "---|" * 7
-)
+COLUMNS = ("job", "points: server", "party", "kills", "identical", "a clear error", "told twice", "else")
+HEAD = f"| {' | '.join(COLUMNS)} |\n|---{'|---:' * 7}|"
 
 
 def count(job: str, number: int | None) -> dict[str, Any]:
