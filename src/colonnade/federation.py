@@ -83,8 +83,7 @@ class Federation:
         transport: MakeTransport = InProcess,
         on_round: RoundListener = nobody_listens,
     ) -> None:
-        parties = validation.check_parties(parties)
-        self._runtime = Runtime.here(parties, transport, on_round)
+        self._runtime = Runtime.here(validation.check_parties(parties), transport, on_round)
 
     @classmethod
     def connect(cls, path: str | PathLike[str], *, on_round: RoundListener = nobody_listens) -> "Federation":
@@ -111,6 +110,22 @@ class Federation:
     def close(self) -> None:
         """Let parties on other machines go. In one process it does nothing."""
         self._runtime.close(None)
+
+    def acknowledge(self) -> None:
+        """Say that what came of the runs so far is kept: a server then forgets what parties told it in them.
+
+        Until then, or until it closes without an error, a server that was killed and is asked for the same again makes
+        the result of its journals; parties tell nothing twice. Of the last eight runs, that is. In one process it does
+        nothing.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [3, 3]))
+        >>> run = federation.coreset(cn.Regression(), cn.UniformSampling(size=4))  # and save it
+        >>> federation.acknowledge()
+        """
+        self._runtime.acknowledge()
 
     def __enter__(self) -> "Federation":
         return self
@@ -236,8 +251,7 @@ class Federation:
         source = validation.either(sampler, coreset)
         ways: dict[str, object] = {"sampler": sampler, "solver": solver, "coreset": coreset, "split": split}
         validation.check_job(task, self.roster, run_by=self.ledger.run_by, **ways)
-        apart = self._runtime.between_machines
-        validation.warn_of_disclosure(sampler, solver, between_machines=apart)
+        validation.warn_of_disclosure(sampler, solver, between_machines=self._runtime.between_machines)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         run = self._runtime.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)

@@ -50,7 +50,8 @@ class Runtime:
     """Parties that have met; their names are in the order of the model's columns, and `identity` is the server's.
 
     `open_run` makes the rounds of one script a run: in this process, or one that outlives it. `here` are the parties,
-    if they are in this process; `run_by` is the party that is also the server; `close` ends it, for all sides.
+    if they are in this process; `run_by` is the party that is also the server; `close` ends it, for all sides;
+    `acknowledge` says that results are kept.
     """
 
     def __init__(
@@ -63,13 +64,14 @@ class Runtime:
         here: "PartiesHere | None" = None,
         run_by: str | None = None,
         close: Close = lambda _error: None,
+        acknowledge: Callable[[], None] = lambda: None,
     ) -> None:
         self._open_run = open_run
         self._on_round = on_round
         self.parties = here
         self._codec = codec()
         self._identity = identity
-        self.close = close
+        self.close, self.acknowledge = close, acknowledge
         self.ledger = Ledger(run_by=run_by)
         self.roster, _ = self._play(hello(names), "hello", {"parties": names})
 
@@ -105,6 +107,7 @@ class Runtime:
                 on_round,
                 run_by=server.file.run_by,
                 close=close,
+                acknowledge=server.forget_done,
             )
         except BaseException as error:
             close(error)

@@ -1,6 +1,7 @@
 """The [[job]] tables of federation.toml: what a server does, one after another, and how far it has come."""
 
 import hashlib
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -8,6 +9,7 @@ from typing import Any, get_args
 import msgspec
 import numpy as np
 
+from colonnade import disk
 from colonnade.errors import ColonnadeError, InputError
 from colonnade.federation import Federation
 from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run
@@ -39,10 +41,10 @@ class CoresetJob(msgspec.Struct, frozen=True, tag_field="do", tag="coreset", for
         """Require draws that can be checked."""
         check_spot_check(self.sampler, self.spot_check)
 
-    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
-        """Do it."""
+    def play(self, federation: Federation, folder: Path, chance: int | None = None) -> dict[str, Any]:
+        """Do it; by chance, a spot check opens some rows."""
         run = federation.coreset(self.task, self.sampler, split=self.split, seed=self.seed)
-        run = run if self.spot_check is None else federation.spot_check(run, rows=self.spot_check)
+        run = run if self.spot_check is None else federation.spot_check(run, rows=self.spot_check, seed=chance)
         saved = run.save(folder / self.out)
         return {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
 
@@ -76,10 +78,10 @@ class FitJob(msgspec.Struct, frozen=True, tag_field="do", tag="fit", forbid_unkn
         planned = self._planned(folder)
         check_spot_check(self.sampler if planned is None else planned.sampler, self.spot_check)
 
-    def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
-        """Do it."""
+    def play(self, federation: Federation, folder: Path, chance: int | None = None) -> dict[str, Any]:
+        """Do it; by chance, a spot check opens some rows."""
         run: Any = federation.fit(self.task, seed=self.seed, **self._ways(folder))
-        run = run if self.spot_check is None else federation.spot_check(run, rows=self.spot_check)
+        run = run if self.spot_check is None else federation.spot_check(run, rows=self.spot_check, seed=chance)
         saved = run.save(folder / self.out)
         told = {"rows": len(run.coreset), "units": run.ledger.units, "bytes": run.ledger.bytes, "saved": str(saved)}
         planned = run.facts.get("planned_bytes")
@@ -178,8 +180,11 @@ AnyJob = CoresetJob | FitJob | EvaluateJob | PredictJob | DeliverJob | CertifyJo
 
 
 class _Progress(msgspec.Struct):
+    """How many are done; `chance` chooses what spot checks open, which nobody can tell beforehand."""
+
     jobs: str
     done: int
+    chance: int | None = None
 
 
 def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
@@ -217,19 +222,36 @@ class Progress:
 
     def done(self) -> int:
         """Tell how many are done; none if the list has changed since."""
-        try:
-            kept = msgspec.json.decode(self._path.read_bytes(), type=_Progress)
-        except (OSError, ValueError):
-            return 0
-        return kept.done if kept.jobs == self._jobs else 0
+        kept = self._kept()
+        return 0 if kept is None else kept.done
+
+    def chance(self) -> int:
+        """Give the seed of this list's spot checks: a server that was killed opens no other rows when it goes on."""
+        kept = self._kept() or _Progress(self._jobs, 0)
+        if kept.chance is None:
+            kept.chance = secrets.randbits(62)
+            self._write(kept)
+        return kept.chance
 
     def set(self, done: int) -> None:
         """Note how many are done."""
-        write_private(self._path, msgspec.json.encode(_Progress(self._jobs, done)))
+        kept = self._kept()
+        self._write(_Progress(self._jobs, done, None if kept is None else kept.chance))
+
+    def _kept(self) -> _Progress | None:
+        try:
+            kept = msgspec.json.decode(self._path.read_bytes(), type=_Progress)
+        except (OSError, ValueError):
+            return None
+        return kept if kept.jobs == self._jobs else None
+
+    def _write(self, progress: _Progress) -> None:
+        write_private(self._path, msgspec.json.encode(progress))
 
     def clear(self) -> None:
         """Forget it: all are done, and the next start begins anew."""
-        self._path.unlink(missing_ok=True)
+        disk.remove(self._path)
+        disk.sync_folder(self._path.parent)
 
 
 def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
@@ -240,14 +262,18 @@ def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
     progress = Progress(Path(file.state), jobs, folder)
     with Federation.connect(federation_file) as federation:
         for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
+            is_checked = isinstance(job, CoresetJob | FitJob) and job.spot_check is not None
+            chance = {"chance": progress.chance() + number} if is_checked else {}
             try:
-                done = {"job": number, "do": _verb(job), **job.play(federation, folder)}
+                done = {"job": number, "do": _verb(job), **job.play(federation, folder, **chance)}
             except ColonnadeError as error:
                 error.add_note(f"That was job {number}, {_verb(job)}, of {federation_file}.")
                 raise
             progress.set(number)
+            federation.acknowledge()
             yield done
-        progress.clear()
+        federation.acknowledge()  # where it was killed before it could say so
+    progress.clear()  # after all else: a server that starts without it does all jobs again
 
 
 def summary(done: dict[str, Any]) -> str:

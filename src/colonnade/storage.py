@@ -1,6 +1,7 @@
 """Folders that are written whole or not at all, and read without trust: JSON and Arrow, never pickle."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from colonnade import disk
+from colonnade.disk import PRIVATE_FOLDER
 from colonnade.errors import InputError
 
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -64,7 +67,7 @@ def check_destination(path: AnyPath, layout: Layout) -> Folder:
         folder = Path(path).resolve()
         foreign = folder.exists() and not _is_ours(folder, layout)
         if not foreign:
-            folder.parent.mkdir(parents=True, exist_ok=True)
+            disk.make_folder(folder.parent)
             tempfile.TemporaryFile(dir=folder.parent).close()
     except (OSError, ValueError) as error:
         raise InputError(
@@ -92,30 +95,46 @@ def _is_ours(folder: Path, layout: Layout) -> bool:
 
 
 def write_folder(path: AnyPath, layout: Layout, files: Mapping[str, bytes]) -> Folder:
-    """Write a folder, whole or not at all: a new or empty one, or one of the same kind, which is replaced."""
+    """Write a folder that only its owner can read: a new or empty one, or one of the same kind, which is replaced.
+
+    It is there whole or not at all, also where the power goes, and on the disk when this returns.
+    """
     folder = check_destination(path, layout)
+    # Named after it, so that the next writer removes what a killed one has left.
+    fresh, stale = folder.with_name(f".{folder.name}.fresh"), folder.with_name(f".{folder.name}.stale")
     try:
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
-            fresh = Path(scratch) / "fresh"
-            fresh.mkdir()
-            for name, content in files.items():
-                (fresh / name).write_bytes(content)
-            _put_in_place(fresh, folder, Path(scratch) / "stale")
+        if stale.exists() and not folder.exists():
+            disk.rename(stale, folder)
+        for left in (fresh, stale):
+            if left.exists():
+                shutil.rmtree(left)
+        _write_files(fresh, files)
+        _put_in_place(fresh, folder, stale)
+        disk.sync_folder(folder.parent)
+        shutil.rmtree(stale, ignore_errors=True)
     except OSError as error:
+        shutil.rmtree(fresh, ignore_errors=True)
         raise InputError(
             f"The {layout.thing} could not be saved to {folder}: {_reason(error)}. Choose another folder."
         ) from error
     return folder
 
 
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    folder.mkdir(mode=PRIVATE_FOLDER)
+    for name, content in files.items():
+        disk.write_file(folder / name, content)
+    disk.sync_folder(folder)
+
+
 def _put_in_place(fresh: Path, folder: Path, stale: Path) -> None:
     if folder.exists():
-        folder.rename(stale)
+        disk.rename(folder, stale)
     try:
-        fresh.rename(folder)
+        disk.rename(fresh, folder)
     except OSError:
         if stale.exists():
-            stale.rename(folder)
+            disk.rename(stale, folder)
         raise
 
 

@@ -1,6 +1,9 @@
 """Folders are ours or left alone, whole or not there, and nothing in them is taken on trust."""
 
+import errno
 import json
+import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade import storage
+from colonnade import disk, storage
 from colonnade.errors import InputError
 from colonnade.storage import Layout
+from power_loss import power_loss
 
 BOX = Layout("box", "Box.save", "box.json", frozenset({"lines.arrow"}), oldest=2, newest=3)
 RECORD = b'{"format": 3, "versions": {"colonnade": "7.8"}}'
@@ -92,7 +96,7 @@ def test_where_the_last_step_fails_the_old_folder_is_back(tmp_path: Path, monkey
     rename = Path.rename
 
     def fail_for_fresh(self: Path, target: Path) -> Path:
-        if self.name == "fresh":
+        if self.name == ".box.fresh":
             raise OSError("the disk went away")
         return rename(self, target)
 
@@ -104,13 +108,45 @@ def test_where_the_last_step_fails_the_old_folder_is_back(tmp_path: Path, monkey
 
 
 def test_where_a_file_cannot_be_written_nothing_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Path, content: bytes) -> int:
-        raise OSError(f"no room for {self.name} of {len(content)} bytes")
+    def fail(_file: int, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, f"no room for {len(content)} bytes")
 
-    monkeypatch.setattr(Path, "write_bytes", fail)
-    with pytest.raises(InputError, match=r"no room for box\.json of 47 bytes\. Choose another folder"):
+    monkeypatch.setattr(disk, "write", fail)
+    with pytest.raises(InputError, match=r"no room for 47 bytes\. Choose another folder"):
         storage.write_folder(tmp_path / "box", BOX, FILES)
     assert names_in(tmp_path) == []
+
+
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    folder = storage.write_folder(tmp_path / "box", BOX, FILES)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("saved_before", [False, True], ids=["new", "replaced"])
+def test_killed_or_without_power_at_any_step_it_is_the_old_one_or_the_new_one(
+    tmp_path: Path, saved_before: bool
+) -> None:
+    """Between two renames the old one lies beside; whenever the last step is done, the new one is on the disk."""
+    before, step = {"box.json": RECORD}, 0
+    while True:
+        home = tmp_path / f"{step}"
+        home.mkdir()
+        with power_loss(home) as power:
+            if saved_before:
+                storage.write_folder(home / "box", BOX, before)
+            finished = power.cut_after(step, partial(storage.write_folder, home / "box", BOX, FILES))
+        found = {file.name: file.read_bytes() for file in (home / "box").glob("*")}
+        assert found == FILES or not finished
+        assert found in ([FILES, before, {}] if saved_before else [FILES, {}])
+        if not found and saved_before:
+            assert (home / ".box.stale" / "box.json").read_bytes() == RECORD
+        storage.write_folder(home / "box", BOX, FILES)
+        assert names_in(home) == ["box"], "what was left behind is gone"
+        if finished:
+            break
+        step += 1
+    assert step >= 10
 
 
 # Reading a record

@@ -36,6 +36,8 @@ class _SpentOnDay(msgspec.Struct):
     day: str
     # By server.
     spent: dict[str, dict[str, int]] = {}
+    # The request whose reply was counted last, as a digest: a party that is killed before it leaves counts it once.
+    last: str = ""
 
 
 _decoder: msgspec.json.Decoder[_SpentOnDay] = msgspec.json.Decoder(_SpentOnDay)
@@ -77,12 +79,14 @@ class Allowance:
         self._request_times.append(tick)
         return None
 
-    def objection_to_reply(self, reply: Message) -> str | None:
-        """Count what a reply tells, on the disk, or say why it is too much."""
+    def objection_to_reply(self, reply: Message, request: str) -> str | None:
+        """Count what a reply to a request, known by a digest, tells, on the disk, or say why it is too much."""
         told = {name: count for name, count in amounts(reply).items() if count}
         if not told:
             return None
         record = self._record()
+        if record.last == request:
+            return None
         spent = record.spent.setdefault(self._server, {})
         for name, count in told.items():
             most, before = getattr(self._a_day, name), spent.get(name, 0)
@@ -92,6 +96,7 @@ class Allowance:
                     f"and this reply has {count:,}. Ask for fewer, or wait until tomorrow (UTC)"
                 )
             spent[name] = before + count
+        record.last = request
         write_private(self._path, msgspec.json.encode(record))
         return None
 

@@ -4,10 +4,11 @@ Every run has a session of its own. A request of this phase that comes again is 
 after a restart a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
+import hashlib
 import os
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from colonnade.errors import ColonnadeError, RemoteProtocolError
@@ -49,6 +50,24 @@ class _OpenRun:
     request: bytes = b""
     reply: bytes = b""
     is_fresh: bool = False
+    # The size of each reply that the journal has, by its number.
+    kept: dict[int, int] = field(default_factory=dict)
+
+    def first_needed(self) -> int | None:
+        """Tell which replies a server whose machine loses its power may ask for again; None if all that are kept.
+
+        It has forced all of an earlier phase to its disk, and of this one all but the last megabyte.
+        """
+        if self.phase_ended:
+            return self.number
+        if sum(self.kept.values()) < 2 * LARGE:
+            return None
+        later = 0
+        for number, size in reversed(self.kept.items()):
+            later += size
+            if later >= LARGE:
+                return number
+        return None
 
     def reply_to(self, ask: Ask) -> bytes | None:
         """Find what was answered to exactly this."""
@@ -114,14 +133,18 @@ class PartyDesk:
         return Answer(ask.run, ask.number, reply)
 
     def after_sending(self) -> None:
-        """Do what an answer need not wait for: compact the journal after a phase, note a large reply's checksum."""
+        """Do what an answer need not wait for: keep the journal small, note a large reply's checksum."""
         run, self._run_to_tidy = self._run_to_tidy, None
         if run is None:
             return
-        if run.phase_ended:
-            run.journal.compact(compacted_records(run.journal, run.number))
-        if len(run.reply) >= LARGE:
-            write_record(run.journal, checksum_record(run.number, run.reply))
+        try:
+            if (first := run.first_needed()) is not None:
+                run.journal.compact(compacted_records(run.journal, first))
+                run.kept = {number: size for number, size in run.kept.items() if number >= first}
+            if len(run.reply) >= LARGE:
+                write_record(run.journal, checksum_record(run.number, run.reply))
+        except OSError as error:  # a full disk: the journal is as it was, only longer
+            self._log.write("not compacted", error=type(error).__name__)
 
     def end(self, end: RunEnd) -> None:
         """Forget a run that is over."""
@@ -168,7 +191,7 @@ class PartyDesk:
         session = self._session.greeted(os.urandom(NONCE_BYTES)) if run is None else run.session
         before = session.state
         try:
-            reply = self._answer_within_limits(session, request)
+            reply = self._answer_within_limits(session, request, _digest(ask, session))
             if isinstance(reply, Refused):
                 if reply.cause == "request" and run is not None:
                     self._drop(ask.run, f"the server broke its rules: {reply.reason.removesuffix('.')}")
@@ -194,11 +217,11 @@ class PartyDesk:
         )
         return encoded
 
-    def _answer_within_limits(self, session: PartySession, request: Message) -> Message:
+    def _answer_within_limits(self, session: PartySession, request: Message, digest: str) -> Message:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state.received
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_reply(reply):
+        if objection := self._allowance.objection_to_reply(reply, digest):
             return Refused("policy", f"{objection}.")
         received = session.state.received
         if received is not None and received is not before:
@@ -215,7 +238,9 @@ class PartyDesk:
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
-        self._run_to_tidy = run if is_large or run.phase_ended else None
+        if not is_large:
+            run.kept[run.number] = len(reply)
+        self._run_to_tidy = run
 
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
         self._log.write(
@@ -250,7 +275,9 @@ class PartyDesk:
             return
         if run is not None:
             self._runs[name] = run
-            self._log.write("run rebuilt", run=name, number=run.number)
+            # With what it told last: it may have died before it could log that.
+            told = amounts(self._codec.decode(run.reply, party=SERVER))
+            self._log.write("run rebuilt", run=name, number=run.number, server=self._server, **told)
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
         run, run_nonce = None, b""
@@ -265,6 +292,8 @@ class PartyDesk:
                 run.is_fresh = reply.fresh
                 encoded = record.reply if reply.fresh and record.reply is not None else self._codec.encode(reply)
                 run.number, run.phase, run.request, run.reply = record.number, request.phase, record.request, encoded
+                if record.reply is not None:
+                    run.kept[record.number] = len(record.reply)
             if run is not None and not run.is_fresh and not is_same_reply(run.reply, record):
                 raise RemoteProtocolError(
                     f"after a restart its reply to request {run.number} differs: its data or policy has changed."
@@ -272,6 +301,11 @@ class PartyDesk:
         if run is None:
             journal.remove()  # it died before its first answer
         return run
+
+
+def _digest(ask: Ask, session: PartySession) -> str:
+    """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
+    return hashlib.sha256(session.state.run_nonce + ask.number.to_bytes(8) + ask.payload).hexdigest()
 
 
 def _words(request: Message) -> dict[str, object]:

@@ -61,10 +61,10 @@ def is_same_reply(reply: bytes, record: Record) -> bool:
     return not isinstance(record, AnswerRecord) or record.reply in (None, reply)
 
 
-def compacted_records(journal: Journal, last: int) -> Iterator[bytes]:
-    """Keep what rebuilds the state, and only the last reply."""
+def compacted_records(journal: Journal, first: int) -> Iterator[bytes]:
+    """Keep what rebuilds the state, and replies from this number on."""
     for record in read_records(journal):
-        if isinstance(record, AnswerRecord) and record.reply is not None and record.number != last:
+        if isinstance(record, AnswerRecord) and record.reply is not None and record.number < first:
             yield msgspec.msgpack.encode(AnswerRecord(record.number, record.request, None))
             yield msgspec.msgpack.encode(checksum_record(record.number, record.reply))
         else:

@@ -11,14 +11,16 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 
+from colonnade import disk
+from colonnade.disk import Buffer
 from colonnade.errors import TransportError
 
-Buffer: TypeAlias = bytes | memoryview
+PRIVATE = disk.PRIVATE
 MAGIC = b"colonnade journal 1\n"
 HEAD = struct.Struct("<QQI")  # length of the record, of its first part, and a checksum of all
-PRIVATE = 0o600
+# What is written before it takes the place of something; a kill may leave it behind.
+FRESH = ".fresh"
 # Below it copying the parts together costs less than writing them one by one.
 SMALL = 1 << 16
 
@@ -32,22 +34,28 @@ class Journal:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
         os.ftruncate(self._file, whole)
         if not whole:
-            _write(self._file, MAGIC)
+            try:
+                disk.write(self._file, MAGIC)
+            except OSError:
+                self.remove()
+                raise
 
     def append(self, first: bytes, *rest: bytes) -> None:
         """Write one record at the end: its first part, and others that are kept apart from it and not copied."""
         length = len(first) + sum(map(len, rest))
         head = HEAD.pack(length, len(first), _checksum(length, first, *rest))
-        if length < SMALL:
-            _write(self._file, b"".join([head, first, *rest]))
-            return
-        _write(self._file, head + first)
-        for part in rest:
-            _write(self._file, part)
+        parts = [b"".join([head, first, *rest])] if length < SMALL else [head + first, *rest]
+        before = os.fstat(self._file).st_size
+        try:
+            for part in parts:
+                disk.write(self._file, part)
+        except OSError:
+            os.ftruncate(self._file, before)  # where the disk is full: the next record must not follow half of this one
+            raise
 
     def sync(self) -> None:
         """Force what was appended to the disk."""
-        os.fsync(self._file)
+        disk.sync(self._file)
 
     def records(self) -> Iterator[tuple[memoryview, memoryview]]:
         """Read all records from the first: the first part of each, and all others in one."""
@@ -55,16 +63,20 @@ class Journal:
 
     def compact(self, records: Iterable[bytes]) -> None:
         """Put other records in the place of all: the whole of them, or the old ones."""
-        fresh = self.path.with_suffix(".fresh")
+        fresh = self.path.with_suffix(FRESH)
         fresh.unlink(missing_ok=True)
         replacement = Journal(fresh)
-        for record in records:
-            replacement.append(record)
-        replacement.sync()
+        try:
+            for record in records:
+                replacement.append(record)
+            replacement.sync()
+            disk.rename(fresh, self.path)
+        except OSError:
+            replacement.remove()
+            raise
         os.close(self._file)
-        fresh.rename(self.path)
-        sync_folder(self.path.parent)
         self._file = replacement._file
+        disk.sync_folder(self.path.parent)
 
     def close(self) -> None:
         """Close the file; it stays."""
@@ -75,16 +87,7 @@ class Journal:
     def remove(self) -> None:
         """Close the file and remove it."""
         self.close()
-        self.path.unlink(missing_ok=True)
-
-
-def sync_folder(path: Path) -> None:
-    """Force the names of new files in a folder to the disk."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        disk.remove(self.path)
 
 
 def _scan(path: Path) -> Iterator[tuple[tuple[memoryview, memoryview], int]]:
@@ -131,9 +134,3 @@ def _checksum(length: int, first: Buffer, *rest: Buffer) -> int:
     for part in (first, *rest):
         checksum = zlib.crc32(part, checksum)
     return checksum
-
-
-def _write(file: int, data: Buffer) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]

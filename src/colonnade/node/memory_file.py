@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from colonnade.disk import sync_folder
 from colonnade.errors import InputError, TransportError
-from colonnade.node.journal import Journal, sync_folder
+from colonnade.node.journal import Journal
 from colonnade.protocol.memory import Note
 
 MEMORY = "memory.notes"

@@ -2,6 +2,10 @@
 
 A server that is started again replays the journaled inboxes into the same script: `ServerRun.recorded` gives them back
 one by one, as long as the script asks what it asked before.
+
+A run's end is one record of its journal, forced to the disk: all else follows from it, whenever the process is killed.
+The journal of a run that is done stays until its result is said to be kept: a server that was killed before that makes
+the result again of the journal, and asks nobody twice.
 """
 
 import hashlib
@@ -16,16 +20,22 @@ from pathlib import Path
 
 import msgspec
 
+from colonnade import disk
 from colonnade.errors import ColonnadeError, LocalProtocolError
-from colonnade.node.journal import Journal, sync_folder
+from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder, write_private
 from colonnade.protocol.run_purpose import RunPurpose
-from colonnade.transports.envelopes import Status
+from colonnade.transports.envelopes import LARGE, Status
 
 STATUS = "status.json"
 KEPT_OUTCOMES = 100
 KEPT_UNFINISHED = 3
+# Runs that are done, and whose results nobody said to be kept.
+KEPT_DONE = 8
+ABANDONED = "the server was asked for other runs instead"
+# A hello has no result that is kept: the next server asks for cards again.
+HELLO = "hello"
 # The status file is for people: so many seconds are soon enough.
 STATUS_SECONDS = 0.5
 
@@ -68,18 +78,27 @@ class _Round(msgspec.Struct, array_like=True, tag="_Round"):
     lengths: dict[str, int]
 
 
-_decoder = msgspec.msgpack.Decoder(_Opening | _Round)
+class _End(msgspec.Struct, array_like=True, tag="_End"):
+    status: Status
+    reason: str
+
+
+_decoder = msgspec.msgpack.Decoder(_Opening | _Round | _End)
 
 
 class ServerRun:
     """A run under way, at the server."""
 
-    def __init__(self, status: RunStatus, journal: Journal, rounds: Iterator[tuple[memoryview, memoryview]]) -> None:
+    def __init__(
+        self, status: RunStatus, journal: Journal, rounds: Iterator[tuple[memoryview, memoryview]], *, is_done: bool
+    ) -> None:
         self.status = status
+        self.is_done = is_done
         self.number = 0
         self.numbers: Counter[str] = Counter()  # of requests, by party: not every round asks everybody
         self._journal = journal
         self._rounds = rounds
+        self._unsynced = 0
 
     def recorded(self, requests: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """Count one round, and give its replies if the journal has them."""
@@ -98,13 +117,26 @@ class ServerRun:
         return {party: bytes(record[1][end - length : end]) for (party, length), end in ends}
 
     def record(self, requests: Mapping[str, bytes], replies: dict[str, bytes]) -> None:
-        """Write a round's replies to the journal, before anything follows from them."""
+        """Write a round's replies to the journal, before anything follows from them.
+
+        Of one phase parties repeat the last replies only, so much of them as is not forced to the disk here.
+        """
         lengths = {party: len(reply) for party, reply in replies.items()}
         self._journal.append(msgspec.msgpack.encode(_Round(self.number, _digest(requests), lengths)), *replies.values())
+        self._unsynced += sum(lengths.values())
+        if self._unsynced >= LARGE:
+            self.sync()
 
     def sync(self) -> None:
         """Force the journal to the disk: from here on parties forget replies of the phase before."""
         self._journal.sync()
+        self._unsynced = 0
+
+    def end(self, status: Status, reason: str) -> None:
+        """Write what became of it: from here on that is so, for all sides."""
+        if not self.is_done:
+            self._journal.append(msgspec.msgpack.encode(_End(status, reason)))
+            self.sync()
 
     def remove(self) -> None:
         """Remove the journal."""
@@ -122,6 +154,8 @@ class RunBook:
         self._folder = folder
         self._log = log
         self._unfinished: dict[str, RunPurpose] = {}
+        self._done_before: dict[str, RunPurpose] = {}  # by a process that was killed: the results may be lost
+        self._done: list[str] = []
         self._written = 0.0
         self.lost_writes = 0  # of the status
         self._writing = threading.Lock()
@@ -133,26 +167,47 @@ class RunBook:
                 run.status = "interrupted" if run.run in self._unfinished else "failed"
 
     def open(self, purpose: RunPurpose) -> ServerRun:
-        """Begin a run, or go on with an unfinished one that is for exactly this."""
-        name = next((name for name, other in self._unfinished.items() if other == purpose), None)
+        """Begin a run, or go on with one that is for exactly this: unfinished, or done with its result not kept."""
+        found = {**self._done_before, **self._unfinished}
+        name = next((name for name, other in found.items() if other == purpose), None)
         if name is None:
             return self._begin(purpose)
+        is_done = self._done_before.pop(name, None) is not None
         journal = Journal(self._folder.journal(name))
         rounds = journal.records()
         next(rounds)
-        status = next((run for run in self.status.runs if run.run == name), None) or self._listed(name, purpose)
-        status.status, status.error = "running", None
+        status = self._status(name, purpose)
+        if not is_done:
+            status.status, status.error = "running", None
         status.bytes_sent, status.bytes_received = {}, {}  # replayed rounds are counted again
         self._log.write("run resumed", run=name, verb=purpose.verb)
-        return ServerRun(status, journal, rounds)
+        return ServerRun(status, journal, rounds, is_done=is_done)
 
     def end(self, run: ServerRun, status: Status, reason: str) -> None:
-        """Note what became of a run, and remove its journal."""
-        run.status.status, run.status.error = status, None if status == "done" else reason
-        self._unfinished.pop(run.status.run, None)
+        """Note what became of a run, on the disk."""
+        run.end(status, reason)
+        name = run.status.run
+        self._note_end(run.status, _End(status, reason))
+        self._unfinished.pop(name, None)
+        self._log.write("run ended", run=name, status=status, reason=reason)
         self.write_status(now=True)
-        run.remove()
-        self._log.write("run ended", run=run.status.run, status=status, reason=reason)
+        if status == "done" and run.status.verb != HELLO:
+            self._done.append(name)
+
+    def tidy(self, run: ServerRun) -> None:
+        """Remove what is not needed for a result: the journal of a run that failed, and of those done long ago."""
+        if run.status.run not in self._done:
+            run.remove()
+        while len(self._done) > KEPT_DONE:
+            disk.remove(self._folder.journal(self._done.pop(0)))
+
+    def forget_done(self) -> None:
+        """Remove the journals of runs that are done: their results are kept."""
+        for name in (*self._done_before, *self._done):
+            disk.remove(self._folder.journal(name))
+        if self._done_before or self._done:
+            disk.sync_folder(self._folder.path)
+        self._done_before, self._done = {}, []
 
     def knows(self, name: str) -> bool:
         """Tell whether a run is under way, or can be resumed."""
@@ -184,15 +239,13 @@ class RunBook:
                 self.lost_writes = 0
 
     def _begin(self, purpose: RunPurpose) -> ServerRun:
-        while len(self._unfinished) >= KEPT_UNFINISHED:
-            self._abandon(next(iter(self._unfinished)))
         name = f"{purpose.verb}-{secrets.token_hex(6)}"
         journal = Journal(self._folder.journal(name))
         journal.append(msgspec.msgpack.encode(_Opening(purpose)))
-        sync_folder(self._folder.path)
+        disk.sync_folder(self._folder.path)
         self._unfinished[name] = purpose
         self._log.write("run opened", run=name, verb=purpose.verb, task=purpose.task, solver=purpose.solver)
-        return ServerRun(self._listed(name, purpose), journal, iter(()))
+        return ServerRun(self._listed(name, purpose), journal, iter(()), is_done=False)
 
     def _listed(self, name: str, purpose: RunPurpose) -> RunStatus:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -200,24 +253,41 @@ class RunBook:
         self.status.runs.append(status)
         return status
 
-    def _abandon(self, name: str) -> None:
-        del self._unfinished[name]
-        self._folder.journal(name).unlink(missing_ok=True)
-        self._log.write("run abandoned", run=name)
+    def abandon(self, current: ServerRun) -> list[str]:
+        """Give up other unfinished runs that are too many, oldest first, and name them: parties are to hear of it."""
+        others = [name for name in self._unfinished if name != current.status.run]
+        names = others[: max(0, len(others) + 1 - KEPT_UNFINISHED)]
+        for name in names:
+            purpose = self._unfinished.pop(name)
+            self._note_end(self._status(name, purpose), _End("failed", ABANDONED))
+            disk.remove(self._folder.journal(name))
+            self._log.write("run abandoned", run=name)
+        return names
 
     def _find(self, path: Path) -> None:
         try:
             journal = Journal(path)
-            first = next(journal.records(), None)
-            opening = None if first is None else _decoder.decode(first[0])
+            opening, last = _first_and_last(journal)
             journal.close()
         except (ColonnadeError, msgspec.MsgspecError) as error:
             self._log.write("run lost", run=path.stem, reason=str(error))
-            opening = None
-        if isinstance(opening, _Opening) and self.outcome(path.stem)[0] != "done":
+            opening = last = None
+        if isinstance(opening, _Opening) and isinstance(last, _End):
+            self._note_end(self._status(path.stem, opening.purpose), last)
+            if last.status == "done" and opening.purpose.verb != HELLO:
+                self._done_before[path.stem] = opening.purpose
+                return
+        elif isinstance(opening, _Opening) and self.outcome(path.stem)[0] != "done":
             self._unfinished[path.stem] = opening.purpose
-        else:
-            path.unlink()
+            return
+        disk.remove(path)
+
+    def _status(self, name: str, purpose: RunPurpose) -> RunStatus:
+        return next((run for run in self.status.runs if run.run == name), None) or self._listed(name, purpose)
+
+    @staticmethod
+    def _note_end(status: RunStatus, end: _End) -> None:
+        status.status, status.error = end.status, None if end.status == "done" else end.reason
 
 
 def read_status(folder: Path) -> ServerStatus:
@@ -226,6 +296,13 @@ def read_status(folder: Path) -> ServerStatus:
         return msgspec.json.decode((folder / STATUS).read_bytes(), type=ServerStatus)
     except (OSError, ValueError):  # none yet, or of another version
         return ServerStatus()
+
+
+def _first_and_last(journal: Journal) -> tuple[object, object]:
+    first = last = None
+    for last, _ in journal.records():
+        first = first or last
+    return first and _decoder.decode(first), last and _decoder.decode(last)
 
 
 def _digest(requests: Mapping[str, bytes]) -> bytes:

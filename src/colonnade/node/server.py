@@ -47,8 +47,11 @@ class NetworkServer:
         """Give the rounds of a script a run: a new one, or an unfinished one that is for exactly this.
 
         An error of ours ends the run, for all sides, with its text. Whatever else stops it leaves it to be resumed.
+        What a done run's result was made of stays until `forget_done`.
         """
         run = self._run = self._book.open(purpose)
+        for name in self._book.abandon(run):
+            self._carrier.tell_all(RunEnd(name, *self._book.outcome(name)))
         try:
             yield self
         except ColonnadeError as error:
@@ -82,8 +85,14 @@ class NetworkServer:
         self._book.write_status()
         return {party: self._codec.decode(reply, party=party) for party, reply in replies.items()}
 
+    def forget_done(self) -> None:
+        """Remove the journals of runs that are done: their results are kept."""
+        self._book.forget_done()
+
     def close(self, status: Status = "done", reason: str = "", code: int = 0) -> None:
         """Say goodbye to the parties, with the status that they shall report, and stop listening."""
+        if status == "done":
+            self.forget_done()
         self._carrier.tell_all(Goodbye(status, reason[:MAX_REASON], code))
         self._carrier.close()
         self._book.status.connected = []
@@ -99,6 +108,7 @@ class NetworkServer:
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)
         self._carrier.tell_all(RunEnd(run.status.run, status, reason))
+        self._book.tidy(run)
 
     def _outcome(self, name: str) -> tuple[Status, str] | None:
         return None if self._book.knows(name) else self._book.outcome(name)

@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
+from colonnade import disk
+from colonnade.disk import PRIVATE, PRIVATE_FOLDER
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.node.journal import PRIVATE, sync_folder
+from colonnade.node.journal import FRESH
 
 
 class StateFolder:
@@ -17,7 +19,7 @@ class StateFolder:
             raise UnsupportedError(f"State folders need POSIX file locks: {error}. Use Linux or macOS.") from error
         self.path = path
         try:
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            disk.make_folder(path, PRIVATE_FOLDER)
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
             raise InputError(f"The state folder {path} cannot be used: {error}. Name one you may write to.") from error
@@ -28,6 +30,8 @@ class StateFolder:
             raise InputError(
                 f"The state folder {path} is in use by another process. Stop that one, or name another folder."
             ) from error
+        for left in path.glob(f"*{FRESH}"):  # a process was killed before it could put them in their places
+            left.unlink()
 
     def journals(self) -> list[Path]:
         """List the journals of unfinished runs, oldest first."""
@@ -55,16 +59,8 @@ def is_held(path: Path) -> bool:
 
 def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Write a file that only its owner can read, whole or not at all, also where the power goes if it is durable."""
-    fresh = path.with_name(f".{path.name}.fresh")
-    file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(file, view) :]
-        if durable:
-            os.fsync(file)
-    finally:
-        os.close(file)
-    fresh.replace(path)
+    fresh = path.with_name(f".{path.name}{FRESH}")
+    disk.write_file(fresh, content, durable=durable)
+    disk.replace(fresh, path)
     if durable:
-        sync_folder(path.parent)
+        disk.sync_folder(path.parent)

@@ -1,10 +1,12 @@
 """The desk without a network: numbers, repeats, restarts, limits."""
 
+import errno
 import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import numpy as np
@@ -21,6 +23,8 @@ from colonnade.messages import Message, sendable_floats
 from colonnade.node import desk
 from colonnade.node.allowance import Allowance, DayLimits
 from colonnade.node.desk import PartyDesk
+from colonnade.node.desk_records import AnswerRecord, read_records
+from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder
@@ -118,6 +122,58 @@ def office(tmp_path: Path) -> Office:
 
 
 TOTAL, DRAW = AskTotal(LeverageScores(fit_intercept=True)), DrawRows(5, 7, stratified=True)
+
+
+def test_a_journal_keeps_the_last_replies_of_a_long_phase(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as a server without power may have lost, and it has forced the others to its disk."""
+    monkeypatch.setattr(desk, "LARGE", 300)
+    sizes = []
+    for number in range(1, 100):
+        office.ask(number, TOTAL)
+        records = list(read_records(Journal(office.state.journal("fit-1"))))
+        sizes.append(sum(len(each.reply) for each in records if isinstance(each, AnswerRecord) and each.reply))
+    assert max(sizes) < 700
+    assert sum(1 for each in records if isinstance(each, AnswerRecord)) == 99, "requests rebuild the state"
+    for _ in range(2):
+        assert isinstance(office.ask(95, TOTAL), Total)
+        assert isinstance(office.ask(5, TOTAL), Refused)
+        office.die_and_return()
+    assert isinstance(office.ask(100, TOTAL), Total)
+
+
+def test_what_was_counted_before_a_kill_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The party dies between counting and answering; the same in another run of this name is counted again."""
+    office = Office(tmp_path, a_day=DayLimits(row_ids=10))
+    office.ask(1, TOTAL)
+    with monkeypatch.context() as dying:
+        dying.setattr(PartyDesk, "_record", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            office.ask(2, DRAW)
+    office.die_and_return()
+    assert isinstance(office.ask(2, DRAW), DrawnRows)
+    office.desk.end(RunEnd("fit-1", "done", ""))
+    office.ask(1, TOTAL)
+    assert isinstance(office.ask(2, DRAW), DrawnRows)
+    office.desk.end(RunEnd("fit-1", "done", ""))
+    office.ask(1, TOTAL)
+    assert isinstance(office.ask(2, DRAW), Refused), "ten were told"
+
+
+def test_a_disk_that_is_full_is_an_error_of_the_request_and_not_the_end_of_the_party(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.ask(1, TOTAL)
+    with monkeypatch.context() as full:
+        full.setattr(Journal, "append", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        assert isinstance(office.ask(2, DRAW), Refused)
+    assert isinstance(office.ask(2, DRAW), DrawnRows)
+    with monkeypatch.context() as full:
+        full.setattr(Journal, "compact", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+        office.ask(1, UseAllRows(), "fit-2")
+        assert isinstance(office.ask(2, AskColumns(with_label=False), "fit-2"), Columns)
+    assert office.log("not compacted")
+    office.die_and_return()
+    assert set(office.desk.open_runs) == {"fit-1", "fit-2"}
 
 
 def test_a_repeated_number_is_answered_from_the_journal(office: Office) -> None:

@@ -1,3 +1,5 @@
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -83,4 +85,27 @@ def test_compaction_replaces_all_and_appending_goes_on(tmp_path: Path) -> None:
     journal.append(b"11")
     journal.close()
     assert contents(tmp_path / "a.journal") == [b"1", b"3", b"5", b"7", b"9", b"11"]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.journal"]
+
+
+def test_a_disk_that_is_full_leaves_no_half_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written once there is room again follows the last whole one."""
+    journal, write = Journal(tmp_path / "a.journal"), os.write
+    journal.append(b"first")
+
+    def write_some(file: int, data: bytes) -> int:
+        if len(data) < 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, data[: len(data) - 10])
+
+    monkeypatch.setattr(os, "write", write_some)
+    for size in (5, 100, 1 << 17):
+        with pytest.raises(OSError, match="No space"):
+            journal.append(bytes(size))
+        with pytest.raises(OSError, match="No space"):
+            journal.compact([b"first", bytes(size)])
+    monkeypatch.setattr(os, "write", write)
+    journal.append(b"second")
+    journal.close()
+    assert contents(tmp_path / "a.journal") == [b"first", b"second"]
     assert [file.name for file in tmp_path.iterdir()] == ["a.journal"]

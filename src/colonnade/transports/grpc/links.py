@@ -7,6 +7,7 @@ from concurrent import futures
 from contextlib import suppress
 from typing import Any
 
+from colonnade.failpoints import reach
 from colonnade.transports.envelopes import EncodedEnvelope
 
 UNLIMITED = 1 << 20
@@ -71,4 +72,6 @@ class Link:
 def sent_from(outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Iterator[bytes]:
     """Wait for envelopes and give out their pieces, until None."""
     for envelope in iter(outgoing.get, None):
+        reach("before send", envelope)
         yield from envelope.pieces()
+        reach("after send", envelope)

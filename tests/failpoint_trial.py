@@ -1,0 +1,264 @@
+"""Every kind of job between real processes, one of which is killed at a named point and started again."""
+
+import json
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import colonnade as cn
+from network_trial import Trial, events, write_federation_file, write_party_file
+from nursery import Child, Nursery
+
+LIMIT = 60.0
+REGRESSION = {"kind": "regression", "l2": 0.1}
+KMEANS = {"kind": "kmeans", "n_clusters": 3, "n_starts": 2}
+
+
+def sampler(**changes: object) -> dict[str, object]:
+    return {"kind": "importance", "size": 60, "scores": "plain", **changes}
+
+
+def fit(solver: dict[str, object], task: dict[str, object] = REGRESSION, **changes: object) -> dict[str, object]:
+    return {"do": "fit", "task": task, "sampler": sampler(), "solver": solver, "seed": 4, "out": "run", **changes}
+
+
+def coreset(**changes: object) -> dict[str, object]:
+    return {"do": "coreset", "task": REGRESSION, "sampler": sampler(**changes), "seed": 4, "out": "run"}
+
+
+# By name; `base` is a run that is there before, and `diagnose` no job of a server's file.
+JOBS: dict[str, dict[str, object]] = {
+    "coreset": coreset(),
+    "coreset, secure": coreset(scores="secure"),
+    "coreset, committed": coreset(draws="committed"),
+    "coreset, committed and secure": coreset(draws="committed", scores="secure"),
+    "spot check": {**coreset(draws="committed"), "spot_check": 3},
+    "fit, central": fit({"kind": "central"}),
+    "fit, compact": fit({"kind": "compact"}),
+    "fit, gram": fit({"kind": "gram"}),
+    "fit, saga": fit({"kind": "saga", "batch": 20, "max_epochs": 2}),
+    "fit, k-means": fit({"kind": "central"}, KMEANS),
+    "fit, lloyd": fit({"kind": "lloyd"}, KMEANS),
+    "fit, distdim": fit({"kind": "distdim"}, KMEANS),
+    "planned fit": {"do": "fit", "task": REGRESSION, "budget_bytes": 20_000, "seed": 4, "out": "run"},
+    "predict": {"do": "predict", "model": "base", "to": "bank", "out": "predictions.csv"},
+    "deliver": {"do": "deliver", "model": "base", "to": "shop"},
+    "evaluate": {"do": "evaluate", "model": "base", "out": "evaluation.json"},
+    "evaluate by a party": {"do": "evaluate", "model": "base", "by": "bank", "out": "evaluation.json"},
+    "certify": {"do": "certify", "run": "base", "rows": 100, "out": "certificate.json"},
+    "diagnose": {"do": "diagnose"},
+}
+# Parties draw these with entropy of their own: what comes of them differs from time to time.
+BY_CHANCE = ("coreset, committed", "coreset, committed and secure", "spot check")
+# Where a party dies in a sum under masks, its key dies with it: all mask the same numbers again, under new keys.
+MASKED = (
+    "coreset, secure",
+    "coreset, committed and secure",
+    "fit, gram",
+    "fit, lloyd",
+    "deliver",
+    "evaluate by a party",
+)
+FILES = ("predictions.csv", "bank-predictions.csv", "shop-predictions.csv", "evaluation.json", "certificate.json")
+AMOUNTS = ("rows", "row_ids", "numbers", "moments")
+
+
+class Kill(NamedTuple):
+    """Who dies where, the so many-th time that it comes by."""
+
+    job: str
+    who: str
+    point: str
+    time: int
+
+
+@dataclass
+class Outcome:
+    """What came of a job: files by name, and what each party told in it."""
+
+    code: int
+    said: str
+    results: dict[str, bytes]
+    told: dict[str, Counter[str]]
+    spent: dict[str, Counter[str]]
+    runs: dict[str, int]
+    twice: list[tuple[str, str, int]]
+
+
+class Sweep:
+    """A server and three parties, of which one at a time is killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._trial = Trial(folder, [], wait_seconds=LIMIT)
+        for name in Trial.names:
+            write_party_file(folder, name, self._trial.port, wait_seconds=LIMIT)
+        self._nursery = Nursery(folder)
+        self.parties = {name: self._party(name) for name in Trial.names}
+        self._undisturbed: dict[str, Outcome] = {}
+        assert self.play(fit({"kind": "central"}, out="base")).code == 0
+
+    def close(self) -> None:
+        self._nursery.close()
+
+    def _party(self, name: str, **options: Any) -> Child:
+        return self._nursery.start("party", f"{name}.toml", "--json", **options)
+
+    def _server(self, job: dict[str, object], **options: Any) -> Child:
+        is_job = job["do"] != "diagnose"
+        jobs = {"job": [job]} if is_job else {}
+        path = write_federation_file(self.folder, Trial.names, self._trial.port, wait_seconds=LIMIT, **jobs)
+        return self._nursery.start("server" if is_job else "diagnose", str(path), **options)
+
+    def points(self, job: str, who: str) -> Counter[str]:
+        """List the points that a process comes by in a job, and how often; and keep what came of it undisturbed."""
+        trace = self.folder / "trace.txt"
+        trace.unlink(missing_ok=True)
+        if who == "server":
+            self._undisturbed[job] = self.play(JOBS[job], trace=trace)
+        else:
+            self.parties[who].kill(signal.SIGTERM)
+            self.parties[who] = self._party(who, trace=trace)
+            self._undisturbed[job] = self.play(JOBS[job])
+        assert self._undisturbed[job].code == 0, self._undisturbed[job].said
+        return Counter(trace.read_text().splitlines())
+
+    def play(self, job: dict[str, object], **options: Any) -> Outcome:
+        """Let the server do a job, with nobody dying."""
+        before = self._clear()
+        server = self._server(job, **options)
+        server.wait(LIMIT)
+        return self._outcome(server, before)
+
+    def play_with(self, kill: Kill) -> tuple[Outcome, bool]:
+        """Do a job while a process is killed and started again; tell whether it came by its point."""
+        before, job, where = self._clear(), JOBS[kill.job], (kill.point, kill.time)
+        if kill.who == "server":
+            server = self._server(job, kill=where)
+            was_killed = server.wait(LIMIT) == -signal.SIGKILL
+            if was_killed and not self._is_over():
+                server = self._server(job)
+        else:
+            self.parties[kill.who].kill(signal.SIGTERM)
+            victim = self._party(kill.who, kill=where)
+            server = self._server(job)
+            until = time.monotonic() + LIMIT
+            while victim.poll() is None and server.poll() is None and time.monotonic() < until:
+                time.sleep(0.005)
+            time.sleep(0.05)
+            was_killed = victim.poll() is not None
+            self.parties[kill.who] = self._party(kill.who) if was_killed else victim
+        server.wait(2 * LIMIT)
+        return self._outcome(server, before), was_killed
+
+    def _is_over(self) -> bool:
+        """Tell whether the server had done all but exit: whoever starts it then wants its jobs done anew."""
+        state = self.folder / "server-state"
+        return bool(self._results()) and not (state / "jobs.json").exists() and not list(state.glob("*.journal"))
+
+    def check(self, kill: Kill, outcome: Outcome) -> list[str]:
+        """Name all that is not as it should be."""
+        wanted = self._undisturbed[kill.job]
+        if outcome.code not in (0, -signal.SIGKILL):
+            return [f"it failed: {outcome.said[-300:]}"]
+        wrong = []
+        if kill.job not in BY_CHANCE and outcome.results != wanted.results:
+            wrong.append(f"results differ: {sorted(outcome.results)}, {sorted(wanted.results)}")
+        if outcome.results.keys() != wanted.results.keys():
+            wrong.append(f"{sorted(outcome.results)} instead of {sorted(wanted.results)}")
+        if outcome.runs != wanted.runs:
+            wrong.append(f"runs opened at the parties: {outcome.runs} instead of {wanted.runs}")
+        wrong.extend(f"answered anew: {each}" for each in outcome.twice)
+        for party in Trial.names:
+            for word, found, expected in (
+                ("told", outcome.told[party], wanted.told[party]),
+                ("counted", outcome.spent[party], wanted.spent[party]),
+            ):
+                if not self._agree(kill, found, expected):
+                    wrong.append(f"{party} {word} {dict(found)} instead of {dict(expected)}")
+        if left := list((self.folder / "server-state").glob("*.journal")):
+            wrong.append(f"the server left {[file.name for file in left]}")
+        return wrong
+
+    @staticmethod
+    def _agree(kill: Kill, found: Counter[str], expected: Counter[str]) -> bool:
+        """Compare amounts, but for what differs from time to time: how many of the rows are whose."""
+        names = [name for name in AMOUNTS if kill.job not in BY_CHANCE or name != "row_ids"]
+        if kill.job in MASKED and kill.who != "server":
+            return all(expected[name] <= found[name] <= 3 * expected[name] for name in names)
+        if kill.job == "spot check":  # rows that were drawn twice are opened once
+            return all(abs(expected[name] - found[name]) <= 0.2 * expected[name] for name in names)
+        return all(expected[name] == found[name] for name in names)
+
+    def left_behind(self) -> list[str]:
+        """Name what stays of runs once a server has come and gone."""
+        assert self.play(JOBS["coreset"]).code == 0
+        time.sleep(0.3)
+        return [
+            str(file.relative_to(self.folder)) for end in ("journal", "fresh") for file in self.folder.rglob(f"*.{end}")
+        ]
+
+    def _clear(self) -> dict[str, tuple[int, Counter[str]]]:
+        for file in ((self.folder / "run").glob("*"), *([self.folder / name] for name in (*FILES, "diagnosis.txt"))):
+            for each in file:
+                each.unlink(missing_ok=True)
+        return {name: (len(self._log(name)), self._spent(name)) for name in Trial.names}
+
+    def _log(self, name: str) -> list[dict[str, Any]]:
+        path = self.folder / f"{name}-state" / "log.jsonl"
+        return events(path) if path.exists() else []
+
+    def _spent(self, name: str) -> Counter[str]:
+        path = self.folder / f"{name}-state" / "spent.json"
+        return Counter(json.loads(path.read_text())["spent"].get("server", {})) if path.exists() else Counter()
+
+    def _outcome(self, server: Child, before: dict[str, tuple[int, Counter[str]]]) -> Outcome:
+        logs = {name: self._log(name)[count:] for name, (count, _) in before.items()}
+        answers = {name: [line for line in log if line["event"] == "answered"] for name, log in logs.items()}
+        told = {name: _sums(log) for name, log in logs.items()}
+        spent = {name: self._spent(name) - counted for name, (_, counted) in before.items()}
+        opened = {
+            name: sum(line["event"] == "run opened" and line["verb"] != "hello" for line in log)
+            for name, log in logs.items()
+        }
+        code = server.poll()
+        assert code is not None
+        counted = Counter((name, line["run"], line["number"]) for name, lines in answers.items() for line in lines)
+        twice = [each for each, times in counted.items() if times > 1]
+        return Outcome(code, server.said(), self._results(), told, spent, opened, twice)
+
+    def _results(self) -> dict[str, bytes]:
+        found = {file: self.folder / file for file in (*FILES, "diagnosis.txt")}
+        results = {name: path.read_bytes() for name, path in found.items() if path.exists()}
+        if (self.folder / "run" / "run.json").exists():
+            run = cn.Run.load(self.folder / "run")
+            results["rows"] = run.coreset.rows.tobytes() + run.coreset.weights.tobytes()
+            results["model"] = b"" if run.model is None else b"".join(run.model.files().values())
+        return results
+
+
+def _sums(log: list[dict[str, Any]]) -> Counter[str]:
+    """Add up what was told: each reply once, also where the party died before it could log it."""
+    replies = {(line["run"], line["number"]): line for line in log if line["event"] in ("answered", "run rebuilt")}
+    counted: Counter[str] = Counter()
+    for line in replies.values():
+        counted.update({name: line[name] for name in AMOUNTS if line[name]})
+    return counted
+
+
+def kills(points: dict[tuple[str, str], Counter[str]]) -> Iterator[Kill]:
+    """List every point of every process in every job: the first, middle and last time that it comes by."""
+    for (job, who), counts in points.items():
+        for point, most in counts.items():
+            for count in sorted({1, (most + 1) // 2, most}):
+                yield Kill(job, who, point, count)
+
+
+def sampled(found: list[Kill], number: int, seed: int) -> list[Kill]:
+    """Choose some of them."""
+    return random.Random(seed).sample(found, min(number, len(found)))  # noqa: S311  # whom to kill is no secret

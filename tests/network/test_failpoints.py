@@ -1,0 +1,46 @@
+"""A process is killed at any write, sync, rename or sending: the result is the same, and nothing is told twice."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from failpoint_trial import JOBS, Kill, Sweep, kills
+
+# What the sample kills at: between the end of a run and its result, in compaction, before an answer leaves.
+SAMPLE = (
+    Kill("spot check", "server", "before sync run.json", 1),
+    Kill("fit, central", "server", "before rename .run.fresh", 1),
+    Kill("predict", "server", "before rename .jobs.json.fresh", 1),
+    Kill("coreset, committed", "shop", "after rename spent.json", 2),
+    Kill("fit, saga", "shop", "before rename a new journal", 2),
+)
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Iterator[Sweep]:
+    sweep = Sweep(tmp_path)
+    yield sweep
+    sweep.close()
+
+
+def play(sweep: Sweep, kill: Kill) -> bool:
+    outcome, was_killed = sweep.play_with(kill)
+    assert sweep.check(kill, outcome) == [], kill
+    return was_killed
+
+
+def test_a_sample_of_all_points(sweep: Sweep) -> None:
+    for kill in SAMPLE:
+        assert kill.point in sweep.points(kill.job, kill.who)
+        assert play(sweep, kill), "it comes by"
+    assert sweep.left_behind() == []
+
+
+@pytest.mark.slow(sampled=False)
+@pytest.mark.parametrize("job", JOBS)
+def test_every_point(sweep: Sweep, job: str) -> None:
+    points = {(job, who): sweep.points(job, who) for who in ("server", "shop")}
+    died = sum(play(sweep, kill) for kill in kills(points))
+    assert died > 50
+    assert sweep.left_behind() == []
