@@ -32,6 +32,7 @@ from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import OpenJob
+from colonnade.signing import digest
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -127,7 +128,10 @@ class PartyDesk:
         self._lost_runs.pop(end.run, None)
         if run is not None:
             run.journal.remove()
-            self._log.write("run ended", run=end.run, status=end.status, reason=end.reason, server=self._server)
+            left = self._allowance.left()
+            self._log.write(
+                "run ended", run=end.run, status=end.status, reason=end.reason, server=self._server, left=left
+            )
 
     def give_up(self, reason: str) -> None:
         """Forget every run, because the server stayed away."""
@@ -184,6 +188,7 @@ class PartyDesk:
             **amounts(reply),
             units=reply.units(),
             bytes=len(encoded),
+            **_evidence(reply, encoded),
         )
         return encoded
 
@@ -203,7 +208,8 @@ class PartyDesk:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(request))
+            left = self._allowance.left()
+            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
@@ -273,4 +279,12 @@ def _words(request: Message) -> dict[str, object]:
         return {"verb": "hello"}
     sheet = request.read()
     kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
-    return {"verb": sheet.verb, **{name: None if each is None else each.get("kind") for name, each in kinds.items()}}
+    words = {name: None if each is None else each.get("kind") for name, each in kinds.items()}
+    parties, size = [each.name for each in sheet.parties], sheet.size or sheet.size_of_coreset()
+    return {"verb": sheet.verb, **words, "size": size, "parties": parties, "sheet": digest(request.sheet).hex()}
+
+
+def _evidence(reply: Message, encoded: bytes) -> dict[str, str]:
+    """Keep digests of what the party signed, such as a committed draw, and of its signature: they tell no value."""
+    signature = getattr(reply, "signature", None)
+    return {} if signature is None else {"signed": digest(encoded).hex(), "signature": digest(signature).hex()}

@@ -75,17 +75,18 @@ def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog
     with ExitStack() as closing:
         folder = StateFolder(Path(file.state))
         closing.callback(folder.release)
-        log = EventLog(folder.path / LOG)
+        identity = read_identity(file.name, file.identity)
+        log = EventLog(folder.path / LOG, identity)
         closing.callback(log.close)
         memory = KeptInFile(folder.path / MEMORY)
         closing.callback(memory.close)
-        desk = _desk(file, folder, log, memory, say)
+        desk = _desk(file, file.data.party(file.name, file.policy.policy(), identity), folder, log, memory, say)
         closing.callback(desk.close)
         yield desk, log
 
 
-def _desk(file: PartyFile, folder: StateFolder, log: EventLog, memory: Memory, say: Say) -> PartyDesk:
-    rules, party = file.policy, _party(file)
+def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, memory: Memory, say: Say) -> PartyDesk:
+    rules = file.policy
     say(f"{party!r}. Policy: {rules.level}.")
     if rules.level == "open":
         say(
@@ -109,10 +110,6 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, memory: Memory, s
         deliver=lambda delivery: _write_predictions(file, delivery, say),
         show=say,
     )
-
-
-def _party(file: PartyFile) -> Party:
-    return file.data.party(file.name, file.policy.policy(), read_identity(file.name, file.identity))
 
 
 def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:
