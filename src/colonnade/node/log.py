@@ -32,7 +32,7 @@ class Signer(Protocol):
 
 
 class EventLog:
-    """Appends events to a file that only its owner can read, signed if there is a signer; without a path it keeps none."""
+    """Appends events to a file that only its owner can read, signed by the signer; without a path it keeps none."""
 
     def __init__(self, path: Path | None, signer: Signer | None = None) -> None:
         self._lock = threading.Lock()

@@ -21,8 +21,10 @@ from colonnade.transports.envelopes import (
     Answer,
     Ask,
     EncodedEnvelope,
+    FromParty,
     Goodbye,
     Join,
+    OwnerAsked,
     RunEnd,
     Welcome,
     encode,
@@ -44,6 +46,11 @@ def say_who_is_missing(missing: Sequence[str]) -> None:
     sys.stderr.write(
         f"colonnade: waiting for {', '.join(missing)}\n" if missing else "colonnade: all parties are connected\n"
     )
+
+
+def say_whose_owner(party: str) -> None:
+    """Write to stderr whose owner is waited for."""
+    sys.stderr.write(f"colonnade: waiting for the owner of {party} to approve\n")
 
 
 class Hub:
@@ -238,10 +245,17 @@ class Hub:
             self._changed.notify_all()
         self._on_change()
 
-    def _received(self, party: str, link: Link, envelope: Join | Answer) -> None:
+    def _received(self, party: str, link: Link, envelope: FromParty) -> None:
         with self._changed:
             is_current = party in self._pending and self._links.get(party) is link
-            if isinstance(envelope, Answer) and is_current and self._expected[party] == (envelope.run, envelope.number):
+            expected = self._expected[party] if is_current else None
+            is_due = not isinstance(envelope, Join) and expected == (envelope.run, envelope.number)
+            if isinstance(envelope, OwnerAsked) and is_due and link.owner_asked != expected:
+                link.owner_asked = expected
+                self._log("waiting for the owner", party=party, run=envelope.run)
+                say_whose_owner(party)
+                return
+            if isinstance(envelope, Answer) and is_due:
                 self._replies[party] = envelope.payload
                 del self._pending[party]
                 if not self._pending:

@@ -18,6 +18,7 @@ from colonnade.transports.envelopes import (
     EncodedEnvelope,
     Goodbye,
     Join,
+    OwnerAsked,
     RunEnd,
     encode,
     from_server,
@@ -26,6 +27,8 @@ from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.links import sent_from
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+# How often it looks whether the owner has decided.
+OWNER_SECONDS = 0.25
 # Answers that dialling again does not change.
 FINAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED)
 
@@ -39,6 +42,7 @@ class GrpcParty:
         self._log = log
         self._say = say
         self._stopping = threading.Event()
+        self._at_work = threading.Lock()  # what waits for the owner is answered from another thread
         self._call: Any = None
         self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
 
@@ -108,13 +112,15 @@ class GrpcParty:
             channel.close()
 
     def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Goodbye | None:
-        goodbye = None
+        goodbye, hung_up = None, threading.Event()
         try:
             for envelope in from_server(call, self._endpoint.max_message_bytes):
                 self._is_up = True
                 if isinstance(envelope, Ask):
-                    outgoing.put(encode(self._desk.answer(envelope)))
-                    self._desk.after_sending()
+                    if not self._answer(envelope, outgoing):
+                        outgoing.put(encode(OwnerAsked(envelope.run, envelope.number)))
+                        later = threading.Thread(target=self._wait, args=(envelope, outgoing, hung_up), daemon=True)
+                        later.start()
                 elif isinstance(envelope, RunEnd):
                     self._end(envelope)
                 elif isinstance(envelope, Goodbye):
@@ -125,14 +131,33 @@ class GrpcParty:
         except RemoteProtocolError as error:
             self._log("stray bytes", reason=str(error))
         finally:
+            hung_up.set()
             if self._is_up:
                 self._last_heard, self._is_up = time.monotonic(), False
         return goodbye
 
+    def _answer(self, ask: Ask, outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> bool:
+        """Answer, and tell whether it did: a run may wait for the owner."""
+        with self._at_work:
+            answer = self._desk.answer(ask)
+            if answer is not None:
+                outgoing.put(encode(answer))
+                self._desk.after_sending()
+        return answer is not None
+
+    def _wait(self, ask: Ask, outgoing: "queue.SimpleQueue[EncodedEnvelope | None]", hung_up: threading.Event) -> None:
+        """Answer when the owner has decided, unless the run or the conversation ends before."""
+        while not hung_up.wait(OWNER_SECONDS):
+            if ask.run not in self._desk.open_runs:
+                return
+            if not self._desk.is_waiting(ask.run) and self._answer(ask, outgoing):
+                return
+
     def _end(self, end: RunEnd) -> None:
         if end.run in self._desk.open_runs:
             self._say(f"Run {end.run}: {end.status}. {end.reason}".strip())
-        self._desk.end(end)
+        with self._at_work:
+            self._desk.end(end)
 
     def _channel(self) -> Any:
         endpoint = self._endpoint
