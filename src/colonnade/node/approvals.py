@@ -21,7 +21,7 @@ import msgspec
 from colonnade.errors import InputError
 from colonnade.node.state_folder import write_private
 from colonnade.options import learn_types
-from colonnade.protocol.sheet import OpenJob
+from colonnade.protocol.sheet import JobSheet, OpenJob
 from colonnade.routes import Route
 from colonnade.signing import digest
 
@@ -54,14 +54,15 @@ class JobWords(msgspec.Struct, frozen=True):
 
 
 class PendingJob(msgspec.Struct, frozen=True):
-    """A job that waits: `sheet` is the digest of its job sheet, `until` when it is refused."""
+    """A job that waits: its job sheet and the digest of it, when it is refused, and what it is in words."""
 
     run: str
-    sheet: str
     server: str
     since: datetime
     until: datetime
     words: JobWords
+    sheet: JobSheet
+    digest: str
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -100,6 +101,9 @@ class Approvals:
         self._commands: dict[str, subprocess.Popen[bytes]] = {}
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._pending = {job.run: job for job in pending_jobs(state)}
+        kept = {path for job in self._pending.values() for path in _paths(self._folder, job)}
+        for path in set(self._folder.iterdir()) - kept:  # drafts and decisions that a kill left behind
+            path.unlink()
         for job in self._pending.values():
             self._start_command(job)
 
@@ -115,7 +119,7 @@ class Approvals:
         now = datetime.now(UTC)
         until = now + timedelta(seconds=self._rules.within_seconds)
         words = self._describe(request, route)
-        job = PendingJob(run, digest(request.sheet).hex(), self._server, now, until, words)
+        job = PendingJob(run, self._server, now, until, words, request.read(), digest(request.sheet).hex())
         _decision_path(self._folder, job).unlink(missing_ok=True)  # of an earlier run of this name
         write_private(_job_path(self._folder, run), msgspec.json.encode(job))
         self._pending[run] = job
@@ -125,7 +129,7 @@ class Approvals:
 
     def is_other_sheet(self, run: str, request: OpenJob) -> bool:
         """Tell whether a run waits, or was decided on, with another sheet than this."""
-        return run in self._pending and self._pending[run].sheet != digest(request.sheet).hex()
+        return run in self._pending and self._pending[run].digest != digest(request.sheet).hex()
 
     def decision(self, run: str) -> Decision | None:
         """Give what was decided, if it was; a job that has waited too long is refused."""
@@ -141,8 +145,8 @@ class Approvals:
         self._stop_command(run)
         job = self._pending.pop(run, None)
         if job is not None:
-            _job_path(self._folder, run).unlink(missing_ok=True)
-            _decision_path(self._folder, job).unlink(missing_ok=True)
+            for path in _paths(self._folder, job):
+                path.unlink(missing_ok=True)
         return job is not None
 
     def close(self) -> None:
@@ -193,16 +197,20 @@ class Approvals:
             command.wait()
 
 
+def forget_all(state: Path) -> None:
+    """Remove what waits: its owner is asked no longer."""
+    for path in (state / APPROVALS).glob("*"):
+        path.unlink()
+
+
 def pending_jobs(state: Path) -> list[PendingJob]:
     """List the jobs in a party's state folder that wait, or were decided on and go on; the oldest first."""
     jobs = []
     for path in (state / APPROVALS).glob("*.job"):
         try:
             jobs.append(_jobs.decode(path.read_bytes()))
-        except FileNotFoundError:  # its run has just ended
+        except (FileNotFoundError, msgspec.MsgspecError):  # its run has just ended; or of another version: asked again
             continue
-        except msgspec.MsgspecError as error:
-            raise InputError(f"{path} cannot be read: {error}. Remove it; the server asks again.") from error
     return sorted(jobs, key=lambda job: job.since)
 
 
@@ -250,7 +258,11 @@ def _job_path(folder: Path, run: str) -> Path:
 
 
 def _decision_path(folder: Path, job: PendingJob) -> Path:
-    return folder / f"{_checked(job.run)}.{_checked(job.sheet)}.decision"
+    return folder / f"{_checked(job.run)}.{_checked(job.digest)}.decision"
+
+
+def _paths(folder: Path, job: PendingJob) -> tuple[Path, Path]:
+    return _job_path(folder, job.run), _decision_path(folder, job)
 
 
 def _checked(name: str) -> str:

@@ -12,7 +12,7 @@ from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.allowance import Allowance
 from colonnade.node.approval_words import words_of
-from colonnade.node.approvals import ApprovalRules, Approvals
+from colonnade.node.approvals import ApprovalRules, Approvals, forget_all
 from colonnade.node.desk import PartyDesk
 from colonnade.node.files import FLARE, PartyFile, read_party_file
 from colonnade.node.identity_files import read_identity
@@ -109,13 +109,16 @@ def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, mem
         log=log,
         server=file.server_name,
         max_runs=rules.open_runs,
-        approvals=None if file.approve == "always" else _approvals(file, party, folder, memory, say),
+        approvals=_approvals(file, party, folder, memory, say),
         deliver=lambda delivery: _write_predictions(file, delivery, say),
         show=say,
     )
 
 
-def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memory, say: Say) -> Approvals:
+def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memory, say: Say) -> Approvals | None:
+    if file.approve == "always":
+        forget_all(folder.path)
+        return None
     return Approvals(
         folder.path,
         ApprovalRules(file.approve_within, file.approve_hook),

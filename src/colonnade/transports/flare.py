@@ -162,15 +162,14 @@ class FlareParty:
             raise RemoteProtocolError("The server sent no envelope, or too large a one.", party=SERVER)
         envelope = next(from_server(iter([data]), limit))
         while (said := self._said(envelope)) is None:  # it waits for the owner
-            while isinstance(envelope, Ask) and self._desk.is_waiting(envelope.run):
-                time.sleep(PAUSE)
+            time.sleep(PAUSE)
         return said
 
     def _said(self, envelope: FromServer) -> bytes | None:
         with self._at_work:
             self._desk.after_sending()
             if isinstance(envelope, Ask):
-                answer = self._desk.answer(envelope)
+                answer = None if self._desk.is_waiting(envelope.run) else self._desk.answer(envelope)
                 return None if answer is None else encode_in_one_piece(answer)
             if isinstance(envelope, Welcome):
                 return encode_in_one_piece(Join(ENVELOPE_VERSION, self._desk.open_runs))

@@ -42,7 +42,7 @@ class GrpcParty:
         self._log = log
         self._say = say
         self._stopping = threading.Event()
-        self._at_work = threading.Lock()  # what waits for the owner is answered from another thread
+        self._at_work = threading.RLock()  # what waits for the owner is answered from another thread
         self._call: Any = None
         self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
 
@@ -80,7 +80,8 @@ class GrpcParty:
         reason = f"The server at {endpoint.server} stayed away for more than {endpoint.wait_seconds:g} s: {trouble}"
         if self._desk.open_runs:
             self._say(f"{reason}. It gives up {', '.join(self._desk.open_runs)}.")
-            self._desk.give_up(reason)
+            with self._at_work:
+                self._desk.give_up(reason)
         if once:
             raise PartyUnreachableError(f"{reason}. Start the server, then this party.", party=SERVER)
 
@@ -148,15 +149,15 @@ class GrpcParty:
     def _wait(self, ask: Ask, outgoing: "queue.SimpleQueue[EncodedEnvelope | None]", hung_up: threading.Event) -> None:
         """Answer when the owner has decided, unless the run or the conversation ends before."""
         while not hung_up.wait(OWNER_SECONDS):
-            if ask.run not in self._desk.open_runs:
-                return
-            if not self._desk.is_waiting(ask.run) and self._answer(ask, outgoing):
-                return
+            with self._at_work:
+                is_over = ask.run not in self._desk.open_runs
+                if is_over or (not self._desk.is_waiting(ask.run) and self._answer(ask, outgoing)):
+                    return
 
     def _end(self, end: RunEnd) -> None:
-        if end.run in self._desk.open_runs:
-            self._say(f"Run {end.run}: {end.status}. {end.reason}".strip())
         with self._at_work:
+            if end.run in self._desk.open_runs:
+                self._say(f"Run {end.run}: {end.status}. {end.reason}".strip())
             self._desk.end(end)
 
     def _channel(self) -> Any:
