@@ -207,3 +207,12 @@ def test_a_run_that_the_server_gave_up_waits_no_longer(tmp_path: Path) -> None:
         for each in parties.values():
             assert each.wait(20) == 5
         trial.assert_nothing_waits()
+
+
+def test_the_command_of_the_how_to_decides() -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "decide-about-jobs.md"
+    command = page.read_text().partition("```py\n")[2].partition("```")[0]
+    for told, code in (("features", 1), ("moments", 0)):
+        job = json.dumps({"words": {"tells": [{"what": told}]}})
+        done = subprocess.run([sys.executable, "-c", command], input=job, text=True, capture_output=True, check=False)
+        assert (done.returncode, bool(done.stdout)) == (code, bool(code))

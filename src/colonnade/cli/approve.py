@@ -41,7 +41,8 @@ def command(
             show_json({"run": run, "decision": decision})
         else:
             show(f"Run {run}: {'yes' if decision.is_approved else 'no'}.")
-            say("" if is_held(state) else "The party is not running; it answers when it is started.")
+            if not is_held(state):
+                say("The party is not running; it answers when it is started.")
         return
     if yes or no is not None:
         raise typer.BadParameter("Name the run to decide on.")
@@ -63,7 +64,7 @@ def _left(file: PartyFile, job: PendingJob) -> dict[str, int]:
 def _described(party: str, job: PendingJob, decision: Decision | None, left: dict[str, int]) -> str:
     hours = max((job.until - datetime.now(UTC)).total_seconds(), 0) / 3600
     state = f"waits; refused in {hours:.1f} hours" if decision is None else f"decided: {_word(decision)}"
-    facts = ", ".join(f"{name} {_listed(value)}" for name, value in job.words.job.items())
+    facts = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}".strip() for name, value in job.words.job.items())
     lines = [f"{job.run} ({state})", _item(f"job: {facts}"), f"  {party} would tell:"]
     lines += [_item(f"- {_told(told)}", 4) for told in job.words.tells] or ["    nothing of its data"]
     lines += [_item(_day(job.words.takes, left)), *(_item(f"for all time: {words}") for words in job.words.in_all)]
@@ -72,8 +73,8 @@ def _described(party: str, job: PendingJob, decision: Decision | None, left: dic
 
 
 def _told(told: Told) -> str:
-    rows = "" if told.rows is None else f", of up to {told.rows:,} rows"
-    return f"to the {told.to}, {told.what}{rows}: {told.meaning} (in {', '.join(told.replies)})"
+    rows = "" if told.rows is None else f" of up to {told.rows:,} rows"
+    return f"to {', '.join(told.to)}: {told.what}{rows}. {told.meaning.capitalize()}"
 
 
 def _day(takes: dict[str, int], left: dict[str, int]) -> str:
@@ -84,7 +85,7 @@ def _day(takes: dict[str, int], left: dict[str, int]) -> str:
     for name, most in left.items():
         taken = takes.get(name)
         after = "" if taken is None else f", {max(most - taken, 0):,} after up to {taken:,} for this job"
-        parts.append(f"{COUNTED[name]} {most:,} left{after}")
+        parts.append(f"{most:,} {COUNTED[name]} left{after}")
     return f"today: {'; '.join(parts)}. Each request counts once here; a solver of many rounds asks again"
 
 
@@ -99,4 +100,6 @@ def _word(decision: Decision) -> str:
 def _listed(value: object) -> str:
     if isinstance(value, list):
         return " + ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return ""
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -96,6 +96,6 @@ def _words(report: LogReport) -> str:
     lines += [f"line {finding.line:,} {finding.what}" for finding in report.findings]
     if not report.findings:
         unsigned = report.lines - report.signed_to
-        rest = f"; the {unsigned:,} after it are chained, and not signed yet" if unsigned else ""
+        rest = f". Later lines ({unsigned:,}) are chained, and not signed yet" if unsigned else ""
         lines.append(f"Nothing was changed up to line {report.signed_to:,}, the last signed checkpoint{rest}.")
     return "\n".join(lines)

@@ -12,9 +12,12 @@ from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
 from colonnade.protocol.sheet import JobSheet
 from colonnade.routes import Ask, Route
 
+# What the server passes on, signed, to all parties: rows that were drawn or set aside, and weights of rows.
+PASSED_ON = (Reveals.ROW_IDS, Reveals.ROW_WEIGHTS)
 
-def words_of(sheet: JobSheet, route: Route, table: Table, policy: Policy, memory: Memory) -> JobWords:
-    """Put a job into words, as far as its sheet and its route tell."""
+
+def words_of(sheet: JobSheet, route: Route, party: str, table: Table, policy: Policy, memory: Memory) -> JobWords:
+    """Put a job into words for a party, as far as its sheet and its route tell."""
     asks = list({ask.kind: ask for ask in route.asks()}.values())
     takes = {
         "rows": _n_rows(sheet) * sum(bool(OF_ROWS.intersection(_told(ask, table))) for ask in asks),
@@ -23,7 +26,7 @@ def words_of(sheet: JobSheet, route: Route, table: Table, policy: Policy, memory
     return JobWords(
         job_facts(sheet),
         sheet.rows,
-        tuple(_tells(sheet, asks, table)),
+        tuple(_tells(sheet, asks, party, table)),
         takes,
         tuple(_in_all(sheet, policy, memory, table)),
     )
@@ -45,14 +48,22 @@ def job_facts(sheet: JobSheet) -> dict[str, object]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _tells(sheet: JobSheet, asks: list[Ask], table: Table) -> Iterator[Told]:
-    """List what the replies reveal, the worst first."""
+def _tells(sheet: JobSheet, asks: list[Ask], party: str, table: Table) -> Iterator[Told]:
+    """List what the replies reveal, the worst first, and what another party learns with their help."""
     server = SERVER if sheet.run_by is None else f"{SERVER} ({sheet.run_by})"
     for what, meaning in MEANINGS.items():
         replies = [ask.kind.reply.__name__ for ask in asks if ask.kind.reply is not None and what in _told(ask, table)]
         if replies:
             rows = None if what in OF_MANY_ROWS else _n_rows(sheet)
-            yield Told(str(what), meaning, server, rows, tuple(dict.fromkeys(replies)))
+            to = (
+                (server, *(each.name for each in sheet.parties if each.name != party))
+                if what in PASSED_ON
+                else (server,)
+            )
+            yield Told(str(what), meaning, to, rows, tuple(dict.fromkeys(replies)))
+    if sheet.model is not None and sheet.to not in (None, party):
+        what = Reveals.PREDICTIONS
+        yield Told(str(what), f"{MEANINGS[what]}, all parties' together", (str(sheet.to),), _n_rows(sheet), ())
 
 
 def _told(ask: Ask, table: Table) -> set[Reveals]:

@@ -38,7 +38,7 @@ class Told(msgspec.Struct, frozen=True):
 
     what: str
     meaning: str
-    to: str
+    to: tuple[str, ...]
     rows: int | None
     replies: tuple[str, ...]
 

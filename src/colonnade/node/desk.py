@@ -327,4 +327,4 @@ def _words(request: Message) -> dict[str, object]:
 def _evidence(reply: Message, encoded: bytes) -> dict[str, str]:
     """Keep digests of what the party signed, such as a committed draw, and of its signature: they tell no value."""
     signature = getattr(reply, "signature", None)
-    return {} if signature is None else {"signed": digest(encoded).hex(), "signature": digest(signature).hex()}
+    return {} if signature is None else {"signed": digest(encoded).hex(), "signature_digest": digest(signature).hex()}

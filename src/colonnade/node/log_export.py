@@ -11,9 +11,11 @@ import msgspec
 COLUMNS = (
     *("line", "time", "event", "run", "server", "verb", "task", "sampler", "solver", "size", "sheet", "number"),
     *("request", "reply", "reveals", "rows", "row_ids", "numbers", "moments", "units", "bytes", "cause", "status"),
-    *("reason", "left", "signed", "signature"),
+    *("reason", "left", "signed", "signature_digest"),
 )
 OTHER = "other"
+# What holds the chain together, and stays in the log itself.
+CHAIN = ("before",)
 # A spreadsheet takes what begins so for a formula, and reasons come from others.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -24,7 +26,7 @@ def log_csv(events: Iterable[dict[str, Any]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((*COLUMNS, OTHER))
     for facts in events:
-        other = {name: value for name, value in facts.items() if name not in COLUMNS}
+        other = {name: value for name, value in facts.items() if name not in (*COLUMNS, *CHAIN)}
         writer.writerow([*(_cell(facts.get(name)) for name in COLUMNS), _cell(other or None)])
     return text.getvalue()
 

@@ -123,7 +123,7 @@ def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memor
         folder.path,
         ApprovalRules(file.approve_within, file.approve_hook),
         file.server_name,
-        lambda request, route: words_of(request.read(), route, party.table, party.policy, memory),
+        lambda request, route: words_of(request.read(), route, party.name, party.table, party.policy, memory),
         say,
     )
 

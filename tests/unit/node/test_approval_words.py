@@ -27,7 +27,7 @@ MEMORY.keep([AppliedNote(b"x", 3), SumNote("moments", b"", b"", 50, 1)])
 
 def words(verb: str, party: str, run_by: str | None = None, **what: Any) -> JobWords:
     sheet = sheet_of(verb, {**FIT, **what}, ROSTER, run_by)
-    return words_of(sheet, route_of(sheet, party), TABLES[party], cn.Policy(), MEMORY)
+    return words_of(sheet, route_of(sheet, party), party, TABLES[party], cn.Policy(), MEMORY)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,8 @@ def test_what_a_fit_tells_is_listed_the_worst_first(party: str, what: dict[str, 
     found = words("fit", party, **what)
     assert {each.what for each in found.tells} == told
     assert found.tells[0].what == "features"
-    assert {each.to for each in found.tells} == {"server"}
+    other = "shop" if party == "bank" else "bank"
+    assert all(each.to == (("server", other) if each.what == "row ids" else ("server",)) for each in found.tells)
     assert [each.rows for each in found.tells if each.what in ("features", "row ids")] in ([60], [60, 60])
     assert [each.rows for each in found.tells if each.what == "totals"] in ([None], [])
     assert found.job["rows"] == 60
@@ -52,7 +53,7 @@ def test_what_a_fit_tells_is_listed_the_worst_first(party: str, what: dict[str, 
 def test_what_it_takes_of_the_day_and_what_is_left_for_all_time() -> None:
     found = words("fit", "bank", run_by="shop")
     assert found.takes == {"rows": 120, "row_ids": 60}
-    assert found.tells[0].to == "server (shop)"
+    assert found.tells[0].to == ("server (shop)",)
     assert [line.partition(";")[0] for line in found.in_all] == ["sums_in_all: 550 of 600 numbers are left"]
     assert words("fit", "bank", sampler=cn.AllRows()).takes["rows"] == 400
 
@@ -64,6 +65,7 @@ def test_a_model_that_is_applied_is_counted_for_all_time() -> None:
         .model
     )
     sheet = sheet_of("deliver", {"model": model, "to": "bank", "rows": None}, ROSTER, None)
-    found = words_of(sheet, route_of(sheet, "shop"), TABLES["shop"], cn.Policy(), MEMORY)
+    found = words_of(sheet, route_of(sheet, "shop"), "shop", TABLES["shop"], cn.Policy(), MEMORY)
+    assert [each.what for each in found.tells if each.to == ("bank",)] == ["predictions"]
     assert found.in_all[0].startswith("models_in_all: 97 of 100 are left; this job applies one")
     assert (found.job["to"], found.job["applies_a_model"], found.job["rows"]) == ("bank", True, 400)
