@@ -203,7 +203,9 @@ def test_a_run_that_the_server_gave_up_waits_no_longer(tmp_path: Path) -> None:
         text = trial.federation_file.read_text()
         trial.federation_file.write_text(f"answer_seconds = 1.5\n{text}")
         server, parties = trial.start_all()
-        assert server.wait(60) == 5
+        said, _ = server.communicate(timeout=60)
+        assert server.returncode == 5
+        assert "gave no answer for 1.5 s, because its owner did not decide" in said
         for each in parties.values():
             assert each.wait(20) == 5
         trial.assert_nothing_waits()

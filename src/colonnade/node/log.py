@@ -13,6 +13,7 @@ from typing import Protocol
 from colonnade.node.journal import PRIVATE
 from colonnade.node.log_chain import CHECKPOINT, DIFFERS, MAX_LINE, Head, chained, checkpoint_statement, head_of
 from colonnade.node.log_chain import read_head as decoded_head
+from colonnade.node.terminal import say
 
 LOG, HEAD, TORN, UNCHAINED = "log.jsonl", "log.head", "log.torn", "log.unchained"
 # After these a signature follows, and after so many lines without one.
@@ -39,6 +40,7 @@ class EventLog:
         self._signer = signer
         self._last, self._n_unsigned = Head(), 0
         self._file = self._head = -1
+        self._has_failed = False
         if path is not None:
             self._open(path)
 
@@ -47,9 +49,12 @@ class EventLog:
         with self._lock:
             if self._file < 0:
                 return
-            self._append(event, facts)
-            if self._n_unsigned >= SIGNED_EVERY or event in SIGNED_AFTER:
-                self._checkpoint()
+            try:
+                self._append(event, facts)
+                if self._n_unsigned >= SIGNED_EVERY or event in SIGNED_AFTER:
+                    self._checkpoint()
+            except OSError as error:
+                self._fail(error)
 
     def close(self) -> None:
         """Sign what is not signed yet, and close the file."""
@@ -71,6 +76,14 @@ class EventLog:
         self._last = last
         self._n_unsigned += 1
         os.pwrite(self._head, last.encoded(), 0)
+
+    def _fail(self, error: OSError) -> None:
+        """Stop a party that cannot write down what it tells; a server goes on, and says so once."""
+        if self._signer is not None:
+            raise error
+        if not self._has_failed:
+            self._has_failed = True
+            say(f"The log cannot be written, and has gaps from now on: {error}")
 
     def _checkpoint(self) -> None:
         """Sign the log so far, and force it to the disk."""

@@ -193,3 +193,41 @@ def test_signatures_come_every_so_many_lines(tmp_path: Path) -> None:
 def test_another_partys_signature_is_none(lines: list[bytes]) -> None:
     report = verify(lines, {"bank": PINS["shop"]})
     assert (report.checkpoints, report.signed_to, len(report.findings)) == (0, 0, 4)
+
+
+class FullDisk:
+    """Takes a part of a line, then nothing, then all again."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left, self._write = 20, os.write
+        monkeypatch.setattr(os, "write", self)
+
+    def __call__(self, file: int, data: bytes) -> int:
+        if not self.left:
+            raise OSError(28, "No space left on device")
+        taken, self.left = min(self.left, len(data)), max(self.left - len(data), 0)
+        return self._write(file, data[:taken])
+
+
+def test_a_full_disk_stops_a_party_and_no_server_and_breaks_no_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "server").mkdir()
+    logs = [EventLog(tmp_path / LOG, BANK), EventLog(tmp_path / "server" / LOG)]
+    logs[1].write("listening")
+    for log in logs:
+        disk = FullDisk(monkeypatch)
+        for _ in range(2):
+            if log is logs[0]:
+                with pytest.raises(OSError, match=r"Is the disk full|No space left"):
+                    log.write("answered")
+            else:
+                log.write("joined")
+        disk.left = 1 << 20
+        log.write("line up")
+        monkeypatch.undo()
+        log.close()
+    assert capsys.readouterr().err.count("The log cannot be written") == 1
+    assert looked_at(tmp_path / LOG).findings == []
+    report = looked_at(tmp_path / "server" / LOG)
+    assert (report.lines, report.findings) == (2, [])

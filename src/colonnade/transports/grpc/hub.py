@@ -166,8 +166,10 @@ class Hub:
         if party in self._links:
             left = started + self._endpoint.answer_seconds - now
             if left <= 0:
+                asked = self._links[party].owner_asked
+                owner = ", because its owner did not decide" if asked and asked == self._expected.get(party) else ""
                 raise self._unreachable(
-                    party, f"is connected and gave no answer for {self._endpoint.answer_seconds:g} s"
+                    party, f"is connected and gave no answer for {self._endpoint.answer_seconds:g} s{owner}"
                 )
             return left
         left = max(self._gone_since[party], started) + self._endpoint.wait_seconds - now
