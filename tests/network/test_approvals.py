@@ -134,6 +134,7 @@ def test_no_word_in_time_is_a_no(tmp_path: Path) -> None:
         trial.assert_nothing_waits()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "exit_code", "why"),
     [
@@ -169,6 +170,7 @@ def test_a_command_that_is_not_there_is_a_no(tmp_path: Path) -> None:
         assert "no-such-command" in parties["bank"].communicate(timeout=20)[0], "but to the owner"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("who", ["party", "server"])
 def test_a_kill_while_a_run_waits_loses_nothing(tmp_path: Path, who: str, when: str) -> None:
