@@ -44,6 +44,7 @@ class GrpcParty:
         self._stopping = threading.Event()
         self._at_work = threading.RLock()  # what waits for the owner is answered from another thread
         self._call: Any = None
+        self._failure: Exception | None = None
         self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
 
     def stop(self) -> None:
@@ -96,6 +97,8 @@ class GrpcParty:
             self._call = method(sent_from(outgoing), metadata=claimed)
             return self._listen(self._call, outgoing), "it ended the stream"
         except grpc.RpcError as error:
+            if self._failure is not None:
+                raise self._failure from error
             code, details = error.code(), str(error.details())
             self._log("line broke", code=code.name, details=details)
             self._was_replaced = code is grpc.StatusCode.ABORTED
@@ -148,11 +151,15 @@ class GrpcParty:
 
     def _wait(self, ask: Ask, outgoing: "queue.SimpleQueue[EncodedEnvelope | None]", hung_up: threading.Event) -> None:
         """Answer when the owner has decided, unless the run or the conversation ends before."""
-        while not hung_up.wait(OWNER_SECONDS):
-            with self._at_work:
-                is_over = ask.run not in self._desk.open_runs
-                if is_over or (not self._desk.is_waiting(ask.run) and self._answer(ask, outgoing)):
-                    return
+        try:
+            while not hung_up.wait(OWNER_SECONDS):
+                with self._at_work:
+                    is_over = ask.run not in self._desk.open_runs
+                    if is_over or (not self._desk.is_waiting(ask.run) and self._answer(ask, outgoing)):
+                        return
+        except Exception as error:  # a full disk, for one: the party ends with it, as where it answers at once
+            self._failure = error
+            self._call.cancel()
 
     def _end(self, end: RunEnd) -> None:
         with self._at_work:
