@@ -28,8 +28,8 @@ class Asking(Trial):
     """A trial in which the bank's owner is asked for each job."""
 
     def __init__(self, folder: Path, **approval: object) -> None:
-        super().__init__(folder, [FIT])
-        rules = {"approve": "ask", "policy": {"level": "usual"}, **approval}
+        super().__init__(folder, [FIT], wait_seconds=60.0)
+        rules = {"approve": "ask", "policy": {"level": "usual"}, "wait_seconds": 60.0, **approval}
         self.party_files["bank"] = write_party_file(folder, "bank", self.port, **rules)
         self.state = folder / "bank-state"
 
@@ -85,11 +85,11 @@ def test_a_run_waits_until_its_owner_says_yes(tmp_path: Path) -> None:
         assert trial.log("bank", "answered")[-1]["request"] == "Hello", "nothing of the job is answered before"
         decided = trial.approve(job["run"], "--yes")
         assert (decided["decision"]["is_approved"], decided["decision"]["by"]) == (True, "the owner")
-        said, _ = server.communicate(timeout=60)
+        said, _ = server.communicate(timeout=120)
         assert server.returncode == 0, said
         assert "waiting for the owner of bank to approve" in said
         for each in parties.values():
-            assert each.wait(20) == 0
+            assert each.wait(60) == 0
         assert [line["approved"] for line in trial.log("bank", "owner decided")] == [True]
         trial.assert_nothing_waits()
         assert "waits for its owner until" in parties["bank"].communicate()[0]
@@ -112,11 +112,11 @@ def test_a_no_reaches_all_sides_with_its_reason(tmp_path: Path) -> None:
             assert done.returncode == code
             assert why in done.stderr
         trial.approve(name, "--no", "ask the ethics board first")
-        said, _ = server.communicate(timeout=60)
+        said, _ = server.communicate(timeout=120)
         reason = "Party 'bank' did not answer OpenJob: its owner said no: ask the ethics board first. Ask its owner."
         assert (server.returncode, reason in said) == (6, True)
         for each in parties.values():
-            assert each.wait(20) == 6
+            assert each.wait(60) == 6
         for party in trial.names:
             ended = [(line["status"], line["reason"]) for line in trial.log(party, "run ended") if line["run"] == name]
             assert ended == [("failed", reason)]
@@ -126,11 +126,11 @@ def test_a_no_reaches_all_sides_with_its_reason(tmp_path: Path) -> None:
 def test_no_word_in_time_is_a_no(tmp_path: Path) -> None:
     with Asking(tmp_path, approve_within=1.5) as trial:
         server, parties = trial.start_all()
-        said, _ = server.communicate(timeout=60)
+        said, _ = server.communicate(timeout=120)
         assert server.returncode == 6
         assert "'bank' did not answer OpenJob: its owner did not approve: nobody decided in" in said
         for each in parties.values():
-            assert each.wait(20) == 6
+            assert each.wait(60) == 6
         trial.assert_nothing_waits()
 
 
@@ -152,22 +152,22 @@ def test_a_command_of_the_owners_decides(
     hook = [sys.executable, "-c", f"import json, os, sys; sheet = json.load(sys.stdin); {code}"]
     with Asking(tmp_path, approve_hook=hook, approve_within=3.0 if "sleep" in code else 60.0) as trial:
         server, parties = trial.start_all()
-        said, _ = server.communicate(timeout=60)
+        said, _ = server.communicate(timeout=120)
         assert server.returncode == exit_code, said
         assert why in said
         for each in parties.values():
-            assert each.wait(20) == exit_code
+            assert each.wait(60) == exit_code
         trial.assert_nothing_waits()
 
 
 def test_a_command_that_is_not_there_is_a_no(tmp_path: Path) -> None:
     with Asking(tmp_path, approve_hook=["./no-such-command"]) as trial:
         server, parties = trial.start_all()
-        said, _ = server.communicate(timeout=60)
+        said, _ = server.communicate(timeout=120)
         assert server.returncode == 6
         assert "its owner's command said no: its command for approvals cannot be started" in said
         assert str(tmp_path) not in said.partition("did not answer")[2].partition("\n")[0], "no path is told"
-        assert "no-such-command" in parties["bank"].communicate(timeout=20)[0], "but to the owner"
+        assert "no-such-command" in parties["bank"].communicate(timeout=60)[0], "but to the owner"
 
 
 @pytest.mark.slow
@@ -191,10 +191,10 @@ def test_a_kill_while_a_run_waits_loses_nothing(tmp_path: Path, who: str, when: 
             until(lambda: len(trial.log("bank", "line up")) == 2)
             assert trial.waiting()["job"]["run"] == name, "it is the same run, and waits still"
             trial.approve(name, "--yes")
-        said, _ = server.communicate(timeout=60)
+        said, _ = server.communicate(timeout=120)
         assert server.returncode == 0, said
         for each in parties.values():
-            assert each.wait(20) == 0
+            assert each.wait(60) == 0
         assert [line["run"] for line in trial.log("bank", "waiting for the owner")] == [name]
         trial.assert_nothing_waits()
         assert run("log", "verify", str(trial.party_files["bank"])).returncode == 0
@@ -205,11 +205,11 @@ def test_a_run_that_the_server_gave_up_waits_no_longer(tmp_path: Path) -> None:
         text = trial.federation_file.read_text()
         trial.federation_file.write_text(f"answer_seconds = 1.5\n{text}")
         server, parties = trial.start_all()
-        said, _ = server.communicate(timeout=60)
+        said, _ = server.communicate(timeout=120)
         assert server.returncode == 5
         assert "gave no answer for 1.5 s, because its owner did not decide" in said
         for each in parties.values():
-            assert each.wait(20) == 5
+            assert each.wait(60) == 5
         trial.assert_nothing_waits()
 
 

@@ -13,7 +13,7 @@ SAMPLER = cn.ImportanceSampling(size=50, draws="committed", scores="plain")
 
 
 def test_a_log_goes_on_after_kills_and_has_what_was_committed_to(tmp_path: Path) -> None:
-    with Trial(tmp_path, []) as trial:
+    with Trial(tmp_path, [], wait_seconds=60.0) as trial:
         parties = {name: trial.start_party(name) for name in trial.names}
         path = tmp_path / "shop-state" / "log.jsonl"
 
@@ -28,7 +28,7 @@ def test_a_log_goes_on_after_kills_and_has_what_was_committed_to(tmp_path: Path)
         with cn.Federation.connect(trial.federation_file, on_round=kill) as federation:
             made = federation.coreset(cn.Regression(), SAMPLER, seed=3)
         for each in parties.values():
-            assert each.wait(30) == 0
+            assert each.wait(60) == 0
     evidence = made.coreset.evidence
     assert evidence is not None
     for name in trial.names:
