@@ -196,12 +196,16 @@ class HostileParty:
 
     def answer(self, ask: Ask) -> Answer:
         answer = self._desk.answer(ask)
+        assert answer is not None, "its owner is not asked"
         request, reply = self._codec.decode(ask.payload), self._codec.decode(answer.payload)
         return Answer(ask.run, ask.number, self._codec.encode(self._lie(request, reply)))
 
     @property
     def open_runs(self) -> tuple[str, ...]:
         return self._desk.open_runs
+
+    def is_waiting(self, run: str) -> bool:
+        return self._desk.is_waiting(run)
 
     def after_sending(self) -> None:
         self._desk.after_sending()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -230,7 +230,7 @@ class Trial:
     def start_party(self, name: str, *options: str) -> subprocess.Popen[str]:
         return self.start("party", str(self.party_files[name]), *(options or ("--once",)))
 
-    def __enter__(self) -> "Trial":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

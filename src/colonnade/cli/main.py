@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from colonnade.cli import (
+    approve,
     certify,
     certs,
     coreset,
@@ -15,6 +16,7 @@ from colonnade.cli import (
     doctor,
     evaluate,
     fit,
+    log,
     party,
     plan,
     policy,
@@ -51,6 +53,7 @@ COMMANDS = {
     "reproduce": reproduce,
     "server": server,
     "party": party,
+    "approve": approve,
     "status": status,
     "doctor": doctor,
     "version": version,
@@ -58,6 +61,7 @@ COMMANDS = {
 for name, module in COMMANDS.items():
     app.command(name)(module.command)
 app.add_typer(certs.app, name="certs")
+app.add_typer(log.app, name="log")
 app.add_typer(policy.app, name="policy")
 
 

@@ -100,6 +100,12 @@ class Allowance:
         write_private(self._path, msgspec.json.encode(record))
         return None
 
+    def left(self) -> dict[str, int]:
+        """Say what is left of the day's amounts, of those that have a limit."""
+        spent = self._record().spent.get(self._server, {})
+        limits = {name: most for name in COUNTED if (most := getattr(self._a_day, name)) is not None}
+        return {name: max(most - spent.get(name, 0), 0) for name, most in limits.items()}
+
     def _record(self) -> _SpentOnDay:
         today = self._now().date().isoformat()
         if self._path.exists():

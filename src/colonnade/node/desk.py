@@ -10,11 +10,13 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
+from colonnade.node.approvals import Approvals
 from colonnade.node.desk_records import (
     AnswerRecord,
     OpeningRecord,
@@ -33,6 +35,7 @@ from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import OpenJob
+from colonnade.signing import digest
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -79,9 +82,9 @@ class _OpenRun:
 class PartyDesk:
     """Answers for one party.
 
-    Each run gets a session like `session`. `server` is the name in the server's certificate. `deliver` is given
-    predictions that were delivered to this party; `show` the traceback of what failed inside, which can quote data and
-    is for the owner's eyes only.
+    Each run gets a session like `session`. `server` is the name in the server's certificate. `approvals` ask the owner
+    for each job, where they are given. `deliver` is given predictions that were delivered to this party; `show` the
+    traceback of what failed inside, which can quote data and is for the owner's eyes only.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class PartyDesk:
         log: EventLog,
         server: str = SERVER,
         max_runs: int = 4,
+        approvals: Approvals | None = None,
         deliver: Callable[[Delivery], None] = lambda _: None,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -104,6 +108,7 @@ class PartyDesk:
         self._log = log
         self._server = server
         self._max_runs = max_runs
+        self._approvals = approvals
         self._deliver = deliver
         self._show = show
         self._lost_runs: dict[str, str] = {}  # why, by run
@@ -114,11 +119,17 @@ class PartyDesk:
 
     @property
     def open_runs(self) -> tuple[str, ...]:
-        """The runs it is in the middle of."""
-        return tuple(self._runs)
+        """The runs it is in the middle of, or that wait for its owner."""
+        waiting = () if self._approvals is None else self._approvals.runs
+        return tuple(dict.fromkeys((*self._runs, *waiting)))
 
-    def answer(self, ask: Ask) -> Answer:
-        """Answer a request, or repeat the answer it gave."""
+    def is_waiting(self, run: str) -> bool:
+        """Tell whether a run waits for the owner."""
+        approvals = self._approvals
+        return approvals is not None and run in approvals.runs and approvals.decision(run) is None
+
+    def answer(self, ask: Ask) -> Answer | None:
+        """Answer a request, or repeat the answer it gave; None is: ask again when it no longer waits for the owner."""
         run = self._runs.get(ask.run)
         if run is not None and (earlier := run.reply_to(ask)) is not None:
             self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(earlier))
@@ -128,6 +139,8 @@ class PartyDesk:
         except RemoteProtocolError as error:
             return self._refuse(ask, None, refused(error))
         reply = self._objection(ask, run) or self._reply(ask, run, request)
+        if reply is None:
+            return None
         if isinstance(reply, Refused):
             return self._refuse(ask, request, reply)
         return Answer(ask.run, ask.number, reply)
@@ -150,9 +163,14 @@ class PartyDesk:
         """Forget a run that is over."""
         run = self._runs.pop(end.run, None)
         self._lost_runs.pop(end.run, None)
+        was_asked = self._approvals is not None and self._approvals.forget(end.run)
         if run is not None:
             run.journal.remove()
-            self._log.write("run ended", run=end.run, status=end.status, reason=end.reason, server=self._server)
+        if run is not None or was_asked:
+            left = self._allowance.left()
+            self._log.write(
+                "run ended", run=end.run, status=end.status, reason=end.reason, server=self._server, left=left
+            )
 
     def give_up(self, reason: str) -> None:
         """Forget every run, because the server stayed away."""
@@ -173,6 +191,8 @@ class PartyDesk:
         """Close the journals; they stay for the next process."""
         for run in self._runs.values():
             run.journal.close()
+        if self._approvals is not None:
+            self._approvals.close()
 
     def _objection(self, ask: Ask, run: _OpenRun | None) -> Refused | None:
         """Say why this request is not the next one of its run."""
@@ -182,12 +202,12 @@ class PartyDesk:
             return Refused("order", f"it does not know this run, and got request {ask.number}. Start the run again.")
         if run is not None and ask.number != run.number + 1:
             return Refused("order", f"request {ask.number} does not follow request {run.number}, or differs from it.")
-        if run is None and len(self._runs) >= self._max_runs:
+        if run is None and ask.run not in self.open_runs and len(self.open_runs) >= self._max_runs:
             return Refused("policy", f"its owner's policy limits it to {self._max_runs:,} open runs. End one first.")
         objection = self._allowance.objection_to_request()
         return Refused("policy", f"{objection}.") if objection else None
 
-    def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused:
+    def _reply(self, ask: Ask, run: _OpenRun | None, request: Message) -> bytes | Refused | None:
         session = self._session.greeted(os.urandom(NONCE_BYTES)) if run is None else run.session
         before = session.state
         try:
@@ -198,6 +218,10 @@ class PartyDesk:
                 else:
                     session.state = before
                 return reply
+            if self._approvals is not None and isinstance(request, OpenJob):
+                verdict = self._owners_word(self._approvals, ask.run, request, session)
+                if verdict != "yes":
+                    return verdict
             encoded = self._codec.encode(reply)
             self._record(ask, run, session, request, encoded)
         except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
@@ -214,8 +238,29 @@ class PartyDesk:
             **amounts(reply),
             units=reply.units(),
             bytes=len(encoded),
+            **_evidence(reply, encoded),
         )
         return encoded
+
+    def _owners_word(
+        self, approvals: Approvals, run: str, request: OpenJob, session: PartySession
+    ) -> Literal["yes"] | Refused | None:
+        """Ask the owner for a job that the policy has nothing against; None is: no word yet."""
+        if approvals.is_other_sheet(run, request):
+            return Refused("order", "another job sheet of this run is with its owner. Start the run again.")
+        if session.state.route is not None and (job := approvals.ask(run, request, session.state.route)):
+            self._log.write(
+                "waiting for the owner", run=run, server=self._server, **_words(request), until=job.until.isoformat()
+            )
+        decision = approvals.decision(run)
+        if decision is None:
+            return None
+        self._log.write("owner decided", run=run, approved=decision.is_approved, by=decision.by, reason=decision.reason)
+        if decision.is_approved:
+            return "yes"
+        who = {"the owner": "its owner said no", "the owner's command": "its owner's command said no"}
+        why = f"{who.get(decision.by, 'its owner did not approve')}: {decision.reason or 'without a reason'}"
+        return Refused("policy", f"{why.removesuffix('.')}. Ask its owner.")
 
     def _answer_within_limits(self, session: PartySession, request: Message, digest: str) -> Message:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
@@ -233,7 +278,8 @@ class PartyDesk:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(request))
+            left = self._allowance.left()
+            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
@@ -314,4 +360,12 @@ def _words(request: Message) -> dict[str, object]:
         return {"verb": "hello"}
     sheet = request.read()
     kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
-    return {"verb": sheet.verb, **{name: None if each is None else each.get("kind") for name, each in kinds.items()}}
+    words = {name: None if each is None else each.get("kind") for name, each in kinds.items()}
+    parties, size = [each.name for each in sheet.parties], sheet.size or sheet.size_of_coreset()
+    return {"verb": sheet.verb, **words, "size": size, "parties": parties, "sheet": digest(request.sheet).hex()}
+
+
+def _evidence(reply: Message, encoded: bytes) -> dict[str, str]:
+    """Keep digests of what the party signed, such as a committed draw, and of its signature: they tell no value."""
+    signature = getattr(reply, "signature", None)
+    return {} if signature is None else {"signed": digest(encoded).hex(), "signature_digest": digest(signature).hex()}

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -13,7 +13,7 @@ from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import LEVELS, Level, Policy
-from colonnade.transports.endpoints import Name, PartyEndpoint, ServerEndpoint, Tls
+from colonnade.transports.endpoints import Name, PartyEndpoint, Seconds, ServerEndpoint, Tls
 
 T = TypeVar("T")
 # What to do where a table of a file is left out.
@@ -156,6 +156,10 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     policy: PolicyFile
     insecure_plaintext_on_loopback: bool = False
     predictions: str | None = None
+    # Whether the owner is asked for each job. The server waits for a day: who did not decide before has said no.
+    approve: Literal["always", "ask"] = "always"
+    approve_within: Seconds = 23 * 3600.0
+    approve_hook: tuple[str, ...] = ()
 
 
 # Tables of these files, by their names.
@@ -186,6 +190,10 @@ def read_party_file(path: Path) -> PartyFile:
     """Read party.toml; every path in it becomes absolute, starting at its folder."""
     file = _read(path, PartyFile)
     _check_policy(path, file.policy)
+    if file.approve_hook and file.approve != "ask":
+        raise InputError(
+            f'{path}: approve_hook decides where the owner is asked. Add approve = "ask", or leave it out.'
+        )
     _check_security(path, file.tls, file.insecure_plaintext_on_loopback, file.server)
     folder = path.resolve().parent
     return msgspec.structs.replace(
@@ -195,6 +203,7 @@ def read_party_file(path: Path) -> PartyFile:
         identity=_beside(file.identity, folder),
         data=_data_beside(file.data, folder),
         predictions=None if file.predictions is None else str(folder / file.predictions),
+        approve_hook=_command_beside(file.approve_hook, folder),
     )
 
 
@@ -263,6 +272,11 @@ def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) 
 
 def _beside(identity: IdentityFile, folder: Path) -> IdentityFile:
     return IdentityFile(str(folder / identity.key), str(folder / identity.pins))
+
+
+def _command_beside(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """Let a command that is a path start at the file's folder; a name without a slash is looked for in PATH."""
+    return (str(folder / command[0]), *command[1:]) if command and "/" in command[0] else command
 
 
 def _data_beside(data: DataFile, folder: Path) -> DataFile:

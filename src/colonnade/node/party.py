@@ -11,6 +11,8 @@ from colonnade.catalogue import codec, party_session
 from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.allowance import Allowance
+from colonnade.node.approval_words import words_of
+from colonnade.node.approvals import ApprovalRules, Approvals, forget_all
 from colonnade.node.desk import PartyDesk
 from colonnade.node.files import FLARE, PartyFile, read_party_file
 from colonnade.node.identity_files import read_identity
@@ -75,17 +77,18 @@ def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog
     with ExitStack() as closing:
         folder = StateFolder(Path(file.state))
         closing.callback(folder.release)
-        log = EventLog(folder.path / LOG)
+        identity = read_identity(file.name, file.identity)
+        log = EventLog(folder.path / LOG, identity)
         closing.callback(log.close)
         memory = KeptInFile(folder.path / MEMORY)
         closing.callback(memory.close)
-        desk = _desk(file, folder, log, memory, say)
+        desk = _desk(file, file.data.party(file.name, file.policy.policy(), identity), folder, log, memory, say)
         closing.callback(desk.close)
         yield desk, log
 
 
-def _desk(file: PartyFile, folder: StateFolder, log: EventLog, memory: Memory, say: Say) -> PartyDesk:
-    rules, party = file.policy, _party(file)
+def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, memory: Memory, say: Say) -> PartyDesk:
+    rules = file.policy
     say(f"{party!r}. Policy: {rules.level}.")
     if rules.level == "open":
         say(
@@ -106,13 +109,23 @@ def _desk(file: PartyFile, folder: StateFolder, log: EventLog, memory: Memory, s
         log=log,
         server=file.server_name,
         max_runs=rules.open_runs,
+        approvals=_approvals(file, party, folder, memory, say),
         deliver=lambda delivery: _write_predictions(file, delivery, say),
         show=say,
     )
 
 
-def _party(file: PartyFile) -> Party:
-    return file.data.party(file.name, file.policy.policy(), read_identity(file.name, file.identity))
+def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memory, say: Say) -> Approvals | None:
+    if file.approve == "always":
+        forget_all(folder.path)
+        return None
+    return Approvals(
+        folder.path,
+        ApprovalRules(file.approve_within, file.approve_hook),
+        file.server_name,
+        lambda request, route: words_of(request.read(), route, party.name, party.table, party.policy, memory),
+        say,
+    )
 
 
 def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:

@@ -22,10 +22,13 @@ class Desk(Protocol):
 
     @property
     def open_runs(self) -> tuple[str, ...]:
-        """The runs it is in the middle of."""
+        """The runs it is in the middle of, or that wait for its owner."""
 
-    def answer(self, ask: Ask) -> Answer:
-        """Answer a request, or repeat the answer it gave."""
+    def answer(self, ask: Ask) -> Answer | None:
+        """Answer a request, or repeat the answer it gave; None while its run waits for the owner."""
+
+    def is_waiting(self, run: str) -> bool:
+        """Tell whether a run waits for the owner."""
 
     def after_sending(self) -> None:
         """Do what an answer need not wait for."""

@@ -44,6 +44,13 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unkn
     follows: Size = 0
 
 
+class OwnerAsked(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """A request that the party's owner has to approve: its answer comes later."""
+
+    run: RunId
+    number: Number
+
+
 class Ask(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
     """One request, large ones like answers."""
 
@@ -75,7 +82,7 @@ class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     code: Annotated[int, msgspec.Meta(ge=0, le=255)]
 
 
-FromParty = Join | Answer
+FromParty = Join | Answer | OwnerAsked
 FromServer = Welcome | Ask | RunEnd | Goodbye
 
 _encoder = msgspec.msgpack.Encoder()

@@ -21,6 +21,8 @@ from colonnade.transports.envelopes import (
     MAX_PIECE_BYTES,
     Answer,
     Ask,
+    FromParty,
+    FromServer,
     Goodbye,
     Join,
     RunEnd,
@@ -95,7 +97,7 @@ class FlareCarrier:
         if call.failures:
             self._log("not told", party=party, kind=type(envelope).__name__)
 
-    def _call(self, envelopes: Mapping[str, Ask | Welcome]) -> dict[str, Join | Answer]:
+    def _call(self, envelopes: Mapping[str, Ask | Welcome]) -> dict[str, FromParty]:
         """Call all at once, again where the call did not get through: a party repeats what it has answered."""
         waiting = {party: encode_in_one_piece(envelope) for party, envelope in envelopes.items()}
         replies: dict[str, bytes] = {}
@@ -130,7 +132,7 @@ class FlareCarrier:
                 party=party,
             )
 
-    def _read(self, party: str, reply: object) -> Join | Answer:
+    def _read(self, party: str, reply: object) -> FromParty:
         if not isinstance(reply, bytes) or len(reply) > self._endpoint.max_message_bytes + MAX_PIECE_BYTES:
             raise RemoteProtocolError(f"Party {party!r} sent no envelope, or too large a one.", party=party)
         return next(from_party(iter([reply]), party, self._endpoint.max_message_bytes))
@@ -158,11 +160,17 @@ class FlareParty:
         limit = self._endpoint.max_message_bytes
         if not isinstance(data, bytes) or len(data) > limit + MAX_PIECE_BYTES:
             raise RemoteProtocolError("The server sent no envelope, or too large a one.", party=SERVER)
+        envelope = next(from_server(iter([data]), limit))
+        while (said := self._said(envelope)) is None:  # it waits for the owner
+            time.sleep(PAUSE)
+        return said
+
+    def _said(self, envelope: FromServer) -> bytes | None:
         with self._at_work:
             self._desk.after_sending()
-            envelope = next(from_server(iter([data]), limit))
             if isinstance(envelope, Ask):
-                return encode_in_one_piece(self._desk.answer(envelope))
+                answer = None if self._desk.is_waiting(envelope.run) else self._desk.answer(envelope)
+                return None if answer is None else encode_in_one_piece(answer)
             if isinstance(envelope, Welcome):
                 return encode_in_one_piece(Join(ENVELOPE_VERSION, self._desk.open_runs))
             if isinstance(envelope, RunEnd):

@@ -108,6 +108,7 @@ class Office:
     def ask(self, number: int, message: Message, run: str = "fit-1") -> Message:
         answer = self.desk.answer(Ask(run, number, CODEC.encode(message)))
         self.desk.after_sending()
+        assert answer is not None
         assert (answer.run, answer.number) == (run, number)
         return CODEC.decode(answer.payload)
 
@@ -389,6 +390,7 @@ def test_too_many_runs_are_refused(tmp_path: Path) -> None:
 def test_bytes_that_are_no_message_are_refused_and_logged(office: Office) -> None:
     for payload in (b"", b"\xc1", b"x" * 100, CODEC.encode(UseAllRows())[:-1]):
         answer = office.desk.answer(Ask("fit-1", 1, payload))
+        assert answer is not None
         reply = CODEC.decode(answer.payload)
         assert isinstance(reply, Refused)
         assert reply.cause == "request"

@@ -15,6 +15,7 @@ from colonnade.transports.envelopes import (
     FromServer,
     Goodbye,
     Join,
+    OwnerAsked,
     RunEnd,
     Welcome,
     encode,
@@ -29,6 +30,7 @@ NUMBERS = st.integers(1, 1 << 40)
 TO_SERVER: st.SearchStrategy[FromParty] = st.one_of(
     st.builds(Join, st.integers(0, 9), st.lists(RUNS, max_size=4).map(tuple)),
     st.builds(Answer, RUNS, NUMBERS, st.binary(max_size=100)),
+    st.builds(OwnerAsked, RUNS, NUMBERS),
 )
 TO_PARTY: st.SearchStrategy[FromServer] = st.one_of(
     st.builds(Welcome, st.text(max_size=9)),

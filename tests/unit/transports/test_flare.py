@@ -18,6 +18,7 @@ from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Answer,
     Ask,
+    FromParty,
     Goodbye,
     Join,
     RunEnd,
@@ -45,7 +46,7 @@ def party(tmp_path: Path) -> object:
     return flare.FlareParty(PartyEndpoint("bank", "flare", max_message_bytes=2048), desk)
 
 
-def answer(party: object, envelope: Ask | Welcome) -> Join | Answer:
+def answer(party: object, envelope: Ask | Welcome) -> FromParty:
     return next(from_party(iter([party.take(encode_in_one_piece(envelope), "server")]), "bank", 2048))  # type: ignore[attr-defined]
 
 
@@ -71,3 +72,12 @@ def test_only_the_server_is_answered(party: object, caller: str) -> None:
 def test_stray_bytes_are_refused(party: object, data: object) -> None:
     with pytest.raises(cn.RemoteProtocolError):
         party.take(data, "server")  # type: ignore[attr-defined]
+
+
+def test_a_call_waits_for_the_owner(party: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FLARE's own call stays open: the server waits for as long as `answer_seconds` says."""
+    desk, looks = party._desk, iter([True, True, False])  # type: ignore[attr-defined]
+    monkeypatch.setattr(flare, "PAUSE", 0.001)
+    monkeypatch.setattr(desk, "is_waiting", lambda _run: next(looks))
+    assert isinstance(answer(party, ASK), Answer)
+    assert list(looks) == []

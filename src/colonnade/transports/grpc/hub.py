@@ -22,8 +22,10 @@ from colonnade.transports.envelopes import (
     Answer,
     Ask,
     EncodedEnvelope,
+    FromParty,
     Goodbye,
     Join,
+    OwnerAsked,
     RunEnd,
     Welcome,
     encode,
@@ -49,6 +51,11 @@ def say_who_is_missing(missing: Sequence[str]) -> None:
     more = f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
     with suppress(OSError):  # where a full disk takes stderr, the server goes on
         sys.stderr.write(f"colonnade: {f'waiting for {names}{more}' if missing else 'all parties are connected'}\n")
+
+
+def say_whose_owner(party: str) -> None:
+    """Write to stderr whose owner is waited for."""
+    sys.stderr.write(f"colonnade: waiting for the owner of {party} to approve\n")
 
 
 class Hub:
@@ -167,8 +174,10 @@ class Hub:
         if party in self._links:
             left = started + self._endpoint.answer_seconds - now
             if left <= 0:
+                asked = self._links[party].owner_asked
+                owner = ", because its owner did not decide" if asked and asked == self._expected.get(party) else ""
                 raise self._unreachable(
-                    party, f"is connected and gave no answer for {self._endpoint.answer_seconds:g} s"
+                    party, f"is connected and gave no answer for {self._endpoint.answer_seconds:g} s{owner}"
                 )
             return left
         left = max(self._gone_since[party], started) + self._endpoint.wait_seconds - now
@@ -246,10 +255,17 @@ class Hub:
             self._changed.notify_all()
         self._on_change()
 
-    def _received(self, party: str, link: Link, envelope: Join | Answer) -> None:
+    def _received(self, party: str, link: Link, envelope: FromParty) -> None:
         with self._changed:
             is_current = party in self._pending and self._links.get(party) is link
-            if isinstance(envelope, Answer) and is_current and self._expected[party] == (envelope.run, envelope.number):
+            expected = self._expected[party] if is_current else None
+            is_due = not isinstance(envelope, Join) and expected == (envelope.run, envelope.number)
+            if isinstance(envelope, OwnerAsked) and is_due and link.owner_asked != expected:
+                link.owner_asked = expected
+                self._log("waiting for the owner", party=party, run=envelope.run)
+                say_whose_owner(party)
+                return
+            if isinstance(envelope, Answer) and is_due:
                 self._replies[party] = envelope.payload
                 del self._pending[party]
                 if not self._pending:

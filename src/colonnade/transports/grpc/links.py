@@ -51,6 +51,7 @@ class Link:
         self.joined = threading.Event()
         self.strays = 0
         self.left = False
+        self.owner_asked: tuple[str, int] | None = None  # the request that waits for the party's owner
         self.refusal: tuple[Any, str] | None = None
         self._outgoing: queue.SimpleQueue[EncodedEnvelope | None] = queue.SimpleQueue()
 

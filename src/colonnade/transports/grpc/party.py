@@ -18,6 +18,7 @@ from colonnade.transports.envelopes import (
     EncodedEnvelope,
     Goodbye,
     Join,
+    OwnerAsked,
     RunEnd,
     encode,
     from_server,
@@ -26,6 +27,8 @@ from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.links import sent_from
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+# How often it looks whether the owner has decided.
+OWNER_SECONDS = 0.25
 # Answers that dialling again does not change.
 FINAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED)
 
@@ -39,7 +42,9 @@ class GrpcParty:
         self._log = log
         self._say = say
         self._stopping = threading.Event()
+        self._at_work = threading.RLock()  # what waits for the owner is answered from another thread
         self._call: Any = None
+        self._failure: Exception | None = None
         self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
 
     def stop(self) -> None:
@@ -76,7 +81,8 @@ class GrpcParty:
         reason = f"The server at {endpoint.server} stayed away for more than {endpoint.wait_seconds:g} s: {trouble}"
         if self._desk.open_runs:
             self._say(f"{reason}. It gives up {', '.join(self._desk.open_runs)}.")
-            self._desk.give_up(reason)
+            with self._at_work:
+                self._desk.give_up(reason)
         if once:
             raise PartyUnreachableError(f"{reason}. Start the server, then this party.", party=SERVER)
 
@@ -91,6 +97,8 @@ class GrpcParty:
             self._call = method(sent_from(outgoing), metadata=claimed)
             return self._listen(self._call, outgoing), "it ended the stream"
         except grpc.RpcError as error:
+            if self._failure is not None:
+                raise self._failure from error
             code, details = error.code(), str(error.details())
             self._log("line broke", code=code.name, details=details)
             self._was_replaced = code is grpc.StatusCode.ABORTED
@@ -108,13 +116,15 @@ class GrpcParty:
             channel.close()
 
     def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Goodbye | None:
-        goodbye = None
+        goodbye, hung_up = None, threading.Event()
         try:
             for envelope in from_server(call, self._endpoint.max_message_bytes):
                 self._is_up = True
                 if isinstance(envelope, Ask):
-                    outgoing.put(encode(self._desk.answer(envelope)))
-                    self._desk.after_sending()
+                    if not self._answer(envelope, outgoing):
+                        outgoing.put(encode(OwnerAsked(envelope.run, envelope.number)))
+                        later = threading.Thread(target=self._wait, args=(envelope, outgoing, hung_up), daemon=True)
+                        later.start()
                 elif isinstance(envelope, RunEnd):
                     self._end(envelope)
                 elif isinstance(envelope, Goodbye):
@@ -125,14 +135,37 @@ class GrpcParty:
         except RemoteProtocolError as error:
             self._log("stray bytes", reason=str(error))
         finally:
+            hung_up.set()
             if self._is_up:
                 self._last_heard, self._is_up = time.monotonic(), False
         return goodbye
 
+    def _answer(self, ask: Ask, outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> bool:
+        """Answer, and tell whether it did: a run may wait for the owner."""
+        with self._at_work:
+            answer = self._desk.answer(ask)
+            if answer is not None:
+                outgoing.put(encode(answer))
+                self._desk.after_sending()
+        return answer is not None
+
+    def _wait(self, ask: Ask, outgoing: "queue.SimpleQueue[EncodedEnvelope | None]", hung_up: threading.Event) -> None:
+        """Answer when the owner has decided, unless the run or the conversation ends before."""
+        try:
+            while not hung_up.wait(OWNER_SECONDS):
+                with self._at_work:
+                    is_over = ask.run not in self._desk.open_runs
+                    if is_over or (not self._desk.is_waiting(ask.run) and self._answer(ask, outgoing)):
+                        return
+        except Exception as error:  # a full disk, for one: the party ends with it, as where it answers at once
+            self._failure = error
+            self._call.cancel()
+
     def _end(self, end: RunEnd) -> None:
-        if end.run in self._desk.open_runs:
-            self._say(f"Run {end.run}: {end.status}. {end.reason}".strip())
-        self._desk.end(end)
+        with self._at_work:
+            if end.run in self._desk.open_runs:
+                self._say(f"Run {end.run}: {end.status}. {end.reason}".strip())
+            self._desk.end(end)
 
     def _channel(self) -> Any:
         endpoint = self._endpoint

@@ -1,0 +1,105 @@
+"""`colonnade approve`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from textwrap import fill
+from typing import Annotated
+
+import typer
+
+from colonnade.cli.console import JsonFlag, say, show, show_json
+from colonnade.cli.party import PartyToml
+from colonnade.node.allowance import COUNTED, Allowance
+from colonnade.node.approvals import Decision, PendingJob, Told, decide_for_owner, decision_on, pending_jobs
+from colonnade.node.files import PartyFile, read_party_file
+from colonnade.node.state_folder import is_held
+
+WIDTH = 100
+Waiting = tuple[PendingJob, Decision | None, dict[str, int]]
+
+
+def command(
+    party_file: PartyToml,
+    run: Annotated[str | None, typer.Argument(help="The run to decide on.", metavar="RUN")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Let the party take part in this run.")] = False,
+    no: Annotated[str | None, typer.Option("--no", help="Refuse it; all sides are told this reason.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """List the jobs that wait for a party's owner, and what each would tell whom; or decide on one of them.
+
+    Run it where the party runs, as the same user. A party asks where its party.toml says approve = "ask".
+
+    Example: colonnade approve bank.toml fit-0a1b2c3d4e5f --yes
+    """
+    file = read_party_file(party_file)
+    state = Path(file.state)
+    if run is not None:
+        if yes == (no is not None):
+            raise typer.BadParameter('Give --yes, or --no "a reason".')
+        decision = decide_for_owner(state, run, is_approved=yes, reason=no or "")
+        if json:
+            show_json({"run": run, "decision": decision})
+        else:
+            show(f"Run {run}: {'yes' if decision.is_approved else 'no'}.")
+            if not is_held(state):
+                say("The party is not running; it answers when it is started.")
+        return
+    if yes or no is not None:
+        raise typer.BadParameter("Name the run to decide on.")
+    waiting = [(job, decision_on(state, job), _left(file, job)) for job in pending_jobs(state)]
+    if json:
+        show_json([{"job": job, "decision": decision, "left_today": left} for job, decision, left in waiting])
+    elif not waiting:
+        show(f"No job waits for the owner of {file.name}.")
+    for each in [] if json else waiting:
+        show(_described(file.name, *each))
+
+
+def _left(file: PartyFile, job: PendingJob) -> dict[str, int]:
+    """Say what is left of the day's amounts; the table has as many rows as the sheet says."""
+    rows = job.words.n_rows
+    return Allowance(Path(file.state) / "spent.json", job.server, file.policy.a_day(rows), None).left()
+
+
+def _described(party: str, job: PendingJob, decision: Decision | None, left: dict[str, int]) -> str:
+    hours = max((job.until - datetime.now(UTC)).total_seconds(), 0) / 3600
+    state = f"waits; refused in {hours:.1f} hours" if decision is None else f"decided: {_word(decision)}"
+    facts = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}".strip() for name, value in job.words.job.items())
+    lines = [f"{job.run} ({state})", _item(f"job: {facts}"), f"  {party} would tell:"]
+    lines += [_item(f"- {_told(told)}", 4) for told in job.words.tells] or ["    nothing of its data"]
+    lines += [_item(_day(job.words.takes, left)), *(_item(f"for all time: {words}") for words in job.words.in_all)]
+    decide = f'colonnade approve PARTY.toml {job.run} --yes, or --no "reason"'
+    return "\n".join([*lines, "" if decision else f"  {decide}\n"])
+
+
+def _told(told: Told) -> str:
+    rows = "" if told.rows is None else f" of up to {told.rows:,} rows"
+    return f"to {', '.join(told.to)}: {told.what}{rows}. {told.meaning.capitalize()}"
+
+
+def _day(takes: dict[str, int], left: dict[str, int]) -> str:
+    """Say what the job takes of the day's amounts, as far as the sheet tells, and what that leaves."""
+    if not left:
+        return "today: no limit a day"
+    parts = []
+    for name, most in left.items():
+        taken = takes.get(name)
+        after = "" if taken is None else f", {max(most - taken, 0):,} after up to {taken:,} for this job"
+        parts.append(f"{most:,} {COUNTED[name]} left{after}")
+    return f"today: {'; '.join(parts)}. Each request counts once here; a solver of many rounds asks again"
+
+
+def _item(text: str, indent: int = 2) -> str:
+    return fill(text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2))
+
+
+def _word(decision: Decision) -> str:
+    return f"{'yes' if decision.is_approved else 'no'} by {decision.by}{decision.reason and f', {decision.reason}'}"
+
+
+def _listed(value: object) -> str:
+    if isinstance(value, list):
+        return " + ".join(map(str, value))
+    if isinstance(value, bool):
+        return ""
+    return f"{value:,}" if isinstance(value, int) else str(value)

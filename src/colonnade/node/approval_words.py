@@ -1,0 +1,103 @@
+"""A job in words for the owner who decides on it: what it is, what the party would tell, and what that would leave."""
+
+from collections.abc import Iterator
+
+from colonnade.contracts import Table
+from colonnade.disclosure import MEANINGS
+from colonnade.ledger import SERVER
+from colonnade.messages import UNCOUNTED, Reveals, disclosures
+from colonnade.node.approvals import JobWords, Told
+from colonnade.protocol.memory import AppliedNote, Memory, SumNote
+from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
+from colonnade.protocol.sheet import JobSheet
+from colonnade.routes import Ask, Route
+
+# What the server passes on, signed, to all parties: rows that were drawn or set aside, and weights of rows.
+PASSED_ON = (Reveals.ROW_IDS, Reveals.ROW_WEIGHTS)
+
+
+def words_of(sheet: JobSheet, route: Route, party: str, table: Table, policy: Policy, memory: Memory) -> JobWords:
+    """Put a job into words for a party, as far as its sheet and its route tell."""
+    asks = list({ask.kind: ask for ask in route.asks()}.values())
+    takes = {
+        "rows": _n_rows(sheet) * sum(bool(OF_ROWS.intersection(_told(ask, table))) for ask in asks),
+        "row_ids": _n_rows(sheet) * sum(Reveals.ROW_IDS in _told(ask, table) for ask in asks),
+    }
+    return JobWords(
+        job_facts(sheet),
+        sheet.rows,
+        tuple(_tells(sheet, asks, party, table)),
+        takes,
+        tuple(_in_all(sheet, policy, memory, table)),
+    )
+
+
+def job_facts(sheet: JobSheet) -> dict[str, object]:
+    """Say what a job is for: names and numbers, those that are there."""
+    kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver, "split": sheet.split}
+    facts = {
+        "verb": sheet.verb,
+        **{name: None if words is None else words.get("kind") for name, words in kinds.items()},
+        "rows": _n_rows(sheet),
+        "parties": [each.name for each in sheet.parties],
+        "run_by": sheet.run_by,
+        "to": sheet.to,
+        "applies_a_model": sheet.model is not None or None,
+        "most_epochs": (sheet.solver or {}).get("max_epochs"),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _tells(sheet: JobSheet, asks: list[Ask], party: str, table: Table) -> Iterator[Told]:
+    """List what the replies reveal, the worst first, and what another party learns with their help."""
+    server = SERVER if sheet.run_by is None else f"{SERVER} ({sheet.run_by})"
+    for what, meaning in MEANINGS.items():
+        replies = [ask.kind.reply.__name__ for ask in asks if ask.kind.reply is not None and what in _told(ask, table)]
+        if replies:
+            rows = None if what in OF_MANY_ROWS else _n_rows(sheet)
+            to = (
+                (server, *(each.name for each in sheet.parties if each.name != party))
+                if what in PASSED_ON
+                else (server,)
+            )
+            yield Told(str(what), meaning, to, rows, tuple(dict.fromkeys(replies)))
+    if sheet.model is not None and sheet.to not in (None, party):
+        what = Reveals.PREDICTIONS
+        yield Told(str(what), f"{MEANINGS[what]}, all parties' together", (str(sheet.to),), _n_rows(sheet), ())
+
+
+def _told(ask: Ask, table: Table) -> set[Reveals]:
+    """Collect what a reply can reveal of this party's table."""
+    if ask.kind.reply is None:
+        return set()
+    missing = {Reveals.LABELS} if table.label_name is None else set()
+    missing |= {Reveals.ROW_WEIGHTS} if table.weight_column is None else set()
+    return {*disclosures(ask.kind.reply).values(), *ask.kind.reply.steered} - UNCOUNTED - missing
+
+
+def _n_rows(sheet: JobSheet) -> int:
+    """Tell of how many rows the job is, at most; copies count."""
+    drawn = (sheet.sampler or {}).get("size")
+    sizes = [
+        sheet.size,
+        None if sheet.chosen is None else sheet.chosen[1],
+        None if sheet.branches is None else sheet.branches.most,
+        drawn if sheet.coreset is None else sheet.coreset[1],
+    ]
+    return max((int(size) for size in sizes if size is not None), default=sheet.rows)
+
+
+def _in_all(sheet: JobSheet, policy: Policy, memory: Memory, table: Table) -> Iterator[str]:
+    """Say what is left of what the owner allows for all time."""
+    notes = memory.notes()
+    most = policy.models_of(len(table.feature_names))
+    if most is not None and sheet.model is not None:
+        applied = sum(note.numbers for note in notes if isinstance(note, AppliedNote))
+        after = "this job applies one, or one for each centre, where another party learns what comes of it"
+        yield f"models_in_all: {max(most - applied, 0):,} of {most:,} are left; {after}"
+    if policy.sums_in_all is not None:
+        n_columns = len(table.feature_names) + (table.label_name is not None)
+        limit = int(policy.sums_in_all * table.n_rows * n_columns)
+        told = sum(note.numbers for note in notes if isinstance(note, SumNote))
+        after = "how many of them this job takes is not on its sheet"
+        yield f"sums_in_all: {max(limit - told, 0):,} of {limit:,} numbers are left; {after}"
