@@ -73,6 +73,12 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str
     time: datetime
 
+    def in_words(self) -> str:
+        """Say why not, for all sides."""
+        who = {"the owner": "its owner said no", "the owner's command": "its owner's command said no"}
+        why = f"{who.get(self.by, 'its owner did not approve')}: {self.reason or 'without a reason'}"
+        return f"{why.removesuffix('.')}. Ask its owner."
+
 
 class ApprovalRules(NamedTuple):
     """How long a job may wait, and the owner's command, if there is one."""

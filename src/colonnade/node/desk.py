@@ -256,11 +256,7 @@ class PartyDesk:
         if decision is None:
             return None
         self._log.write("owner decided", run=run, approved=decision.is_approved, by=decision.by, reason=decision.reason)
-        if decision.is_approved:
-            return "yes"
-        who = {"the owner": "its owner said no", "the owner's command": "its owner's command said no"}
-        why = f"{who.get(decision.by, 'its owner did not approve')}: {decision.reason or 'without a reason'}"
-        return Refused("policy", f"{why.removesuffix('.')}. Ask its owner.")
+        return "yes" if decision.is_approved else Refused("policy", decision.in_words())
 
     def _answer_within_limits(self, session: PartySession, request: Message, digest: str) -> Message:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
