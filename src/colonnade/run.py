@@ -1,8 +1,10 @@
 """A run: what was asked, what came of it, what was sent. Saved as JSON and Arrow, never pickle."""
 
+import os
 import platform
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -293,7 +295,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.drawn_by,
         record.rule,
         record.total,
-        storage.read_json(folder / EVIDENCE, Evidence) if (folder / EVIDENCE).exists() else None,
+        storage.read_json(folder / EVIDENCE, Evidence) if os.path.lexists(folder / EVIDENCE) else None,
     )
     return Run(
         record.task,
@@ -305,11 +307,15 @@ def _read(folder: Folder) -> Run[Any]:
         coreset,
         read_model(folder) if record.has_model else None,
         record.facts,
-        Ledger.from_json((folder / LEDGER).read_text(encoding="utf-8"), run_by=record.run_by),
+        Ledger.from_json(_text(folder / LEDGER), run_by=record.run_by),
         record.seconds,
         record.versions,
         record.precision,
     )
+
+
+def _text(file: Path) -> str:
+    return storage.read_file(file, storage.MAX_JSON_BYTES).decode()
 
 
 def current_versions() -> dict[str, str]:

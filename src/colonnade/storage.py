@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,10 @@ from colonnade.errors import InputError
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 Folder: TypeAlias = Path
+# Files come from anywhere. What is read is no larger than this, and takes a small multiple of it in memory.
+MAX_JSON_BYTES = 256 << 20
+MAX_ARROW_BYTES = 1 << 30
+ARROW = b"ARROW1"
 
 
 @dataclass(frozen=True)
@@ -177,10 +182,32 @@ def read_record(folder: Folder, layout: Layout, kind: Any) -> Any:
 
 def read_json(file: Path, kind: Any) -> Any:
     """Read a JSON file as a struct of this kind."""
+    content = read_file(file, MAX_JSON_BYTES)
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
+        return msgspec.json.decode(content, type=kind)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file.name}: {_reason(error)}") from error
+
+
+def read_file(file: Path, most: int) -> bytes:
+    """Read a plain file of so many bytes at most; a link, pipe or device could lead or last anywhere."""
+    try:
+        with open(file, "rb", opener=_open_plain) as opened:
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ValueError(f"{file.name}: it is no plain file")
+            if status.st_size > most:
+                raise ValueError(f"{file.name}: it has {status.st_size:,} bytes; {most:,} are the most that is read")
+            return opened.read(most)
+    except OSError as error:
+        if file.is_symlink() or file.is_dir():
+            raise ValueError(f"{file.name}: it is no plain file") from error
+        raise
+
+
+def _open_plain(path: str, flags: int) -> int:
+    """Open without following a link, or waiting for whoever writes to a pipe; Windows has neither flag."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def arrow_bytes(columns: Mapping[str, npt.NDArray[Any] | Sequence[str]]) -> bytes:
@@ -204,26 +231,68 @@ def read_arrow(file: Path, kinds: Mapping[str, str], others: str | None = None) 
     """
     import pyarrow as pa
 
-    data = file.read_bytes()
+    data = read_file(file, MAX_ARROW_BYTES)
     try:
-        table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
+        table = _batches(data, kinds, others)
         table.validate(full=True)  # before anything follows an offset in it
-        _check_columns(table, kinds, others)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if column.null_count:
+                raise ValueError(f"its column {name!r} has {column.null_count} gaps")
         # Copies: the file's bytes need not stay, and arrays may be written to.
         return {name: np.array(table[name].to_numpy()) for name in table.column_names}
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{file.name}: {_reason(error)}") from error
 
 
-def _check_columns(table: Any, kinds: Mapping[str, str], others: str | None) -> None:
-    names = table.column_names
+def _batches(data: bytes, kinds: Mapping[str, str], others: str | None) -> Any:
+    """Read the batches as they lie in a file, none larger than there; its footer could list one a thousand times."""
+    import pyarrow as pa
+
+    if not (data.startswith(ARROW + b"\0\0") and data.endswith(ARROW)):
+        raise ValueError("it is not a whole Arrow file")
+    schema, batches = None, []
+    for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(data).slice(len(ARROW) + 2)):
+        if schema is None:
+            schema = pa.ipc.read_schema(message)
+            _check_columns(schema, kinds, others)
+        elif message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
+            raise ValueError(
+                f"it has a {message.type} that is compressed, or not part of the columns; write it plainly"
+            )
+        else:
+            batches.append(pa.ipc.read_record_batch(message, schema))
+    if schema is None:
+        raise ValueError("it has no columns")
+    return pa.Table.from_batches(batches, schema)
+
+
+def _is_compressed(metadata: bytes) -> bool:
+    """Tell whether a record batch says it is compressed: field 3 of the header, which is field 2 of the message.
+
+    Arrow's metadata are flatbuffers (format/Message.fbs): a table points back to where its fields are listed.
+    """
+
+    def number(at: int, width: int) -> int:
+        return int.from_bytes(metadata[at : at + width], "little", signed=width == 4)
+
+    def field(table: int, which: int) -> int:
+        fields, slot = table - number(table, 4), 4 + 2 * which
+        return number(fields + slot, 2) if slot < number(fields, 2) else 0
+
+    message = number(0, 4)
+    header = message + field(message, 2)
+    return field(header + number(header, 4), 3) != 0
+
+
+def _check_columns(schema: Any, kinds: Mapping[str, str], others: str | None) -> None:
+    names = schema.names
     if missing := [name for name in kinds if name not in names]:
         raise ValueError(f"it has no column {missing[0]!r}")
     if len(set(names)) < len(names):
         raise ValueError("two of its columns have one name")
-    for field, column in zip(table.schema, table.columns, strict=True):
+    for field in schema:
         kind = kinds.get(field.name, others)
         if kind is None:
             raise ValueError(f"it has a column {field.name!r}, which is none of {', '.join(kinds)}")
-        if str(field.type) != kind or column.null_count:
-            raise ValueError(f"its column {field.name!r} is {field.type} with {column.null_count} gaps, not {kind}")
+        if str(field.type) != kind:
+            raise ValueError(f"its column {field.name!r} is {field.type}, not {kind}")

@@ -18,9 +18,11 @@ from colonnade.node.files import IdentityFile
 from colonnade.node.state_folder import write_private
 from colonnade.privacy.identities import PinnedIdentity, signing_key
 from colonnade.privacy.primitives import KEY_BYTES
+from colonnade.storage import read_file
 
 PINS = "pins.toml"
 SUFFIX = ".identity"
+MAX_BYTES = 1 << 20
 
 
 def new_identity(folder: Path, name: str) -> str:
@@ -69,8 +71,8 @@ def read_pins(path: str | PathLike[str]) -> dict[str, bytes]:
 
 def _text(path: str | PathLike[str]) -> str:
     try:
-        return Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_file(Path(path).resolve(), MAX_BYTES).decode()
+    except (OSError, ValueError) as error:
         raise InputError(
             f"Cannot read {path}: {error}. `colonnade certs new` makes identities for a trial, `colonnade certs "
             "identity` one at a time."

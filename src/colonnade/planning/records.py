@@ -13,7 +13,7 @@ from colonnade.ledger import Entry, aligned
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver
-from colonnade.storage import AnyPath
+from colonnade.storage import MAX_JSON_BYTES, AnyPath, read_file
 from colonnade.tasks import PaperTask
 
 FORMAT = 1
@@ -183,7 +183,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             Equal to the one saved.
         """
         try:
-            plan = msgspec.json.decode(Path(path).read_bytes(), type=Plan)
+            plan = msgspec.json.decode(read_file(Path(path).resolve(), MAX_JSON_BYTES), type=Plan)
         except (OSError, ValueError) as error:
             raise InputError(f"{path} is not a readable plan: {error}. Pass a plan that was saved.") from error
         if plan.format != FORMAT or plan.fingerprint != fingerprint(plan):
