@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+import colonnade.transports.grpc  # noqa: F401  # before a test imports gRPC's library, which reads what it sets
 from colonnade.kernels.arrays import Floats
 
 PROJECT = Path(__file__).parents[1]

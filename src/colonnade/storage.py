@@ -25,6 +25,7 @@ Folder: TypeAlias = Path
 # Files come from anywhere. What is read is no larger than this, and takes a small multiple of it in memory.
 MAX_JSON_BYTES = 256 << 20
 MAX_ARROW_BYTES = 1 << 30
+MAX_SECRET_BYTES = 1 << 20
 ARROW = b"ARROW1"
 
 
@@ -203,6 +204,15 @@ def read_file(file: Path, most: int) -> bytes:
         if file.is_symlink() or file.is_dir():
             raise ValueError(f"{file.name}: it is no plain file") from error
         raise
+
+
+def read_private(file: Path) -> bytes:
+    """Read a key or another secret, which nobody but its owner may read or change; a link to one will do."""
+    content = read_file(file.resolve(), MAX_SECRET_BYTES)
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if mode & 0o077 and os.name == "posix":
+        raise ValueError(f"{file} is secret, and others can read or change it (mode {mode:03o}): run chmod 600 {file}")
+    return content
 
 
 def _open_plain(path: str, flags: int) -> int:

@@ -286,4 +286,6 @@ def _data_beside(data: DataFile, folder: Path) -> DataFile:
 def _absolute(tls: Tls | None, folder: Path) -> Tls | None:
     if tls is None:
         return None
-    return Tls(str(folder / tls.authority), str(folder / tls.certificate), str(folder / tls.key))
+    files = ("authority", "certificate", "key", "passphrase_file")
+    named = {name: str(folder / path) for name in files if (path := getattr(tls, name)) is not None}
+    return msgspec.structs.replace(tls, **named)

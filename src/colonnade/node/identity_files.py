@@ -6,7 +6,7 @@ cannot sign for a key that the owners told each other. Pins are public.
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 
@@ -18,11 +18,10 @@ from colonnade.node.files import IdentityFile
 from colonnade.node.state_folder import write_private
 from colonnade.privacy.identities import PinnedIdentity, signing_key
 from colonnade.privacy.primitives import KEY_BYTES
-from colonnade.storage import read_file
+from colonnade.storage import MAX_SECRET_BYTES, read_file, read_private
 
 PINS = "pins.toml"
 SUFFIX = ".identity"
-MAX_BYTES = 1 << 20
 
 
 def new_identity(folder: Path, name: str) -> str:
@@ -45,7 +44,7 @@ def new_identities(folder: Path, names: Iterable[str]) -> None:
 
 def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
     """Read the identity of a party or of the server; the operating system's entropy makes the keys of single runs."""
-    secret = _unhexed(_text(file.key).strip(), file.key)
+    secret = _unhexed(_text(file.key, read_private).strip(), file.key)
     pinned = read_pins(file.pins)
     if pinned.get(name) != signing_key(secret):
         raise InputError(
@@ -60,6 +59,10 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
     return PinnedIdentity(name, secret, pinned, os.urandom)
 
 
+def _plain(path: Path) -> bytes:
+    return read_file(path.resolve(), MAX_SECRET_BYTES)
+
+
 def read_pins(path: str | PathLike[str]) -> dict[str, bytes]:
     """Read the pins of all parties."""
     try:
@@ -69,9 +72,9 @@ def read_pins(path: str | PathLike[str]) -> dict[str, bytes]:
     return {party: _unhexed(pin, path) for party, pin in pins.items()}
 
 
-def _text(path: str | PathLike[str]) -> str:
+def _text(path: str | PathLike[str], read: Callable[[Path], bytes] = _plain) -> str:
     try:
-        return read_file(Path(path).resolve(), MAX_BYTES).decode()
+        return read(Path(path)).decode()
     except (OSError, ValueError) as error:
         raise InputError(
             f"Cannot read {path}: {error}. `colonnade certs new` makes identities for a trial, `colonnade certs "

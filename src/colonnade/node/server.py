@@ -13,6 +13,7 @@ from colonnade.node.identity_files import read_identity
 from colonnade.node.log import LOG, EventLog
 from colonnade.node.runs import RunBook, ServerRun
 from colonnade.node.state_folder import StateFolder
+from colonnade.protocol.refusal import without_paths
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.transports.carriers import MakeCarrier
 from colonnade.transports.envelopes import Ask, Goodbye, RunEnd, Status
@@ -55,7 +56,7 @@ class NetworkServer:
         try:
             yield self
         except ColonnadeError as error:
-            self._end(run, "failed", str(error)[:MAX_REASON])
+            self._end(run, "failed", without_paths(str(error))[:MAX_REASON])
             raise
         else:
             self._end(run, "done", "")
@@ -93,7 +94,7 @@ class NetworkServer:
         """Say goodbye to the parties, with the status that they shall report, and stop listening."""
         if status == "done":
             self.forget_done()
-        self._carrier.tell_all(Goodbye(status, reason[:MAX_REASON], code))
+        self._carrier.tell_all(Goodbye(status, without_paths(reason)[:MAX_REASON], code))
         self._carrier.close()
         self._book.status.connected = []
         self._book.write_status(now=True)

@@ -1,5 +1,6 @@
 """How a party says no, and what the server's side then raises."""
 
+import re
 from typing import Annotated, ClassVar, Literal, NoReturn
 
 from colonnade.errors import (
@@ -14,6 +15,8 @@ from colonnade.messages import Message, Reveals
 
 # A reason is a sentence; a party that sends a book is cut short.
 MAX_REASON = 500
+# A path in quotes, which may have spaces, or any other word with a slash or backslash in it; not a fraction.
+PATH = re.compile(r"""(?<=['"])(?:~|[A-Za-z]:)?[/\\][^'"\n]*|(?![\d.,]*/[\d.,]*(?!\S))[^\s'"(]*[/\\][^\s'"):,]*""")
 Cause = Literal["input", "policy", "order", "version", "request", "failure"]
 
 
@@ -34,7 +37,12 @@ def refused(error: ColonnadeError) -> Refused:
         RemoteProtocolError: "request",
         PolicyRefusedError: "policy",
     }
-    return Refused(causes.get(type(error), "input"), str(error))
+    return Refused(causes.get(type(error), "input"), without_paths(str(error)))
+
+
+def without_paths(text: str) -> str:
+    """Take out where files lie on this machine: it is nobody else's business."""
+    return PATH.sub("<path>", text)
 
 
 def failed() -> Refused:

@@ -11,12 +11,17 @@ MessageBytes = Annotated[int, msgspec.Meta(ge=1024, le=MAX_MESSAGE_BYTES)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
-class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """PEM files. Only certificates of this authority are trusted, whatever the machine trusts."""
+class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """PEM files. Only certificates of this authority are trusted, whatever the machine trusts.
+
+    The passphrase of an encrypted key is in an environment variable, or in a file.
+    """
 
     authority: str
     certificate: str
     key: str
+    passphrase_env: str | None = None
+    passphrase_file: str | None = None
 
 
 class ServerEndpoint(msgspec.Struct, frozen=True):

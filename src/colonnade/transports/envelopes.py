@@ -13,8 +13,8 @@ import numpy as np
 from colonnade.errors import RemoteProtocolError
 
 ENVELOPE_VERSION = 2
-# Run ids name files at the other end, so they are letters, digits and dashes.
-RunId = Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,64}$")]
+# Run ids name files at the other end, so they are letters, digits and dashes, without a line's end.
+RunId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}\Z")]
 Number = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
 Reason = Annotated[str, msgspec.Meta(max_length=2000)]
 Status = Literal["done", "failed"]

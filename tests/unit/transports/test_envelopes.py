@@ -85,3 +85,9 @@ def test_no_more_is_taken_than_is_allowed_or_was_announced() -> None:
 def test_a_run_cannot_name_a_path(run: str) -> None:
     with pytest.raises(cn.RemoteProtocolError, match="are not an envelope"):
         list(from_server(encode(RunEnd(run, "done", "")).pieces(), MAX))
+
+
+@pytest.mark.parametrize("run", ["fit-1\n", "fit\n1", "", "../fit", "Fit", "f" * 65])
+def test_a_run_id_is_a_files_name_and_nothing_else(run: str) -> None:
+    with pytest.raises(cn.RemoteProtocolError):
+        list(from_server(encode(Ask(run, 1, b"")).pieces(), MAX))

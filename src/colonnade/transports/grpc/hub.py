@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import grpc
@@ -32,6 +33,7 @@ from colonnade.transports.envelopes import (
     from_party,
 )
 from colonnade.transports.grpc import wire
+from colonnade.transports.grpc.certified import check_own
 from colonnade.transports.grpc.links import DaemonThreads, Link, most_files
 
 JOIN_SECONDS = 10.0
@@ -49,13 +51,18 @@ def say_who_is_missing(missing: Sequence[str]) -> None:
     """Write to stderr who is waited for; of many, the first."""
     names = ", ".join(missing[:SHOWN_NAMES])
     more = f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
-    with suppress(OSError):  # where a full disk takes stderr, the server goes on
-        sys.stderr.write(f"colonnade: {f'waiting for {names}{more}' if missing else 'all parties are connected'}\n")
+    say(f"waiting for {names}{more}" if missing else "all parties are connected")
 
 
 def say_whose_owner(party: str) -> None:
     """Write to stderr whose owner is waited for."""
-    sys.stderr.write(f"colonnade: waiting for the owner of {party} to approve\n")
+    say(f"waiting for the owner of {party} to approve")
+
+
+def say(words: str) -> None:
+    """Write to stderr what a person at the server should see."""
+    with suppress(OSError):  # where a full disk takes stderr, the server goes on
+        sys.stderr.write(f"colonnade: {words}\n")
 
 
 class Hub:
@@ -144,6 +151,7 @@ class Hub:
             if endpoint.tls is None:
                 port = server.add_insecure_port(endpoint.listen)
             else:
+                check_own(endpoint.tls, say)
                 port = server.add_secure_port(endpoint.listen, wire.listening_credentials(endpoint.tls))
         except RuntimeError as error:
             raise TransportError(
@@ -202,14 +210,22 @@ class Hub:
             context.abort(*link.refusal)
 
     def _admitted(self, context: Any) -> str:
-        if self._endpoint.tls is None:
-            names = {str(value) for key, value in context.invocation_metadata() if key == wire.CLAIMED_NAME}
-        else:
-            names = wire.certified_names(context)
+        claimed = {str(value) for key, value in context.invocation_metadata() if key == wire.CLAIMED_NAME}
+        shown = None if self._endpoint.tls is None else wire.shown_by(context)
+        names = claimed if shown is None else shown.names
         known = [party for party in self._endpoint.parties if party in names]
         if len(known) != 1:
             self._log("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
             context.abort(grpc.StatusCode.PERMISSION_DENIED, f"the certificate names {sorted(names)}: no party here")
+        if claimed - {known[0]}:
+            self._log("refused", party=known[0], claimed=sorted(claimed), reason="not the certificate's name")
+            context.abort(
+                grpc.StatusCode.PERMISSION_DENIED,
+                f"its party.toml says {', '.join(sorted(claimed))}, and its certificate is of {known[0]}",
+            )
+        if shown is not None and (warning := shown.warning(datetime.now(UTC))):
+            self._log("expires soon", party=known[0], ends=shown.ends.isoformat())
+            say(f"the certificate of {known[0]} {warning}")
         with self._changed:
             if self._streams[known[0]] >= MAX_STREAMS_A_PARTY:
                 self._log("refused", party=known[0], reason="too many streams")

@@ -24,6 +24,7 @@ from colonnade.transports.envelopes import (
     from_server,
 )
 from colonnade.transports.grpc import wire
+from colonnade.transports.grpc.certified import check_own, why_no_line
 from colonnade.transports.grpc.links import sent_from
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
@@ -46,6 +47,7 @@ class GrpcParty:
         self._call: Any = None
         self._failure: Exception | None = None
         self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
+        self._was_up, self._said = False, ""  # in this conversation; why there is no line
 
     def stop(self) -> None:
         """Make `serve` return soon; for another thread, or a signal."""
@@ -59,6 +61,8 @@ class GrpcParty:
         With `once`, give the server's goodbye when it says that, and raise when it stays away; else wait for the next
         server.
         """
+        if self._endpoint.tls is not None:
+            check_own(self._endpoint.tls, self._say, self._endpoint.name)
         pause, self._last_heard = FIRST_PAUSE, time.monotonic()
         while not self._stopping.is_set():
             before = self._last_heard
@@ -84,17 +88,18 @@ class GrpcParty:
             with self._at_work:
                 self._desk.give_up(reason)
         if once:
-            raise PartyUnreachableError(f"{reason}. Start the server, then this party.", party=SERVER)
+            remedy = "Put that right" if "certificate" in trouble else "Start the server"
+            raise PartyUnreachableError(f"{reason}. {remedy}, then start this party.", party=SERVER)
 
     def _talk(self) -> tuple[Goodbye | None, str]:
         """Hold one conversation: give the server's goodbye, if it said one, and what ended it."""
         outgoing: queue.SimpleQueue[EncodedEnvelope | None] = queue.SimpleQueue()
         outgoing.put(encode(Join(ENVELOPE_VERSION, self._desk.open_runs)))
+        self._was_up = False
         channel = self._channel()
         try:
             method = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
-            claimed = ((wire.CLAIMED_NAME, self._endpoint.name),) if self._endpoint.tls is None else None
-            self._call = method(sent_from(outgoing), metadata=claimed)
+            self._call = method(sent_from(outgoing), metadata=((wire.CLAIMED_NAME, self._endpoint.name),))
             return self._listen(self._call, outgoing), "it ended the stream"
         except grpc.RpcError as error:
             if self._failure is not None:
@@ -109,17 +114,29 @@ class GrpcParty:
                     f"The server at {self._endpoint.server} refuses {self._endpoint.name!r}: {details}. "
                     "Ask whoever runs the server which names are in its federation.toml."
                 ) from error
-            return None, details
+            return None, self._in_words(code, details)
         finally:
             self._call = None
             outgoing.put(None)
             channel.close()
 
+    def _in_words(self, code: Any, details: str) -> str:
+        """Say why the line could not be made: gRPC's own words do not tell one certificate's fault from another's."""
+        tls = self._endpoint.tls
+        if tls is None or self._was_up or code is not grpc.StatusCode.UNAVAILABLE:
+            return details
+        why = why_no_line(self._endpoint, tls) or details
+        if "certificate" in why and why != self._said:
+            self._said = why
+            self._log("no line", reason=why)
+            self._say(f"No line to {self._endpoint.server}: {why}.")
+        return why
+
     def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Goodbye | None:
         goodbye, hung_up = None, threading.Event()
         try:
             for envelope in from_server(call, self._endpoint.max_message_bytes):
-                self._is_up = True
+                self._is_up = self._was_up = True
                 if isinstance(envelope, Ask):
                     if not self._answer(envelope, outgoing):
                         outgoing.put(encode(OwnerAsked(envelope.run, envelope.number)))

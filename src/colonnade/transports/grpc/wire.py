@@ -1,10 +1,8 @@
 """What both ends of a gRPC stream share: the method, certificates, keep-alive and sizes.
 
-Colonnade's messages are bytes to gRPC. Its library speaks TLS 1.2 and 1.3, and takes 1.3 where both ends have it; it
-offers no switch that would forbid 1.2, and knows no older version.
+Colonnade's messages are bytes to gRPC.
 """
 
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -12,9 +10,10 @@ import grpc
 from colonnade.errors import InputError
 from colonnade.transports.endpoints import Tls
 from colonnade.transports.envelopes import MAX_PIECE_BYTES
+from colonnade.transports.grpc.certified import Certified, Credentials, read_credentials
 
 SERVICE, METHOD = "colonnade.Rounds", "Join"
-# In plaintext, which is for one machine only, there is no certificate to read a name from.
+# The party's name, as its party.toml has it. In plaintext, which is for one machine only, nothing else says it.
 CLAIMED_NAME = "claimed-name"
 MOST_CONNECTIONS = "grpc.max_allowed_incoming_connections"
 HANDSHAKE_SECONDS = 10
@@ -23,14 +22,33 @@ QUEUE_FACTOR = 6
 
 
 def listening_credentials(tls: Tls) -> Any:
-    """Make a server's credentials: whoever dials in must show a certificate of the authority."""
-    key, certificate, authority = _pem(tls.key), _pem(tls.certificate), _pem(tls.authority)
-    return grpc.ssl_server_credentials([(key, certificate)], authority, True)
+    """Make a server's credentials: whoever dials in must show a certificate of the authority.
+
+    A file that was changed counts from the next line on: a certificate is renewed without a stop.
+    """
+    known = [read_credentials(tls)]
+
+    def fetch() -> Any:
+        try:
+            found = read_credentials(tls)
+        except InputError:
+            return None  # in the middle of a change: as before
+        if found == known[0]:
+            return None
+        known[0] = found
+        return _configuration(found)
+
+    return grpc.dynamic_ssl_server_credentials(_configuration(known[0]), fetch, True)
+
+
+def _configuration(found: Credentials) -> Any:
+    return grpc.ssl_server_certificate_configuration([(found.key, found.certificate)], found.authority)
 
 
 def dialling_credentials(tls: Tls) -> Any:
     """Make a party's credentials: the server must show a certificate of the authority."""
-    return grpc.ssl_channel_credentials(_pem(tls.authority), _pem(tls.key), _pem(tls.certificate))
+    found = read_credentials(tls)
+    return grpc.ssl_channel_credentials(found.authority, found.key, found.certificate)
 
 
 def options(keepalive_seconds: float) -> list[tuple[str, int]]:
@@ -58,17 +76,6 @@ def options(keepalive_seconds: float) -> list[tuple[str, int]]:
     ]
 
 
-def certified_names(context: Any) -> set[str]:
-    """Read the names in a peer's certificate: its common name, and its alternative names."""
-    facts = context.auth_context()
-    found = [*facts.get("x509_common_name", []), *facts.get("x509_subject_alternative_name", [])]
-    return {name.decode("utf-8", "replace") for name in found}
-
-
-def _pem(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"Cannot read {path}: {error}. `colonnade certs new` makes certificates for a trial."
-        ) from error
+def shown_by(context: Any) -> Certified:
+    """Read the certificate that a peer showed."""
+    return Certified.read(context.auth_context()["x509_pem_cert"][0])

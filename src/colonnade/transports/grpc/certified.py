@@ -1,0 +1,206 @@
+"""What certificates say: whose they are and until when; and, in words, why a line could not be made."""
+
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import NameOID
+
+from colonnade.errors import InputError
+from colonnade.storage import MAX_SECRET_BYTES, read_file, read_private
+from colonnade.transports.endpoints import PartyEndpoint, Tls
+
+WARNED_BEFORE = timedelta(days=30)
+PROBE_SECONDS = 5.0
+# OpenSSL's numbers of what is wrong with a certificate (x509_vfy.h).
+NOT_YET_VALID, EXPIRED, OTHER_NAME = 9, 10, 62
+TRIAL = "`colonnade certs new` makes certificates for a trial"
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What a certificate says. Names are its common name and its DNS names: an e-mail or web address is no name."""
+
+    names: frozenset[str]
+    serial: int
+    begins: datetime
+    ends: datetime
+
+    @classmethod
+    def read(cls, pem: bytes) -> "Certified":
+        """Read the first certificate of a PEM file."""
+        return cls.of(x509.load_pem_x509_certificate(pem))
+
+    @classmethod
+    def of(cls, certificate: x509.Certificate) -> "Certified":
+        """Read a certificate."""
+        names = {str(name.value) for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)}
+        try:
+            others = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+            names.update(others.get_values_for_type(x509.DNSName))
+        except x509.ExtensionNotFound:
+            pass
+        begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        return cls(frozenset(names), certificate.serial_number, begins, ends)
+
+    def problem(self, now: datetime) -> str | None:
+        """Say why it is not valid now; None if it is."""
+        if now > self.ends:
+            return f"expired on {_day(self.ends)}"
+        return f"is not valid before {_day(self.begins)}" if now < self.begins else None
+
+    def warning(self, now: datetime) -> str | None:
+        """Say that it is about to expire; None if it is not."""
+        left = self.ends - now
+        return f"expires on {_day(self.ends)}, in {left.days} days" if left < WARNED_BEFORE else None
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What an end shows, and whom it believes: PEM. The key is not encrypted here, and never shown."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "Credentials(not shown)"
+
+
+def read_credentials(tls: Tls) -> Credentials:
+    """Read the three files, each time anew: a certificate that was renewed is used by the next line."""
+    try:
+        key = read_private(Path(tls.key))
+        authority, certificate = (
+            read_file(Path(path).resolve(), MAX_SECRET_BYTES) for path in (tls.authority, tls.certificate)
+        )
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot read a file of [tls]: {error}. Correct that; {TRIAL}.") from error
+    return Credentials(authority, certificate, _decrypted(key, tls))
+
+
+def check_own(tls: Tls, say: Callable[[str], None], name: str | None = None) -> Credentials:
+    """Require a certificate that is valid, belongs to its key and has this name; say where it expires soon."""
+    found = read_credentials(tls)
+    try:
+        shown = x509.load_pem_x509_certificate(found.certificate)
+        own = serialization.load_pem_private_key(found.key, None).public_key()
+        x509.load_pem_x509_certificates(found.authority)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{tls.certificate}, its key or {tls.authority} is not PEM: {error}. {TRIAL}.") from error
+    certified, now = Certified.of(shown), datetime.now(UTC)
+    if problem := certified.problem(now):
+        raise InputError(f"The certificate {tls.certificate} {problem}. Put a new one in its place.")
+    if own != shown.public_key():
+        raise InputError(f"{tls.key} is not the key of {tls.certificate}. Name the two that belong together.")
+    if name is not None and name not in certified.names:
+        raise InputError(
+            f"The certificate {tls.certificate} is of {_listed(certified.names)}, and this party is {name!r}: the "
+            "server would take it for another party. Name the party's own certificate, or correct its name."
+        )
+    if warning := certified.warning(now):
+        say(f"Warning: the certificate {tls.certificate} {warning}. Put a new one in its place before.")
+    return found
+
+
+def why_no_line(endpoint: PartyEndpoint, tls: Tls) -> str | None:
+    """Dial once more, without gRPC, and say what is wrong; None if nothing is, or nothing that can be told."""
+    try:
+        own = Certified.read(read_credentials(tls).certificate)
+        if problem := own.problem(datetime.now(UTC)):
+            return f"this party's own certificate {problem}"
+        return _shaken_hands(endpoint, tls)
+    except ssl.SSLCertVerificationError as error:
+        return _of_server(endpoint, tls, error)
+    except (ssl.SSLError, ConnectionResetError, BrokenPipeError):
+        return "the server hung up before certificates were compared: it is another service, or has no TLS 1.3"
+    except (InputError, ValueError):
+        return None
+    except OSError as error:
+        return f"nobody answers there ({error.strerror or error})"
+
+
+def _shaken_hands(endpoint: PartyEndpoint, tls: Tls) -> str | None:
+    """Wait for the server's first byte: TLS 1.3 is done on this side before the server has judged the certificate."""
+    with _connected(endpoint, tls, ssl.CERT_REQUIRED) as line:
+        try:
+            heard = line.recv(1)
+        except (ConnectionResetError, ssl.SSLError):
+            heard = b""
+    if heard:
+        return None
+    return (
+        "the server hung up when it saw this party's certificate: it was not signed by the ca.pem of the server, is "
+        "revoked there, or has expired by the server's clock"
+    )
+
+
+def _of_server(endpoint: PartyEndpoint, tls: Tls, error: ssl.SSLCertVerificationError) -> str:
+    with _connected(endpoint, tls, ssl.CERT_NONE) as line:
+        shown = line.getpeercert(binary_form=True)
+    found = None if shown is None else Certified.of(x509.load_der_x509_certificate(shown))
+    if found is not None and error.verify_code in (NOT_YET_VALID, EXPIRED):
+        return f"the server's certificate {found.problem(datetime.now(UTC)) or error.verify_message}"
+    if found is not None and error.verify_code == OTHER_NAME:
+        return f"the server's certificate is of {_listed(found.names)}, not of {endpoint.server_name!r}"
+    return f"the server's certificate was not signed by {Path(tls.authority).name} ({error.verify_message})"
+
+
+def _connected(endpoint: PartyEndpoint, tls: Tls, verify: ssl.VerifyMode) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=tls.authority)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # gRPC is not so strict
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = verify is not ssl.CERT_NONE
+    context.verify_mode = verify
+    context.load_cert_chain(tls.certificate, tls.key, lambda: passphrase(tls) or b"")
+    context.set_alpn_protocols(["h2"])
+    address, _, port = endpoint.server.rpartition(":")
+    line = socket.create_connection((address.strip("[]"), int(port)), timeout=PROBE_SECONDS)
+    try:
+        return context.wrap_socket(line, server_hostname=endpoint.server_name)
+    except BaseException:
+        line.close()
+        raise
+
+
+def passphrase(tls: Tls) -> bytes | None:
+    """Look up the key's passphrase, in the environment or in a file, as [tls] says; it is kept nowhere."""
+    if tls.passphrase_env is not None:
+        if (found := os.environ.get(tls.passphrase_env)) is None:
+            raise InputError(f"[tls] names the environment variable {tls.passphrase_env}, which is not set. Set it.")
+        return found.encode()
+    if tls.passphrase_file is not None:
+        try:
+            return read_private(Path(tls.passphrase_file)).rstrip(b"\r\n")
+        except (OSError, ValueError) as error:
+            raise InputError(f"Cannot read the passphrase_file of [tls]: {error}. Correct that.") from error
+    return None
+
+
+def _decrypted(key: bytes, tls: Tls) -> bytes:
+    if b"ENCRYPTED" not in key:
+        return key
+    secret = passphrase(tls)
+    if secret is None:
+        raise InputError(f"{tls.key} is encrypted. Name its passphrase_env or passphrase_file in [tls].")
+    try:
+        opened = serialization.load_pem_private_key(key, secret)
+    except ValueError:
+        raise InputError(f"The passphrase of {tls.key} is wrong, or the file is damaged. Check both.") from None
+    return opened.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _day(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def _listed(names: frozenset[str]) -> str:
+    return " and ".join(map(repr, sorted(names))) or "nobody"
