@@ -392,6 +392,7 @@ def test_a_reply_that_ends_a_run_over_the_network_ends_it_for_all_sides_by_one_r
     monkeypatch.setattr("network_trial.party_session", bent)
     with federation_in_threads(tmp_path, job.parties()) as federation:
         given = job.prepare(federation)
+        federation.acknowledge()
         lying.append(True)
         with pytest.raises(cn.RemoteProtocolError) as caught:
             job.play(federation, given)

@@ -51,6 +51,7 @@ def check_flat(folder: Path, n_runs: int, warm: int) -> None:
         def play(runs: range) -> None:
             for seed in runs:
                 federation.fit(cn.Regression(l2=0.1), sampler=sampler, seed=seed % 5)
+                federation.acknowledge()
 
         play(range(warm))
         before, kept, memory = held(), state_files(folder), megabytes()

@@ -179,7 +179,7 @@ def test_what_is_revealed_is_said() -> None:
     [
         (0, "scores", "OpenJob", "SquaredNorms"),
         (0, "predictions", "SagaStep", "PartialProducts"),
-        (2, "labels", "OpenJob", "PartialProducts"),
+        (2, "labels", "OpenJob", "SquaredNorms"),
         (1, "model", "OpenJob", "Progress"),
     ],
 )
