@@ -60,8 +60,11 @@ class Disk:
         number = os.fstat(file).st_ino
         if path.is_dir():
             self.folders.add(number)
-            self.names[number] = {each.name: each.stat().st_ino for each in path.iterdir()}
-            self.folders.update(each.stat().st_ino for each in path.iterdir() if each.is_dir())
+            # A listing holds its numbers: other threads rename files of this folder all the while.
+            with os.scandir(path) as listing:
+                entries = list(listing)
+            self.names[number] = {each.name: each.inode() for each in entries}
+            self.folders.update(each.inode() for each in entries if each.is_dir())
         else:
             self.contents[number] = path.read_bytes()
 
