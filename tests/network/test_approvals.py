@@ -41,6 +41,9 @@ class Asking(Trial):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def status(self) -> str:
+        return run("status", str(self.folder / "federation.toml")).stdout
+
     def waiting(self) -> dict[str, Any]:
         """Wait for the job that waits."""
         until(lambda: bool(list(self.state.glob("approvals/*.job"))))
@@ -70,6 +73,7 @@ def test_a_run_waits_until_its_owner_says_yes(tmp_path: Path) -> None:
         assert (found["decision"], job["server"], job["words"]["job"]["verb"]) == (None, "server", "fit")
         assert job["words"]["takes"]["rows"] >= 100
         assert {"features", "labels", "row ids"} <= {told["what"] for told in job["words"]["tells"]}
+        until(lambda: "the owners of these parties approve: bank." in trial.status())
         words = run("approve", str(trial.party_files["bank"])).stdout
         for part in (
             "bank would tell",

@@ -18,11 +18,14 @@ def command(federation_file: FederationToml, json: JsonFlag = False) -> None:
     file = read_federation_file(federation_file)
     is_up, found = is_held(Path(file.state)), read_status(Path(file.state))
     if json:
-        connected = found.connected if is_up else []
-        show_json({"running": is_up, "connected": connected, "parties": file.parties, "runs": found.runs})
+        now = (found.connected, found.owners_asked) if is_up else ([], [])
+        names = {"connected": now[0], "owners_asked": now[1], "parties": file.parties}
+        show_json({"running": is_up, **names, "runs": found.runs})
         return
     if is_up:
         show(f"The server is running. Connected: {_names(found.connected)}; missing: {_names(found.missing)}.")
+        if found.owners_asked:
+            show(f"It waits until the owners of these parties approve: {_names(found.owners_asked)}.")
     else:
         show("The server is not running.")
     if found.runs:

@@ -62,6 +62,7 @@ class ServerStatus(msgspec.Struct):
 
     connected: list[str] = []
     missing: list[str] = []
+    owners_asked: list[str] = []
     runs: list[RunStatus] = []
 
 

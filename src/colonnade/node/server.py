@@ -104,7 +104,10 @@ class NetworkServer:
 
     def _ask(self, run: ServerRun, requests: dict[str, bytes]) -> dict[str, bytes]:
         name = run.status.run
-        return self._carrier.ask({party: Ask(name, run.numbers[party], each) for party, each in requests.items()})
+        try:
+            return self._carrier.ask({party: Ask(name, run.numbers[party], each) for party, each in requests.items()})
+        finally:
+            self._book.status.owners_asked = []
 
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)
@@ -118,6 +121,7 @@ class NetworkServer:
         missing = dict.fromkeys(self._carrier.missing)
         self._book.status.missing = list(missing)
         self._book.status.connected = [party for party in self.file.parties if party not in missing]
+        self._book.status.owners_asked = self._carrier.owners_asked
         self._book.write_status(now=True)
 
 

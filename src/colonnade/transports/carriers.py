@@ -50,6 +50,10 @@ class Carrier(Protocol):
     def missing(self) -> list[str]:
         """Parties that are not there."""
 
+    @property
+    def owners_asked(self) -> list[str]:
+        """Parties that wait until their owners approve."""
+
     def wait_for_all(self) -> None:
         """Wait until every party is there, or one has stayed away too long."""
 

@@ -53,6 +53,11 @@ class FlareCarrier:
         """Parties that have not answered yet."""
         return [party for party in self._endpoint.parties if party not in self._joined]
 
+    @property
+    def owners_asked(self) -> list[str]:
+        """Nobody: FLARE brings answers only."""
+        return []
+
     def wait_for_all(self) -> None:
         """Require a site for each party, and let each forget runs that are over."""
         if absent := [party for party in self._endpoint.parties if party not in self._sites]:

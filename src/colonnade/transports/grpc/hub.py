@@ -101,6 +101,13 @@ class Hub:
         """Parties that are not connected."""
         return [party for party in self._endpoint.parties if party not in self._links]
 
+    @property
+    def owners_asked(self) -> list[str]:
+        """Parties that wait until their owners approve."""
+        with self._changed:
+            links, asks = self._links, self._expected
+            return [party for party in self._pending if party in links and links[party].owner_asked == asks[party]]
+
     def wait_for_all(self) -> None:
         """Wait until every party is there, or one has stayed away too long."""
         with self._changed:
@@ -280,6 +287,7 @@ class Hub:
                 link.owner_asked = expected
                 self._log("waiting for the owner", party=party, run=envelope.run)
                 say_whose_owner(party)
+                self._on_change()
                 return
             if isinstance(envelope, Answer) and is_due:
                 self._replies[party] = envelope.payload
