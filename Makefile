@@ -38,7 +38,7 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--no-emit-index-url --generate-hashes --no-header --no-annotate
 lock: $(READY)  ## refresh requirements.lock, and requirements-runtime.lock with the same versions (needs uv)
 	$(LOCK) --all-extras --group dev --upgrade -o requirements.lock
-	$(LOCK) --extra grpc --extra secure --constraint requirements.lock -o requirements-runtime.lock
+	$(LOCK) --extra grpc --extra align --constraint requirements.lock -o requirements-runtime.lock
 
 sbom: $(READY)  ## list what a server or a party runs on, as CycloneDX, in sbom.json
 	$(BIN)/python scripts/sbom.py requirements-runtime.lock > sbom.json

@@ -3,7 +3,8 @@
 from functools import partial
 from typing import get_args
 
-from colonnade import diagnostics, evaluation, sampling, solvers
+from colonnade import alignment, diagnostics, evaluation, sampling, solvers
+from colonnade.alignment.meeting import AskKeyCard
 from colonnade.contracts import Table
 from colonnade.errors import InputError
 from colonnade.job_sheets import route_of
@@ -28,6 +29,7 @@ HANDLERS = (
     *hello.HANDLERS,
     opening_handler(route_of, partial(objection_to_job, _SOLVER_OF.get)),
     BRANCHING,
+    *alignment.HANDLERS,
     *viewing.HANDLERS,
     *sampling.HANDLERS,
     *pair_keys.HANDLERS,
@@ -40,7 +42,7 @@ HANDLERS = (
 # What tasks and solvers are called where an owner, or a file, names them.
 TASKS, SOLVERS = (tuple(str(kind.__struct_config__.tag) for kind in get_args(known)) for known in (AnyTask, AnySolver))
 # How a run begins: parties meet, or a job is opened.
-OPENING = either(Ask(Hello), Ask(OpenJob))
+OPENING = either(Ask(Hello), Ask(AskKeyCard), Ask(OpenJob))
 
 
 def kinds() -> frozenset[type[Message]]:

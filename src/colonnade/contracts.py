@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
@@ -36,6 +36,49 @@ class Transport(Protocol):
         """Deliver each party its request and bring back each party's reply."""
 
 
+@dataclass(frozen=True, eq=False)
+class Keys:
+    """What identifies a party's rows, in one form for all parties; each key names one row.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The key columns.
+    values : sequence of bytes
+        The key of each row that takes part.
+    rows : ndarray of int64
+        Which row of the table that is.
+    n_rows : int
+        How many rows the table has; others than those that take part repeat a key.
+    columns : object
+        The key columns as they came, a `pyarrow.Table`.
+    """
+
+    names: tuple[str, ...]
+    values: Sequence[bytes] = field(repr=False)
+    rows: Rows = field(repr=False)
+    n_rows: int
+    columns: Any = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many rows take part."""
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Which row of all parties' common rows each key of a party is: its position, or -1 where not all have it."""
+
+    fingerprint: bytes
+    positions: Rows = field(repr=False)
+
+    def order(self) -> Rows:
+        """List the keys that all have, in the common order: their places among the party's keys."""
+        common = np.flatnonzero(self.positions >= 0)
+        return common[np.argsort(self.positions[common])]
+
+
 class Table(Protocol):
     """A party's data: its feature columns, then its label column if it is the label party."""
 
@@ -54,6 +97,17 @@ class Table(Protocol):
     @property
     def key_digest(self) -> bytes | None:
         """Digest of the column that identifies rows, in row order, or None."""
+
+    @property
+    def keys(self) -> Keys | None:
+        """What identifies its rows, whether or not they are aligned."""
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether its rows go by an alignment: its digest is then the fingerprint of that."""
+
+    def aligned(self, alignment: Alignment) -> "Table":
+        """Put the rows that all parties have into the common order, and leave out the others."""
 
     @property
     def row_weights(self) -> Floats | None:

@@ -12,6 +12,7 @@ from colonnade.messages import Reveals
 OTHERS = "the other parties"
 # The worst first. The only place where kinds of disclosure are put into words.
 MEANINGS = {
+    Reveals.KEYS: "what identifies its rows, all of them",
     Reveals.FEATURES: "values of its columns for single rows: raw, rounded, averaged, or in a basis that it keeps",
     Reveals.LABELS: "labels of single rows: raw, or less what a model predicts",
     Reveals.ROW_WEIGHTS: "the weight of every row",
@@ -20,6 +21,7 @@ MEANINGS = {
     Reveals.MODEL: "the part of the model that belongs to its columns",
     Reveals.MOMENTS: "means and spreads of its columns, and how they vary together",
     Reveals.SCORE_SUMS: "how unusual single rows are to all parties together; no party's own part of it",
+    Reveals.MATCHES: "how many rows it has, and which of them, by numbers, others have too; no key",
     Reveals.ROW_IDS: "which rows were drawn or set aside: unusual ones are drawn more often",
     Reveals.TOTALS: "one number about all its rows, such as how many independent columns it has",
     Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys",

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade import validation
+from colonnade.alignment import Mode
+from colonnade.alignment.records import AlignmentReport
 from colonnade.contracts import Model, Report, Roster, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
@@ -58,6 +60,10 @@ class Federation:
     ----------
     parties : iterable of Party
         In the order that becomes the order of the model's columns.
+    align : {"exact", "clear", "aided", "curve"}
+        How records are matched. "exact": every party holds the same rows in the same order. The others match by the
+        parties' keys: "clear" tells the server all keys; "aided" keyed hashes, by a secret that the parties share;
+        "curve" what nobody can make of a key without all parties' help. Needs the extra ``colonnade[align]``.
     transport : callable
         Makes a run's transport from the parties' sessions, of which every run has its own: `InProcess`, or `Loopback`
         to pass all through the wire codec.
@@ -80,10 +86,11 @@ class Federation:
         self,
         parties: Iterable[Party],
         *,
+        align: Mode = "exact",
         transport: MakeTransport = InProcess,
         on_round: RoundListener = nobody_listens,
     ) -> None:
-        self._runtime = Runtime.here(validation.check_parties(parties), transport, on_round)
+        self._runtime = Runtime.here(validation.check_parties(parties), transport, on_round, align)
 
     @classmethod
     def connect(cls, path: str | PathLike[str], *, on_round: RoundListener = nobody_listens) -> "Federation":
@@ -132,6 +139,11 @@ class Federation:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._runtime.close(error)
+
+    @property
+    def alignment(self) -> AlignmentReport | None:
+        """How the parties' records were matched; None where they are taken to be the same rows in the same order."""
+        return self._runtime.alignment
 
     @property
     def roster(self) -> Roster:

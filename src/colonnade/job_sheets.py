@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from colonnade.alignment import align_route
 from colonnade.branches import Branch, Branching
 from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
 from colonnade.coreset import Coreset
@@ -298,7 +299,12 @@ def _audit(job: _Reader) -> Route:
     return then(job.view(), Ask(AskOpenings, rule=rule, **next(rows.asks()).fields))
 
 
+def _align(job: _Reader) -> Route:
+    return align_route(job.sheet)
+
+
 ROUTES: dict[str, Callable[[_Reader], Route]] = {
+    "align": _align,
     "coreset": _coreset,
     "fit": _fit,
     "predict": _predict,

@@ -27,6 +27,8 @@ class Reveals(StrEnum):
     NOTHING = "nothing"
     SCHEMA = "schema"
     TOTALS = "totals"
+    KEYS = "keys"
+    MATCHES = "matches"
     ROW_IDS = "row ids"
     SCORES = "scores"
     SCORE_SUMS = "sums of scores"

@@ -13,6 +13,9 @@ from typing import Any, Protocol, Self, TypeVar
 import msgspec
 import numpy as np
 
+from colonnade.alignment import align, check_mode
+from colonnade.alignment.meeting import meet
+from colonnade.alignment.records import AlignmentReport
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Script, Transport
 from colonnade.data.parties import Party
@@ -61,6 +64,7 @@ class Runtime:
         open_run: OpenRun,
         on_round: RoundListener,
         *,
+        align: str = "exact",
         here: "PartiesHere | None" = None,
         run_by: str | None = None,
         close: Close = lambda _error: None,
@@ -73,6 +77,7 @@ class Runtime:
         self._identity = identity
         self.close, self.acknowledge = close, acknowledge
         self.ledger = Ledger(run_by=run_by)
+        self.alignment = self._align(names, align) if align != "exact" else None
         self.roster, _ = self._play(hello(names), "hello", {"parties": names})
 
     @classmethod
@@ -81,12 +86,14 @@ class Runtime:
         parties: list[Party],
         transport: MakeTransport,
         on_round: RoundListener,
+        align: str = "exact",
     ) -> "Runtime":
         """Let parties of this process meet, each known to the others by its identity."""
+        check_mode(align)
         who, server = identities_of(parties)
         sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
         here = PartiesHere(sessions, transport)
-        return cls(tuple(sessions), server, here.run, on_round, here=here)
+        return cls(tuple(sessions), server, here.run, on_round, align=align, here=here)
 
     @classmethod
     def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Runtime":
@@ -112,6 +119,14 @@ class Runtime:
         except BaseException as error:
             close(error)
             raise
+
+    def _align(self, names: tuple[str, ...], mode: str) -> AlignmentReport:
+        """Match the parties' records, and let each of them keep where its own are."""
+        cards, _ = self._play(meet(names), "hello", {"parties": names})
+        parties = tuple(card.party for card in cards.values())
+        sheet = JobSheet(verb="align", parties=parties, rows=0, run_by=self.ledger.run_by, align=mode)
+        report, _ = self._play(opened(sheet, self._identity, align(mode, cards)), "align", {"align": mode})
+        return report
 
     def play(self, script: Script[T], verb: str, **what: object) -> tuple[T, Ledger]:
         """Play a script as one run, opened by its job sheet, and give its result and its part of the ledger.
@@ -197,7 +212,7 @@ class PartiesHere:
     def __init__(self, parties: Mapping[str, PartySession], transport: MakeTransport) -> None:
         self.transport = transport
         self.received: dict[str, Delivery] = {}
-        self._parties = parties
+        self._parties = dict(parties)
 
     def sessions(self) -> dict[str, PartySession]:
         """Open a session at every party."""
@@ -210,6 +225,9 @@ class PartiesHere:
         try:
             yield self.transport(sessions)
         finally:
+            for name, session in sessions.items():
+                if session.state.aligned is not None:
+                    self._parties[name] = self._parties[name].aligned(session.state.aligned)
             delivered = {name: session.state.received for name, session in sessions.items()}
             self.received.update((name, each) for name, each in delivered.items() if each is not None)
 

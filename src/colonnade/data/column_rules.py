@@ -8,10 +8,10 @@ from colonnade.protocol.policy import Policy
 
 
 def allowed_columns(party: str, names: Sequence[str], roles: Mapping[str, str], policy: Policy) -> list[str]:
-    """Give the names, in order, that the owner's policy lets in; a label, key, weight or split must be among them."""
+    """Give the names, in order, that the owner's policy lets in; columns that have a role must be among them."""
     _check_named(party, names, policy)
     allowed = [name for name in names if _may_enter(name, policy)]
-    for role, name in roles.items():
+    for name, role in roles.items():
         if name not in allowed:
             raise InputError(_kept_out(party, role, name, policy))
     return allowed

@@ -1,6 +1,7 @@
 """Named tables, from a frame or from a file, as Arrow; pyarrow is imported only when one comes in."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ ACCEPTED = (
 )
 
 
-def to_arrow(party: str, data: object, key: str | None) -> Any:
+def to_arrow(party: str, data: object, keys: Sequence[str]) -> Any:
     """Read a frame or a file as a `pyarrow.Table`, without a pandas index."""
     import pyarrow as pa
 
     if isinstance(data, str | os.PathLike):
-        table = _read_file(party, Path(data), key)
+        table = _read_file(party, Path(data), keys)
     else:
         try:
             table = pa.table(data)
@@ -40,7 +41,7 @@ def _index_columns(table: Any) -> list[str]:
         return []  # a file may say anything about itself; what is not pandas' form names no index
 
 
-def _read_file(party: str, path: Path, key: str | None) -> Any:
+def _read_file(party: str, path: Path, keys: Sequence[str]) -> Any:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -52,7 +53,7 @@ def _read_file(party: str, path: Path, key: str | None) -> Any:
                 return file.read()
         if path.name.lower().endswith((".csv", ".csv.gz")):
             # A key is read as text: "007" would otherwise be taken for a number.
-            as_text = {} if key is None else {key: pa.string()}
+            as_text = dict.fromkeys(keys, pa.string())
             return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(

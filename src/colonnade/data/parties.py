@@ -1,11 +1,12 @@
 """Who takes part: an organisation with its columns and its policy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade.catalogue import check_policy
+from colonnade.data.keys import Duplicates
 from colonnade.data.sources import has_names
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
@@ -26,9 +27,12 @@ class Party:
         Numbers without gaps; every party holds the same rows in the same order.
     label : str or array_like of shape (n_rows,), optional
         At the label party: the name of the label's column, or, beside a plain array, the labels.
-    key : str, optional
-        The name of a column that identifies rows. It is no feature; only its digest is told, to check that all
-        parties that name a key hold the same rows in the same order.
+    key : str or sequence of str, optional
+        The column, or columns, that identify rows; they are no features. By them a federation aligns the rows of its
+        parties; where it does not, only their digest is told, to check that all parties that name a key hold the same
+        rows in the same order. Keys are trimmed, in lower case and Unicode NFC, and integers agree with their text.
+    duplicates : {"error", "first", "drop"}
+        Of rows that repeat a key: refuse them, keep the first, or keep none.
     weight : str or array_like of shape (n_rows,), optional
         How much each row counts, zero or more: a column, or an array beside an array. One party may hold weights;
         every job respects them, and for that all parties and the server are told them.
@@ -53,7 +57,8 @@ class Party:
         data: object,
         *,
         label: str | npt.ArrayLike | None = None,
-        key: str | None = None,
+        key: str | Sequence[str] | None = None,
+        duplicates: Duplicates = "error",
         weight: str | npt.ArrayLike | None = None,
         split: str | npt.ArrayLike | None = None,
         policy: Policy | None = None,
@@ -68,7 +73,16 @@ class Party:
         self.name = name
         self.policy = policy or Policy(level="open")
         check_policy(self.policy)
-        self.table = read_table(name, data, label=label, key=key, weight=weight, split=split, policy=self.policy)
+        self.table = read_table(
+            name,
+            data,
+            label=label,
+            key=key,
+            duplicates=duplicates,
+            weight=weight,
+            split=split,
+            policy=self.policy,
+        )
         self.identity = identity
 
     def __repr__(self) -> str:

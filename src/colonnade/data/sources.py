@@ -5,15 +5,16 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.contracts import Keys
 from colonnade.data.column_rules import allowed_columns, listed, no_such_column
 from colonnade.data.files import ACCEPTED, to_arrow
-from colonnade.data.keys import digest_of_key
+from colonnade.data.keys import Duplicates, read_keys
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.protocol.policy import Policy
@@ -31,10 +32,11 @@ class Roles:
     key: object = None
     weight: object = None
     split: object = None
+    duplicates: Duplicates = "error"
 
     def items(self) -> list[tuple[str, object]]:
         """List those that were given."""
-        pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        pairs = [(name, getattr(self, name)) for name in ("label", "key", "weight", "split")]
         return [(role, column) for role, column in pairs if column is not None]
 
 
@@ -56,7 +58,7 @@ class Source:
     values: Floats
     integers: tuple[bool, ...]
     label_name: str | None = None
-    key_digest: bytes | None = None
+    keys: Keys | None = None
     weights: Floats | None = None
     held_out: Flags | None = None
 
@@ -79,8 +81,8 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source
     features = _numeric_array(party, "the data", data, ndim=2)
     beside = {role: _beside(party, role, column, len(features)) for role, column in roles.items()}
     label = beside.get("label")
-    labelled = {} if label is None else {"label": f"{party}_label"}
-    every = [f"{party}_{i}" for i in range(features.shape[1])] + list(labelled.values())
+    labelled = {} if label is None else {f"{party}_label": "label"}
+    every = [f"{party}_{i}" for i in range(features.shape[1])] + list(labelled)
     names = allowed_columns(party, every, labelled, policy)
     if len(names) < len(every):
         features = features[:, [name in names for name in every[: features.shape[1]]]]
@@ -99,37 +101,46 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source
 
 def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source:
     """Take a named table, with the names of its columns that are no features."""
-    taken: dict[str, str] = {}
-    for role, name in roles.items():
-        if not isinstance(name, str):
-            raise InputError(
-                f"Party {party!r}: the {role} of a named table is one of its columns, given by name (text), "
-                f"not {type(name).__name__}. Add the {role} as a column and pass its name."
-            )
-        if name in taken.values():
-            other = next(role for role, column in taken.items() if column == name)
-            raise InputError(f"Party {party!r}: {name!r} is both {other} and {role}. Name two different columns.")
-        taken[role] = name
-    label, key = taken.get("label"), taken.get("key")
-    table = to_arrow(party, data, key)
+    taken: dict[str, str] = {}  # roles, by column
+    for role, given in roles.items():
+        for name in _column_names(party, role, given):
+            if name in taken:
+                raise InputError(
+                    f"Party {party!r}: {name!r} is both {taken[name]} and {role}. Name two different columns."
+                )
+            taken[name] = role
+    named = {role: [name for name, its in taken.items() if its == role] for role in taken.values()}
+    label, keys = named.get("label", []), named.get("key", [])
+    table = to_arrow(party, data, keys)
     names: list[str] = table.column_names
     _check_separator(party, names)
     _check_unique(party, names)
-    for role, name in taken.items():
+    for name, role in taken.items():
         if name not in names:
             raise InputError(no_such_column(party, name, names, role=role))
     allowed = allowed_columns(party, names, taken, policy)
-    ordered = [name for name in allowed if name not in taken.values()] + ([] if label is None else [label])
+    ordered = [name for name in allowed if name not in taken] + label
     _check_not_empty(party, table.num_rows, len(ordered))
-    _check_numeric(party, table.select([*ordered, *([taken["weight"]] if "weight" in taken else [])]))
+    _check_numeric(party, table.select([*ordered, *named.get("weight", [])]))
     return Source(
         tuple(ordered),
         *_as_floats(table.select(ordered)),
-        label,
-        None if key is None else digest_of_key(party, key, table[key]),
-        None if "weight" not in taken else _as_floats(table.select([taken["weight"]]))[0][:, 0],
-        None if "split" not in taken else _marks(party, table[taken["split"]].to_numpy()),
+        label[0] if label else None,
+        read_keys(party, keys, table, roles.duplicates) if keys else None,
+        _as_floats(table.select(named["weight"]))[0][:, 0] if "weight" in named else None,
+        _marks(party, table[named["split"][0]].to_numpy()) if "split" in named else None,
     )
+
+
+def _column_names(party: str, role: str, given: object) -> list[str]:
+    """Give the columns that a role names: a key may have several."""
+    names = list(given) if role == "key" and isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f"Party {party!r}: the {role} of a named table is one of its columns, given by name (text), "
+            f"not {type(given).__name__}. Add the {role} as a column and pass its name."
+        )
+    return names  # type: ignore[return-value]  # all are text
 
 
 def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[Any]:

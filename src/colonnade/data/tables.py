@@ -1,11 +1,13 @@
 """What a party holds: its rows, checked once at the door, read block by block ever after."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.contracts import Alignment, Keys
+from colonnade.data.keys import Duplicates, digest_of_keys
 from colonnade.data.sources import Roles, Source, from_array, from_frame, has_names
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
@@ -41,12 +43,19 @@ class ArrayTable:
     key_digest: bytes | None = None
     weight_column: Floats | None = field(default=None, repr=False)
     split_column: Flags | None = field(default=None, repr=False)
+    keys: Keys | None = field(default=None, repr=False)
+    unaligned: "ArrayTable | None" = field(default=None, repr=False)
     row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
     @property
     def n_rows(self) -> int:
         """How many rows the table has."""
         return len(self.values)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether its rows go by an alignment."""
+        return self.unaligned is not None
 
     def blocks(self) -> Iterator[Floats]:
         """Read the table once, first row to last: up to BLOCK_ROWS at a time, column-major, read-only views."""
@@ -58,13 +67,31 @@ class ArrayTable:
         # Not np.take: it would first copy the whole column-major table.
         return np.ascontiguousarray(self.values[rows])
 
+    def aligned(self, alignment: Alignment) -> "ArrayTable":
+        """Put the rows that all parties have into the common order, and leave out the others."""
+        whole = self.unaligned or self
+        if whole.keys is None:
+            raise InputError("A table without a key cannot be aligned. Name its key= column.")
+        rows = whole.keys.rows[alignment.order()]
+        values = np.asfortranarray(whole.values[rows])
+        values.setflags(write=False)
+        return replace(
+            whole,
+            values=values,
+            key_digest=alignment.fingerprint,
+            weight_column=None if whole.weight_column is None else whole.weight_column[rows],
+            split_column=None if whole.split_column is None else whole.split_column[rows],
+            unaligned=whole,
+        )
+
 
 def read_table(
     party: str,
     data: object,
     *,
     label: str | npt.ArrayLike | None = None,
-    key: str | None = None,
+    key: str | Sequence[str] | None = None,
+    duplicates: Duplicates = "error",
     weight: str | npt.ArrayLike | None = None,
     split: str | npt.ArrayLike | None = None,
     policy: Policy | None = None,
@@ -76,14 +103,22 @@ def read_table(
     index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not looked at.
     """
     read = from_frame if has_names(data) else from_array
-    source = read(party, data, Roles(label, key, weight, split), policy or Policy(level="open"))
+    source = read(party, data, Roles(label, key, weight, split, duplicates), policy or Policy(level="open"))
     _check_columns(party, source)
     values = source.values
     values.setflags(write=False)
     feature_names = source.names if source.label_name is None else source.names[:-1]
     if source.weights is not None:
         _check_weights(party, source.weights)
-    return ArrayTable(values, feature_names, source.label_name, source.key_digest, source.weights, source.held_out)
+    return ArrayTable(
+        values,
+        feature_names,
+        source.label_name,
+        None if source.keys is None else digest_of_keys(source.keys),
+        source.weights,
+        source.held_out,
+        source.keys,
+    )
 
 
 def _check_columns(party: str, source: Source) -> None:

@@ -16,6 +16,7 @@ from colonnade.protocol.policy import amounts
 COUNTED = {
     "rows": "rows",
     "row_ids": "row ids",
+    "keys": "keys compared",
     "numbers": "numbers about single rows",
     "moments": "numbers about many rows",
     "models": "models applied",
@@ -27,6 +28,7 @@ class DayLimits(msgspec.Struct, frozen=True):
 
     rows: int | None = None
     row_ids: int | None = None
+    keys: int | None = None
     numbers: int | None = None
     moments: int | None = None
     models: int | None = None

@@ -24,6 +24,8 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
         # The task of a model that is applied was judged when the party helped to learn it.
         tasks, known_only = None, known_only or tasks is not None
     asks = tuple(route.asks())
+    if sheet.align is not None:
+        return _objection_to_alignment(policy, sheet, asks)
     return (
         _objection_to_kind("task", sheet.task, tasks)
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
@@ -33,6 +35,14 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
         or _objection_to_numbers(policy, sheet)
         or (_objection_to_unknown(sheet, data) if known_only else None)
     )
+
+
+def _objection_to_alignment(policy: Policy, sheet: JobSheet, asks: Asks) -> str | None:
+    if policy.align is not None and sheet.align not in policy.align:
+        return not_allowed("way to align", policy.align, repr(sheet.align))
+    if sheet.align == "aided" and sheet.run_by is not None:
+        return f"{sheet.run_by} runs the server, and with the parties' secret it could try keys. Align by 'curve'"
+    return _objection_to_phases(policy, asks) or _objection_to_numbers(policy, sheet)
 
 
 def _objection_to_kind(what: str, options: dict[str, object] | None, allowed: frozenset[str] | None) -> str | None:

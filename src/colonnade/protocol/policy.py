@@ -8,7 +8,9 @@ from colonnade.errors import InputError
 from colonnade.messages import UNCOUNTED, Message, Reveals
 from colonnade.options import flag, positive_number, whole_number
 
-PHASES = ("framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
+PHASES = ("aligning", "framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
+# Ways to match records other than by their order.
+ALIGN = ("clear", "aided", "curve")
 # Phases that reveal nothing of the data.
 ALWAYS = ("hello", "opening", "keys", "telling")
 # What a row's values can be read from, or guessed.
@@ -45,8 +47,15 @@ LEVELS: dict[str, dict[str, Any]] = {
         "known_only": True,
         "models_in_all": 1 / 3,
         "sums_in_all": 0.5,
+        "align": ["aided", "curve"],
     },
-    "usual": {"least_rows": 10, "known_only": True, "models_in_all": 100, "sums_in_all": 0.5},
+    "usual": {
+        "least_rows": 10,
+        "known_only": True,
+        "models_in_all": 100,
+        "sums_in_all": 0.5,
+        "align": ["aided", "curve"],
+    },
     "open": {},
 }
 
@@ -63,11 +72,11 @@ class Policy:
         "open" answers whatever a job sheet says; "usual" shows drawn rows, but only aggregates of enough of them, and
         applies only models it knows; "strict" tells nothing of single rows but which were drawn.
     never : iterable of str
-        What no reply may reveal: any of ``totals, row ids, scores, sums of scores, features, labels, predictions,
-        moments, row weights, model``.
+        What no reply may reveal: any of ``keys, matches, totals, row ids, scores, sums of scores, features, labels,
+        predictions, moments, row weights, model``.
     phases : iterable of str, optional
-        The only phases in which the party answers, of ``framing, sampling, summing, solving, predicting, auditing,
-        certifying, diagnosing``; all if left out. In ``auditing`` committed draws are spot-checked.
+        The only phases in which the party answers, of ``aligning, framing, sampling, summing, solving, predicting,
+        auditing, certifying, diagnosing``; all if left out. In ``auditing`` committed draws are spot-checked.
     solvers, tasks : iterable of str, optional
         The only solvers and tasks it takes part in, such as ``saga`` and ``regression``; all if left out. They are
         those of the job sheet, and the party answers nothing else than the sheet entails.
@@ -92,6 +101,8 @@ class Policy:
         How many numbers about many rows it tells in all, for all time, for each value of its table. The levels strict
         and usual have 0.5: with 1, there may be equations enough to work out all values. Sums over fewer rows than
         `least_rows` are never told, and none from which a row follows by adding and subtracting.
+    align : iterable of str, optional
+        The only ways to match records with others, of ``clear, aided, curve``; "clear" tells the server all keys.
     columns : iterable of str, optional
         The only columns of the table that enter, label, key, weight and split among them; all if left out. The others
         are dropped when the `Party` is made: nothing is computed of them, and nobody is told their names.
@@ -125,6 +136,7 @@ class Policy:
         accepted: Iterable[str] | None = None,
         models_in_all: float | None = None,
         sums_in_all: float | None = None,
+        align: Iterable[str] | None = None,
         columns: Iterable[str] | None = None,
         never_columns: Iterable[str] | None = None,
     ) -> None:
@@ -143,6 +155,7 @@ class Policy:
             "accepted": accepted,
             "models_in_all": models_in_all,
             "sums_in_all": sums_in_all,
+            "align": align,
             "columns": columns,
             "never_columns": never_columns,
         }
@@ -190,6 +203,7 @@ class Policy:
             raise InputError(
                 f"models_in_all must be a whole number, or below 1, got {models_in_all!r}. Pass for instance 100."
             )
+        self.align = frozenset(_known("align", rules["align"], ALIGN)) if "align" in rules else None
         self.columns = None if columns is None else frozenset(_listed(columns))
         self.never_columns = frozenset(_listed(rules.get("never_columns", ())))
         if both := sorted((self.columns or frozenset()) & self.never_columns):
@@ -256,6 +270,7 @@ def amounts(reply: Message) -> dict[str, int]:
     return {
         "rows": rows_revealed(reply),
         "row_ids": reply.rows_of({Reveals.ROW_IDS}),
+        "keys": reply.rows_of({Reveals.KEYS, Reveals.MATCHES}),
         "numbers": reply.units() if of_rows else 0,
         "moments": reply.units() if tells & OF_MANY_ROWS and not of_rows else 0,
         "models": int(Reveals.PREDICTIONS in tells),

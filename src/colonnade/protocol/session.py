@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from colonnade.contracts import ScoreRule, Table, View
+from colonnade.contracts import Alignment, Keys, ScoreRule, Table, View
 from colonnade.errors import ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
@@ -77,6 +77,8 @@ class PartyState:
         What an honest server playing that sheet may still ask; None, where no run was opened, is anything.
     notes : tuple of Note
         What the party will remember of this run.
+    aligned : Alignment or None
+        What the run aligned the party's rows by.
     run_nonce : bytes
         What no other run of this party has, and this one still has after a restart: contributions are made of it.
     has_committed : bool
@@ -98,6 +100,7 @@ class PartyState:
     learning: object | None = None
     answered_digests: tuple[bytes, ...] = ()
     received: Delivery | None = None
+    aligned: Alignment | None = None
     run_nonce: bytes = b""
     has_committed: bool = False
 
@@ -153,6 +156,17 @@ class PartyData:
                 "Give it an identity (between machines, [identity] in its party.toml)."
             )
         return self.identity
+
+    def keys(self) -> Keys:
+        """Give what identifies its rows, without which they cannot be aligned."""
+        if self.table.keys is None:
+            raise InputError("its table has no key. Name the column that identifies rows: key = in its [data].")
+        return self.table.keys
+
+    @property
+    def alignment(self) -> bytes | None:
+        """The fingerprint of the alignment that its rows go by, if there is one."""
+        return self.table.key_digest if self.table.is_aligned else None
 
     def once(self, compute: Callable[[Table], T]) -> T:
         """Compute something of the table that no request changes, once; `compute` is one of the module's functions."""
@@ -254,6 +268,12 @@ class PartySession:
             self._data.memory.keep(state.notes)
         self.state = replace(state, step=handler.then)
         return reply
+
+    def aligned(self, alignment: Alignment) -> "PartySession":
+        """Give a session on the same data in the common order."""
+        data, other = self._data, copy(self)
+        other._data = PartyData(data.table.aligned(alignment), data.identity, data.policy, data.memory)
+        return other
 
     def greeted(self, run_nonce: bytes) -> "PartySession":
         """Open another session on the same data, as after a hello: each run has its own.

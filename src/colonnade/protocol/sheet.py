@@ -80,6 +80,8 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         The party that learns predictions, or evaluates.
     bits : int or None
         How finely parts of predictions travel.
+    align : str or None
+        How records are matched, where that is the job; no rows are common before that.
     branches : Branches or None
         What is left to choose within the run, and its caps: an owner's policy judges these.
     options : dict
@@ -102,6 +104,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     size: int | None = None
     to: str | None = None
     bits: int | None = None
+    align: str | None = None
     branches: Branches | None = None
     options: dict[str, int | bool] = {}
 
@@ -212,6 +215,18 @@ def sheet_party(card: PartyCard) -> SheetParty:
     return SheetParty(card.name, card.n_features, card.label_name is not None, card.has_weights, card.has_split)
 
 
+def party_on_sheet(data: PartyData) -> SheetParty:
+    """Put a party on a sheet as it sees itself."""
+    table = data.table
+    return SheetParty(
+        data.name,
+        len(table.feature_names),
+        table.label_name is not None,
+        table.weight_column is not None,
+        table.split_column is not None,
+    )
+
+
 def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
     """Answer an opening: by which route a job goes, and what an owner has against it, is told by the layers above."""
 
@@ -248,14 +263,8 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         sheet = request.read()
     except (msgspec.MsgspecError, RecursionError) as error:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
-    ours = SheetParty(
-        identity.name,
-        len(table.feature_names),
-        table.label_name is not None,
-        table.weight_column is not None,
-        table.split_column is not None,
-    )
-    if ours not in sheet.parties or sheet.rows != table.n_rows:
+    rows = table.n_rows if sheet.align is None else 0
+    if party_on_sheet(data) not in sheet.parties or sheet.rows != rows:
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
     checks.seed(request, sheet.seed)
     columns = [each.features for each in sheet.parties]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from colonnade.contracts import Table
+from colonnade.contracts import Alignment, Keys, Table
 from colonnade.kernels.arrays import Flags, Floats, Rows
 
 
@@ -37,6 +37,20 @@ class ViewedTable:
     def key_digest(self) -> bytes | None:
         """As in the base."""
         return self.base.key_digest
+
+    @property
+    def keys(self) -> Keys | None:
+        """As in the base."""
+        return self.base.keys
+
+    @property
+    def is_aligned(self) -> bool:
+        """As in the base."""
+        return self.base.is_aligned
+
+    def aligned(self, alignment: Alignment) -> Table:
+        """Align the base: a run looks at a table only after that."""
+        return self.base.aligned(alignment)
 
     @property
     def weight_column(self) -> Floats | None:

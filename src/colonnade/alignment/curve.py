@@ -1,0 +1,172 @@
+"""Matching on a curve: every list passes under every party's secret, and only then is compared (Diffie-Hellman).
+
+A key is hashed to a point of ristretto255. Its owner multiplies the point by a secret number, and so does every other
+party, one after the other: in the end equal keys are equal points, whoever listed them, and nobody can make such a
+point of a key that he guesses without all parties' help. A party multiplies only what the one before it signed: the
+server, which carries the lists, can put no guess of its own among them.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar
+
+from colonnade.alignment.listing import BLOCK_KEYS, block_size, block_starts, check_length, listed_keys
+from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, aligning
+from colonnade.contracts import Script
+from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.ristretto import POINT_BYTES, NoPointError, hashed_to_points, multiplied, secret_scalar
+from colonnade.kernels.tokens import has_repeats
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals
+from colonnade.privacy.pair_keys import identity_of
+from colonnade.protocol import checks
+from colonnade.protocol.session import Handler, PartyData, PartyState
+from colonnade.routes import Ask, AtMost, Route
+from colonnade.signing import digest
+
+WIDTH = POINT_BYTES
+
+
+class Points(Message, frozen=True):
+    """Points of a block, each multiplied by the party's secret, and its signature on them."""
+
+    phase: ClassVar[str] = PHASE
+
+    points: Annotated[bytes, Reveals.MATCHES]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+    def coded_rows(self) -> int:
+        """One a point."""
+        return len(self.points) // POINT_BYTES
+
+
+class AskPoints(Message, frozen=True):
+    """Hash the keys that are listed from this place to points, and multiply them."""
+
+    phase: ClassVar[str] = PHASE
+    reply: ClassVar[type[Message]] = Points
+
+    start: Annotated[int, Reveals.NOTHING]
+
+
+class MultiplyPoints(Message, frozen=True):
+    """Multiply a block of a party's points that so many parties, the owner first, have multiplied."""
+
+    phase: ClassVar[str] = PHASE
+    reply: ClassVar[type[Message]] = Points
+
+    owner: Annotated[str, Reveals.NOTHING]
+    hop: Annotated[int, Reveals.NOTHING]
+    start: Annotated[int, Reveals.NOTHING]
+    points: Annotated[bytes, Reveals.NOTHING]
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+ASKED: tuple[Route, ...] = (Ask(AskPoints), Ask(MultiplyPoints))
+Signed = tuple[bytes, bytes]
+
+
+def compared(n_keys: Mapping[str, int]) -> Script[dict[str, bytes]]:
+    """Let every list pass under every party's secret."""
+    names = sorted(n_keys)
+    lists: dict[str, list[bytes]] = {party: [] for party in names}
+    for start in block_starts(max(n_keys.values())):
+        owners = [party for party in names if start < n_keys[party]]
+        replies = checks.replies((yield {party: AskPoints(start) for party in owners}), Points)
+        blocks = {party: _checked(party, reply, n_keys[party], start) for party, reply in replies.items()}
+        for hop in range(1, len(names)):
+            blocks = yield from _passed_on(names, hop, start, blocks, n_keys)
+        for party, (points, _) in blocks.items():
+            lists[party].append(points)
+    return {party: b"".join(blocks) for party, blocks in lists.items()}
+
+
+def _passed_on(
+    names: list[str], hop: int, start: int, blocks: Mapping[str, Signed], n_keys: Mapping[str, int]
+) -> Script[dict[str, Signed]]:
+    """Bring every block to the next party: all of them multiply at a time, each another's."""
+    bearers = {bearer(names, owner, hop): owner for owner in blocks}
+    asked = {party: MultiplyPoints(owner, hop, start, *blocks[owner]) for party, owner in bearers.items()}
+    replies = checks.replies((yield asked), Points)
+    return {bearers[party]: _checked(party, reply, n_keys[bearers[party]], start) for party, reply in replies.items()}
+
+
+def _checked(party: str, reply: Points, n_keys: int, start: int) -> Signed:
+    check_length(party, reply, reply.points, block_size(n_keys, start) * POINT_BYTES)
+    if has_repeats(reply.points, POINT_BYTES):
+        raise checks.wrong(party, reply, "a point twice")
+    return reply.points, reply.signature
+
+
+def bearer(names: list[str], owner: str, hop: int) -> str:
+    """Tell who multiplies a list after so many others: who comes after the owner in the order of names."""
+    return names[(names.index(owner) + hop) % len(names)]
+
+
+def _statement(state: PartyState, party: str, owner: str, hop: int, start: int, points: bytes) -> bytes:
+    numbers = hop.to_bytes(8, "little") + start.to_bytes(8, "little")
+    return digest(b"colonnade curve 1", state.sheet, party.encode(), owner.encode(), numbers, points)
+
+
+def _signed(state: PartyState, data: PartyData, owner: str, hop: int, start: int, points: bytes) -> Points:
+    identity = identity_of(data)
+    return Points(points, identity.sign(_statement(state, identity.name, owner, hop, start, points)))
+
+
+def _scalar(state: PartyState, data: PartyData) -> bytes:
+    """Derive the party's secret number of this alignment: 64 uniform bytes, reduced."""
+    identity = identity_of(data)
+    halves = (identity.derived(digest(part, state.run_nonce, state.sheet)) for part in (b"scalar 1", b"scalar 2"))
+    return secret_scalar(b"".join(halves))
+
+
+def _answer_own(state: PartyState, request: AskPoints, data: PartyData) -> tuple[PartyState, Message]:
+    own = hashed_to_points(_hashes(state, listed_keys(state, request.start, data)))
+    points = multiplied(own, _scalar(state, data))
+    return state, _signed(state, data, identity_of(data).name, 0, request.start, points)
+
+
+def _hashes(state: PartyState, keys: Iterable[bytes]) -> list[bytes]:
+    """Hash keys to 64 bytes, in this alignment and no other."""
+    keyed = hashlib.blake2b(digest_size=64, key=state.sheet)
+    hashes = []
+    for key in keys:
+        copy = keyed.copy()
+        copy.update(key)
+        hashes.append(copy.digest())
+    return hashes
+
+
+def _answer_other(state: PartyState, request: MultiplyPoints, data: PartyData) -> tuple[PartyState, Message]:
+    identity, names = identity_of(data), list(identity_of(data).parties)
+    aligning(state)
+    if request.owner not in names or bearer(names, request.owner, request.hop) != identity.name:
+        raise RemoteProtocolError("the server brought points that are another party's to multiply.", party=SERVER)
+    before = bearer(names, request.owner, request.hop - 1)
+    statement = _statement(state, before, request.owner, request.hop - 1, request.start, request.points)
+    if not identity.is_signed(before, statement, request.signature):
+        raise RemoteProtocolError(
+            f"the server brought points of {request.owner!r} that {before!r} did not sign: it may have put guesses "
+            "among them. Nothing was multiplied.",
+            party=SERVER,
+        )
+    if not 0 < len(request.points) <= BLOCK_KEYS * POINT_BYTES or len(request.points) % POINT_BYTES:
+        raise RemoteProtocolError(f"{before!r} sent {len(request.points)} bytes of points.", party=before)
+    if has_repeats(request.points, POINT_BYTES):
+        raise RemoteProtocolError(f"{before!r} sent a point of {request.owner!r} twice.", party=before)
+    try:
+        points = multiplied(request.points, _scalar(state, data))
+    except NoPointError as error:
+        raise RemoteProtocolError(f"{before!r} sent what is no point of the group.", party=before) from error
+    return state, _signed(state, data, request.owner, request.hop, request.start, points)
+
+
+def hops(n_parties: int) -> AtMost:
+    """Say how often a list is passed on."""
+    return AtMost(n_parties - 1, 1)
+
+
+HANDLERS = (
+    Handler(AskPoints, _answer_own, after=frozenset({SECRET, LISTED}), then=LISTED),
+    Handler(MultiplyPoints, _answer_other, after=frozenset({SECRET, LISTED}), then=LISTED),
+)

@@ -1,0 +1,61 @@
+"""What all ways of matching share: the server asks for lists block by block; the party lists in an order of its own."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+from colonnade.alignment.shared_secret import aligning
+from colonnade.contracts import Script
+from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.arrays import Rows
+from colonnade.ledger import SERVER
+from colonnade.messages import Message
+from colonnade.protocol import checks
+from colonnade.protocol.session import PartyData, PartyState
+
+M = TypeVar("M", bound=Message)
+# A block is one message of some megabytes, and a step of the progress that is shown.
+BLOCK_KEYS = 1 << 17
+# No list is longer: so many keys are 64 GB of points.
+MAX_KEYS = 1 << 31
+
+
+def block_starts(n_keys: int) -> range:
+    """List where blocks of a list start."""
+    return range(0, n_keys, BLOCK_KEYS)
+
+
+def block_size(n_keys: int, start: int) -> int:
+    """Tell how many keys the block that starts there has."""
+    return min(BLOCK_KEYS, n_keys - start)
+
+
+def listed_keys(state: PartyState, start: int, data: PartyData) -> Iterator[bytes]:
+    """Give the keys of a block of the party's list."""
+    places = _block(aligning(state).listed(), start)
+    values = data.keys().values
+    return (values[place] for place in places.tolist())
+
+
+def _block(places: Rows, start: int) -> Rows:
+    if start < 0 or start % BLOCK_KEYS or start >= len(places):
+        raise RemoteProtocolError(f"the server asked for a block of keys at {start}, where none starts.", party=SERVER)
+    return places[start : start + BLOCK_KEYS]
+
+
+def collect(
+    n_keys: Mapping[str, int], ask: Callable[[int], Message], kind: type[M], tokens: Callable[[M], bytes], width: int
+) -> Script[dict[str, bytes]]:
+    """Ask every party for its whole list, block by block, and give the lists of tokens."""
+    lists: dict[str, list[bytes]] = {party: [] for party in n_keys}
+    for start in block_starts(max(n_keys.values())):
+        asked = {party: ask(start) for party, count in n_keys.items() if start < count}
+        for party, reply in checks.replies((yield asked), kind).items():
+            check_length(party, reply, tokens(reply), block_size(n_keys[party], start) * width)
+            lists[party].append(tokens(reply))
+    return {party: b"".join(blocks) for party, blocks in lists.items()}
+
+
+def check_length(party: str, reply: Message, found: bytes, expected: int) -> None:
+    """Require a list of as many bytes as were asked for."""
+    if len(found) != expected:
+        raise checks.wrong(party, reply, f"{len(found):,} bytes where {expected:,} were asked for")

@@ -1,0 +1,49 @@
+"""How parties meet whose rows are not aligned: each says how many keys it has, and which alignment, if it has one."""
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar
+
+from colonnade.alignment.listing import MAX_KEYS
+from colonnade.contracts import Script
+from colonnade.errors import InputError
+from colonnade.messages import Message, Reveals
+from colonnade.protocol import checks
+from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartyState
+from colonnade.protocol.sheet import SheetParty, party_on_sheet
+
+
+class KeyCard(Message, frozen=True):
+    """A party's columns and keys in numbers: rows, keys that name one row each, and the alignment it goes by."""
+
+    phase: ClassVar[str] = "hello"
+
+    party: Annotated[SheetParty, Reveals.SCHEMA]
+    n_rows: Annotated[int, Reveals.SCHEMA]
+    n_keys: Annotated[int, Reveals.SCHEMA]
+    alignment: Annotated[bytes | None, Reveals.SCHEMA]
+
+
+class AskKeyCard(Message, frozen=True):
+    """Introduce your keys."""
+
+    phase: ClassVar[str] = "hello"
+    reply: ClassVar[type[Message]] = KeyCard
+
+
+def meet(parties: Iterable[str]) -> Script[dict[str, KeyCard]]:
+    """Ask every party for its card."""
+    cards = dict(checks.replies((yield {party: AskKeyCard() for party in parties}), KeyCard))
+    for party, card in cards.items():
+        if card.party.name != party or not 1 <= card.n_keys <= min(card.n_rows, MAX_KEYS):
+            raise checks.wrong(party, card, f"{card.n_keys} keys of {card.n_rows} rows, or another party's name")
+    if len(cards) < 2:
+        raise InputError("One party has nobody to align with. Leave out align=.")
+    return cards
+
+
+def _answer(state: PartyState, _: AskKeyCard, data: PartyData) -> tuple[PartyState, Message]:
+    keys = data.keys()
+    return state, KeyCard(party_on_sheet(data), keys.n_rows, keys.count, data.alignment)
+
+
+HANDLERS = (Handler(AskKeyCard, _answer, after=frozenset({NEW, GREETED}), then=GREETED),)

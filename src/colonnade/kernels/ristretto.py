@@ -1,0 +1,64 @@
+"""Points of ristretto255, a group of prime order, by libsodium (package `rbcl`); a list is 32 bytes a point.
+
+Lists are worked on by all cores: libsodium runs outside Python's lock.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+
+from colonnade.errors import UnsupportedError
+
+POINT_BYTES = 32
+# Points a thread takes at a time.
+BATCH = 1024
+
+
+class NoPointError(ValueError):
+    """These bytes are no point of the group, or the one that hides nothing."""
+
+
+def check_available() -> None:
+    """Require the package; it is an extra."""
+    if find_spec("rbcl") is None:
+        raise UnsupportedError(
+            "Matching on a curve needs the package rbcl. Install it: pip install 'colonnade[align]'."
+        )
+
+
+def secret_scalar(uniform: bytes) -> bytes:
+    """Make a number modulo the group's order of 64 uniform bytes."""
+    from rbcl import crypto_core_ristretto255_scalar_reduce
+
+    scalar: bytes = crypto_core_ristretto255_scalar_reduce(uniform)
+    return scalar
+
+
+def hashed_to_points(hashes: Sequence[bytes]) -> bytes:
+    """Map hashes of 64 bytes to points, as libsodium does."""
+    from rbcl import crypto_core_ristretto255_from_hash as to_point
+
+    return _on_all_cores(lambda batch: b"".join(map(to_point, batch)), hashes)
+
+
+def multiplied(points: bytes, scalar: bytes) -> bytes:
+    """Multiply each point by a number."""
+    from rbcl import crypto_scalarmult_ristretto255 as times
+
+    def work(batch: Sequence[bytes]) -> bytes:
+        return b"".join(times(scalar, point) for point in batch)
+
+    split = [points[start : start + POINT_BYTES] for start in range(0, len(points), POINT_BYTES)]
+    try:
+        return _on_all_cores(work, split)
+    except RuntimeError as error:
+        raise NoPointError(str(error)) from error
+
+
+def _on_all_cores(work: Callable[[Sequence[bytes]], bytes], items: Sequence[bytes]) -> bytes:
+    batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
+    if len(batches) <= 1:
+        return b"".join(map(work, batches))
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return b"".join(threads.map(work, batches))
