@@ -65,7 +65,14 @@ def check_policy(policy: Policy) -> None:
 
 
 def party_session(
-    table: Table, policy: Policy, identity: Identity | None = None, memory: Memory | None = None
+    table: Table,
+    policy: Policy,
+    identity: Identity | None = None,
+    memory: Memory | None = None,
+    problem: str = "",
 ) -> PartySession:
-    """Open a session that answers every request its owner allows; without an identity it signs nothing."""
-    return PartySession(table, HANDLERS, policy, identity, memory, OPENING)
+    """Open a session that answers every request its owner allows; without an identity it signs nothing.
+
+    A problem is why the table's rows are those of no alignment any more: it can only be aligned again.
+    """
+    return PartySession(table, HANDLERS, policy, identity, memory, OPENING, problem)

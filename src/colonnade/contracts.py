@@ -68,10 +68,14 @@ class Keys:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Which row of all parties' common rows each key of a party is: its position, or -1 where not all have it."""
+    """Which row of all parties' common rows each key of a party is: its position, or -1 where not all have it.
+
+    Numbers are what a party knows its own rows by, whatever their positions; those of its table if left out.
+    """
 
     fingerprint: bytes
     positions: Rows = field(repr=False)
+    numbers: Rows | None = field(default=None, repr=False)
 
     def order(self) -> Rows:
         """List the keys that all have, in the common order: their places among the party's keys."""
@@ -101,6 +105,10 @@ class Table(Protocol):
     @property
     def keys(self) -> Keys | None:
         """What identifies its rows, whether or not they are aligned."""
+
+    @property
+    def row_numbers(self) -> Rows | None:
+        """What the party knows its rows by over all alignments; None is by their position."""
 
     @property
     def is_aligned(self) -> bool:

@@ -93,7 +93,9 @@ class Federation:
         self._runtime = Runtime.here(validation.check_parties(parties), transport, on_round, align)
 
     @classmethod
-    def connect(cls, path: str | PathLike[str], *, on_round: RoundListener = nobody_listens) -> "Federation":
+    def connect(
+        cls, path: str | PathLike[str], *, align_again: bool = False, on_round: RoundListener = nobody_listens
+    ) -> "Federation":
         """Be the server: listen, wait until all parties have dialled in, and let them learn together.
 
         A run that was cut off is resumed where it is asked for again with the same options and seed.
@@ -102,6 +104,8 @@ class Federation:
         ----------
         path : str or path-like
             federation.toml.
+        align_again : bool
+            Match records anew, also where the parties have an alignment.
         on_round : callable
             Told the phase and the number of each round before it starts.
 
@@ -111,7 +115,7 @@ class Federation:
             Use it in a ``with`` block, or `close` it: parties wait for that.
         """
         federation = cls.__new__(cls)
-        federation._runtime = Runtime.connected(path, on_round)
+        federation._runtime = Runtime.connected(path, on_round, again=align_again)
         return federation
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from colonnade.alignment import align, check_mode
-from colonnade.alignment.meeting import meet
+from colonnade.alignment.meeting import KeyCard, have_one_alignment, meet
 from colonnade.alignment.records import AlignmentReport
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Script, Transport
@@ -65,6 +65,7 @@ class Runtime:
         on_round: RoundListener,
         *,
         align: str = "exact",
+        again: bool = False,
         here: "PartiesHere | None" = None,
         run_by: str | None = None,
         close: Close = lambda _error: None,
@@ -77,8 +78,9 @@ class Runtime:
         self._identity = identity
         self.close, self.acknowledge = close, acknowledge
         self.ledger = Ledger(run_by=run_by)
-        self.alignment = self._align(names, align) if align != "exact" else None
+        cards = {} if align == "exact" else self._aligned(names, align, again=again)
         self.roster, _ = self._play(hello(names), "hello", {"parties": names})
+        self.alignment = AlignmentReport.of(align, cards, self.roster.n_rows) if cards else None
 
     @classmethod
     def here(
@@ -96,9 +98,10 @@ class Runtime:
         return cls(tuple(sessions), server, here.run, on_round, align=align, here=here)
 
     @classmethod
-    def connected(cls, path: str | PathLike[str], on_round: RoundListener) -> "Runtime":
+    def connected(cls, path: str | PathLike[str], on_round: RoundListener, *, again: bool = False) -> "Runtime":
         """Be the server of federation.toml: listen, wait for the parties, and let them meet."""
         file = read_federation_file(Path(path))
+        check_mode(file.align.mode, file.run_by)
         server = NetworkServer(file, _carrier(file))
 
         def close(error: BaseException | None) -> None:
@@ -112,6 +115,8 @@ class Runtime:
                 server.identity,
                 lambda verb, what: server.run(purpose_of(verb, what)),
                 on_round,
+                align=server.file.align.mode,
+                again=again,
                 run_by=server.file.run_by,
                 close=close,
                 acknowledge=server.forget_done,
@@ -120,13 +125,15 @@ class Runtime:
             close(error)
             raise
 
-    def _align(self, names: tuple[str, ...], mode: str) -> AlignmentReport:
-        """Match the parties' records, and let each of them keep where its own are."""
+    def _aligned(self, names: tuple[str, ...], mode: str, *, again: bool) -> dict[str, KeyCard]:
+        """See that the parties' records are matched: as they were before, or anew where they were not, or are to be."""
         cards, _ = self._play(meet(names), "hello", {"parties": names})
-        parties = tuple(card.party for card in cards.values())
-        sheet = JobSheet(verb="align", parties=parties, rows=0, run_by=self.ledger.run_by, align=mode)
-        report, _ = self._play(opened(sheet, self._identity, align(mode, cards)), "align", {"align": mode})
-        return report
+        if again or not have_one_alignment(cards):
+            parties = tuple(card.party for card in cards.values())
+            sheet = JobSheet(verb="align", parties=parties, rows=0, run_by=self.ledger.run_by, align=mode)
+            what = {"align": mode, "cards": [(card.n_keys, card.alignment) for card in cards.values()]}
+            cards, _ = self._play(opened(sheet, self._identity, align(mode, cards)), "align", what)
+        return cards
 
     def play(self, script: Script[T], verb: str, **what: object) -> tuple[T, Ledger]:
         """Play a script as one run, opened by its job sheet, and give its result and its part of the ledger.

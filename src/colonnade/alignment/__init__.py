@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Literal
 
+import msgspec
+
 from colonnade.alignment import aided, clear, curve, meeting, settling, shared_secret
 from colonnade.alignment.listing import BLOCK_KEYS, MAX_KEYS
-from colonnade.alignment.records import AlignmentReport
 from colonnade.contracts import Script
 from colonnade.errors import AlignmentError, InputError
 from colonnade.kernels import ristretto
@@ -45,8 +46,8 @@ def check_mode(mode: object, run_by: str | None = None) -> None:
         primitives.check_available()
 
 
-def align(mode: str, cards: Mapping[str, meeting.KeyCard]) -> Script[AlignmentReport]:
-    """Match the keys of all parties, let each know which of its rows are common and where, and report."""
+def align(mode: str, cards: Mapping[str, meeting.KeyCard]) -> Script[dict[str, meeting.KeyCard]]:
+    """Match the keys of all parties, let each know which of its rows are common and where, and give their cards."""
     n_keys = {party: card.n_keys for party, card in cards.items()}
     yield from shared_secret.share_secret(sorted(cards))
     lists: dict[str, bytes] = yield from MODES[mode].compared(n_keys)
@@ -62,7 +63,7 @@ def align(mode: str, cards: Mapping[str, meeting.KeyCard]) -> Script[AlignmentRe
             f"No key is at every party ({counts} keys). Check that all name the same key, in the same form."
         )
     fingerprint = yield from settling.settle(sorted(cards), common)
-    return AlignmentReport.of(mode, fingerprint, cards, n_common)
+    return {party: msgspec.structs.replace(card, alignment=fingerprint) for party, card in cards.items()}
 
 
 def align_route(sheet: JobSheet) -> Route:

@@ -21,7 +21,7 @@ from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import identity_of
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
-from colonnade.routes import Ask, AtMost, Route
+from colonnade.routes import Ask, Route
 from colonnade.signing import digest
 
 WIDTH = POINT_BYTES
@@ -159,11 +159,6 @@ def _answer_other(state: PartyState, request: MultiplyPoints, data: PartyData) -
     except NoPointError as error:
         raise RemoteProtocolError(f"{before!r} sent what is no point of the group.", party=before) from error
     return state, _signed(state, data, request.owner, request.hop, request.start, points)
-
-
-def hops(n_parties: int) -> AtMost:
-    """Say how often a list is passed on."""
-    return AtMost(n_parties - 1, 1)
 
 
 HANDLERS = (

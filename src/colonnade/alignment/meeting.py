@@ -1,6 +1,6 @@
 """How parties meet whose rows are not aligned: each says how many keys it has, and which alignment, if it has one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
 from colonnade.alignment.listing import MAX_KEYS
@@ -39,6 +39,12 @@ def meet(parties: Iterable[str]) -> Script[dict[str, KeyCard]]:
     if len(cards) < 2:
         raise InputError("One party has nobody to align with. Leave out align=.")
     return cards
+
+
+def have_one_alignment(cards: Mapping[str, KeyCard]) -> bool:
+    """Tell whether all parties go by one alignment already."""
+    alignments = {card.alignment for card in cards.values()}
+    return len(alignments) == 1 and alignments != {None}
 
 
 def _answer(state: PartyState, _: AskKeyCard, data: PartyData) -> tuple[PartyState, Message]:

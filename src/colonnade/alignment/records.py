@@ -48,8 +48,9 @@ class AlignmentReport(msgspec.Struct, frozen=True):
     parties: dict[str, PartyRows]
 
     @classmethod
-    def of(cls, mode: str, fingerprint: bytes, cards: Mapping[str, KeyCard], matched: int) -> "AlignmentReport":
+    def of(cls, mode: str, cards: Mapping[str, KeyCard], matched: int) -> "AlignmentReport":
         """Make it of the parties' cards."""
+        fingerprint = next(iter(cards.values())).alignment or b""
         rows = {
             party: PartyRows(card.n_rows, card.n_keys - matched, card.n_rows - card.n_keys)
             for party, card in cards.items()

@@ -6,6 +6,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 import typer
 
+from colonnade.alignment import Mode
+from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.federation import Federation
@@ -53,7 +55,8 @@ class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     file: str
     label: str | None = None
-    key: str | None = None
+    key: str | list[str] | None = None
+    duplicates: Duplicates = "error"
     weight: str | None = None
     split: str | None = None
     never: list[str] = []
@@ -66,6 +69,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     task: AnyTask
     sampler: AnySampler
     solver: AnySolver = Central()
+    align: Mode = "exact"
     split: AnySplit | None = None
     seed: int = 0
 
@@ -77,6 +81,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
                 folder / entry.file,
                 label=entry.label,
                 key=entry.key,
+                duplicates=entry.duplicates,
                 weight=entry.weight,
                 split=entry.split,
                 policy=Policy(entry.never, level="open"),
@@ -86,7 +91,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
 
     def federation(self, folder: Path, on_round: RoundListener) -> Federation:
         """Read the parties' files and let them meet."""
-        return Federation(self.parties(folder), on_round=on_round)
+        return Federation(self.parties(folder), align=self.align, on_round=on_round)
 
 
 def read_job(path: Path, seed: int | None) -> Job:

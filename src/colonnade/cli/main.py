@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from colonnade.cli import (
+    align,
     approve,
     certify,
     certs,
@@ -51,6 +52,7 @@ COMMANDS = {
     "report": report,
     "spot-check": spot_check,
     "reproduce": reproduce,
+    "align": align,
     "server": server,
     "party": party,
     "approve": approve,

@@ -45,6 +45,7 @@ class ArrayTable:
     split_column: Flags | None = field(default=None, repr=False)
     keys: Keys | None = field(default=None, repr=False)
     unaligned: "ArrayTable | None" = field(default=None, repr=False)
+    row_numbers: Rows | None = field(default=None, repr=False)
     row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
     @property
@@ -72,7 +73,8 @@ class ArrayTable:
         whole = self.unaligned or self
         if whole.keys is None:
             raise InputError("A table without a key cannot be aligned. Name its key= column.")
-        rows = whole.keys.rows[alignment.order()]
+        order = alignment.order()
+        rows = whole.keys.rows[order]
         values = np.asfortranarray(whole.values[rows])
         values.setflags(write=False)
         return replace(
@@ -82,6 +84,7 @@ class ArrayTable:
             weight_column=None if whole.weight_column is None else whole.weight_column[rows],
             split_column=None if whole.split_column is None else whole.split_column[rows],
             unaligned=whole,
+            row_numbers=rows if alignment.numbers is None else alignment.numbers[order],
         )
 
 

@@ -3,7 +3,6 @@
 Lists are worked on by all cores: libsodium runs outside Python's lock.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -60,5 +59,5 @@ def _on_all_cores(work: Callable[[Sequence[bytes]], bytes], items: Sequence[byte
     batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
     if len(batches) <= 1:
         return b"".join(map(work, batches))
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor() as threads:
         return b"".join(threads.map(work, batches))

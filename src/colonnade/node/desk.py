@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from colonnade.contracts import Alignment
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
@@ -83,8 +84,9 @@ class PartyDesk:
     """Answers for one party.
 
     Each run gets a session like `session`. `server` is the name in the server's certificate. `approvals` ask the owner
-    for each job, where they are given. `deliver` is given predictions that were delivered to this party; `show` the
-    traceback of what failed inside, which can quote data and is for the owner's eyes only.
+    for each job, where they are given. `deliver` is given predictions that were delivered to this party; `keep` an
+    alignment of its rows, by which all later runs go; `show` the traceback of what failed inside, which can quote data
+    and is for the owner's eyes only.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class PartyDesk:
         max_runs: int = 4,
         approvals: Approvals | None = None,
         deliver: Callable[[Delivery], None] = lambda _: None,
+        keep: Callable[[Alignment], Alignment] = lambda alignment: alignment,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._session = session
@@ -110,6 +113,7 @@ class PartyDesk:
         self._max_runs = max_runs
         self._approvals = approvals
         self._deliver = deliver
+        self._keep = keep
         self._show = show
         self._lost_runs: dict[str, str] = {}  # why, by run
         self._runs: dict[str, _OpenRun] = {}
@@ -260,13 +264,15 @@ class PartyDesk:
 
     def _answer_within_limits(self, session: PartySession, request: Message, digest: str) -> Message:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
-        before = session.state.received
+        before = session.state
         reply = session.answer(request)
         if objection := self._allowance.objection_to_reply(reply, digest):
             return Refused("policy", f"{objection}.")
-        received = session.state.received
-        if received is not None and received is not before:
+        received, aligned = session.state.received, session.state.aligned
+        if received is not None and received is not before.received:
             self._deliver(received)
+        if aligned is not None and aligned is not before.aligned:
+            self._session = self._session.aligned(self._keep(aligned))
         return reply
 
     def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from colonnade.alignment import Mode
 from colonnade.catalogue import check_policy
+from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
@@ -41,12 +43,20 @@ RULES = (
     "accepted",
     "models_in_all",
     "sums_in_all",
+    "align",
     "columns",
     "never_columns",
 )
 # What a party sends a server in one day, by level. A row counts each time it is told: a fit on 2,000 rows takes 4,000
 # by Central, 32,000 by Saga.
-ORDINARY_DAY = {"rows": 100_000, "row_ids": 100_000, "numbers": 1_000_000, "moments": 10_000_000, "models": 100_000}
+ORDINARY_DAY = {
+    "rows": 100_000,
+    "row_ids": 100_000,
+    "keys": 10_000_000,
+    "numbers": 1_000_000,
+    "moments": 10_000_000,
+    "models": 100_000,
+}
 DAY_LIMITS: dict[str, dict[str, int]] = {"strict": ORDINARY_DAY, "usual": ORDINARY_DAY, "open": {}}
 
 
@@ -57,6 +67,12 @@ class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pins: str
 
 
+class AlignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[align]: how the parties' records are matched."""
+
+    mode: Mode = "exact"
+
+
 class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a server reads."""
 
@@ -64,6 +80,7 @@ class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_f
     identity: IdentityFile
     insecure_plaintext_on_loopback: bool = False
     run_by: Name | None = None
+    align: AlignFile = AlignFile()
     job: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
 
@@ -72,13 +89,15 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     file: str
     label: str | None = None
-    key: str | None = None
+    key: str | list[str] | None = None
+    duplicates: Duplicates = "error"
     weight: str | None = None
     split: str | None = None
 
     def no_features(self) -> list[str]:
         """List the columns that are its label, key, weight or split."""
-        return [name for name in (self.label, self.key, self.weight, self.split) if name is not None]
+        keys = [self.key] if isinstance(self.key, str) else self.key or []
+        return [*keys, *(name for name in (self.label, self.weight, self.split) if name is not None)]
 
     def party(self, name: str, policy: Policy | None = None, identity: Identity | None = None) -> Party:
         """Read the table, and make a party of it."""
@@ -87,6 +106,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self.file,
             label=self.label,
             key=self.key,
+            duplicates=self.duplicates,
             weight=self.weight,
             split=self.split,
             policy=policy,
@@ -110,10 +130,12 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accepted: list[str] | None = None
     models_in_all: float | None = None
     sums_in_all: float | None = None
+    align: list[str] | None = None
     columns: list[str] | None = None
     never_columns: list[str] | None = None
     rows_a_day: Amount | None = None
     row_ids_a_day: Amount | None = None
+    keys_a_day: Amount | None = None
     numbers_a_day: Amount | None = None
     moments_a_day: Amount | None = None
     models_a_day: Amount | None = None
@@ -163,7 +185,13 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 # Tables of these files, by their names.
-TABLES: dict[str, type[object]] = {"data": DataFile, "identity": IdentityFile, "policy": PolicyFile, "tls": Tls}
+TABLES: dict[str, type[object]] = {
+    "align": AlignFile,
+    "data": DataFile,
+    "identity": IdentityFile,
+    "policy": PolicyFile,
+    "tls": Tls,
+}
 learn_types(FederationFile, PartyFile)
 
 

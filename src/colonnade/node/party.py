@@ -8,8 +8,10 @@ from os import PathLike
 from pathlib import Path
 
 from colonnade.catalogue import codec, party_session
+from colonnade.contracts import Alignment, Table
 from colonnade.data.parties import Party
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import AlignmentError, InputError, UnsupportedError
+from colonnade.node.alignment_file import ALIGNMENT, keep_alignment, recall_alignment
 from colonnade.node.allowance import Allowance
 from colonnade.node.approval_words import words_of
 from colonnade.node.approvals import ApprovalRules, Approvals, forget_all
@@ -100,9 +102,10 @@ def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, mem
             f"Warning: least_rows = {party.policy.least_rows:,} in [policy] is more than the table's "
             f"{party.table.n_rows:,} rows: no sum is ever told. Write a smaller number."
         )
-    spent = folder.path / "spent.json"
+    spent, kept = folder.path / "spent.json", folder.path / ALIGNMENT
+    table, problem = _aligned(kept, party.table, say)
     return PartyDesk(
-        party_session(party.table, party.policy, party.identity, memory),
+        party_session(table, party.policy, party.identity, memory, problem),
         codec(file.max_message_bytes),
         allowance=Allowance(spent, file.server_name, rules.a_day(party.table.n_rows), rules.requests_a_minute),
         folder=folder,
@@ -111,8 +114,28 @@ def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, mem
         max_runs=rules.open_runs,
         approvals=_approvals(file, party, folder, memory, say),
         deliver=lambda delivery: _write_predictions(file, delivery, say),
+        keep=lambda alignment: _keep_alignment(kept, alignment, party.table, say),
         show=say,
     )
+
+
+def _aligned(kept: Path, table: Table, say: Say) -> tuple[Table, str]:
+    """Put rows into the order of the alignment that is kept, if one is; or say why that is not possible."""
+    if table.keys is None:
+        return table, ""
+    try:
+        alignment = recall_alignment(kept, table.keys)
+    except AlignmentError as error:
+        say(f"Warning: {error}")
+        return table, str(error)
+    return (table, "") if alignment is None else (table.aligned(alignment), "")
+
+
+def _keep_alignment(kept: Path, alignment: Alignment, table: Table, say: Say) -> Alignment:
+    if table.keys is None:
+        raise InputError("its table has no key.")
+    say(f"{len(alignment.order()):,} of its {table.keys.count:,} rows are common to all parties: {kept.name}.")
+    return keep_alignment(kept, alignment, table.keys)
 
 
 def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memory, say: Say) -> Approvals | None:

@@ -35,6 +35,7 @@ RULES = (
     ),
     Rule("columns", "The only columns of the file that enter, label, key, weight and split among them.", ["income"]),
     Rule("never_columns", "Columns of the file that never enter: nothing is computed or told of them.", ["name"]),
+    Rule("align", "The only ways to match records, of: clear (tells the server all keys), aided, curve.", ["curve"]),
     Rule("least_parties", "It takes part in jobs of so many parties or more.", 3),
     Rule("least_rows", "Every sum it tells is over so many rows, and so many rows apart from every earlier sum.", 10),
     Rule("parameters_a_row", "A model has at most so many parameters for each row that it is learned on.", 0.1),
@@ -50,6 +51,11 @@ RULES = (
         "row_ids_a_day",
         "How many drawn rows it names in a day; if left out, as many as it has rows, and at level open any number.",
         100_000,
+    ),
+    Rule(
+        "keys_a_day",
+        "How many keys, its own and others', it compares in a day to match records: a party may list guesses.",
+        10_000_000,
     ),
     Rule(
         "numbers_a_day", "How many numbers about single rows it tells in a day: values, scores, predictions.", 1_000_000

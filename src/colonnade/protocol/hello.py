@@ -90,6 +90,7 @@ def _answer_hello(state: PartyState, request: Hello, data: PartyData) -> tuple[P
         raise WireVersionError(
             f"the server speaks wire version {request.version}, the party {WIRE_VERSION}. Upgrade the older one."
         )
+    data.check_aligned()
     table = data.table
     return state, Card(
         version=WIRE_VERSION,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from colonnade.contracts import Alignment, Keys, ScoreRule, Table, View
-from colonnade.errors import ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
+from colonnade.errors import AlignmentError, ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
@@ -126,6 +126,8 @@ class PartyData:
     identity: Identity | None = None
     policy: Policy = field(default_factory=partial(Policy, level="open"))
     memory: Memory = field(default_factory=KeptHere, repr=False)
+    # Why its rows are those of no alignment any more, if that is so.
+    problem: str = ""
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
     _unseen: "PartyData | None" = field(default=None, repr=False)
@@ -139,7 +141,8 @@ class PartyData:
             return self
         # A solver of many rounds comes with the same view each time: no array is compared then.
         if not self._views or not (self._views[0][0] is view or self._views[0][0].equals(view)):
-            seen = PartyData(view.of(self.table), self.identity, self.policy, self.memory, _unseen=self)
+            mine = (self.identity, self.policy, self.memory, self.problem)
+            seen = PartyData(view.of(self.table), *mine, _unseen=self)
             self._views[:] = [(view, seen)]
         return self._views[0][1]
 
@@ -156,6 +159,11 @@ class PartyData:
                 "Give it an identity (between machines, [identity] in its party.toml)."
             )
         return self.identity
+
+    def check_aligned(self) -> None:
+        """Require that its rows are what the other parties take them for."""
+        if self.problem:
+            raise AlignmentError(self.problem)
 
     def keys(self) -> Keys:
         """Give what identifies its rows, without which they cannot be aligned."""
@@ -228,10 +236,11 @@ class PartySession:
         identity: Identity | None = None,
         memory: Memory | None = None,
         opening: Route | None = None,
+        problem: str = "",
     ) -> None:
         self.state = PartyState()
         self._opening = opening
-        self._data = PartyData(table, identity, policy, memory or KeptHere())
+        self._data = PartyData(table, identity, policy, memory or KeptHere(), problem)
         self._handlers = {handler.request: handler for handler in handlers}
         self._policy = policy
 

@@ -45,8 +45,8 @@ def check_sums(
     check_hidden(data, what, groups, n_columns, n_numbers, least)
     if data.policy.least_rows == 1:
         return state
-    n_rows, numbers = data.table.n_rows, -(-n_numbers // len(groups))
-    notes = tuple(sum_note(what, rows, weights, n_rows, numbers, of_each) for rows, weights in groups)
+    n_rows, numbers = _n_numbered(data), -(-n_numbers // len(groups))
+    notes = tuple(sum_note(what, _numbered(data, rows), each, n_rows, numbers, of_each) for rows, each in groups)
     earlier = [note for note in data.memory.notes() if isinstance(note, SumNote)]
     _compare(notes, earlier, data, what)
     told = [*{*notes, *earlier}]
@@ -54,6 +54,16 @@ def check_sums(
     _combine(told, data, what)
     check_geometry((*state.notes, *notes), data)
     return replace(state, notes=(*state.notes, *notes))
+
+
+def _numbered(data: PartyData, rows: Rows) -> Rows:
+    """Give what the party knows rows by: positions are others after another alignment."""
+    return rows if data.table.row_numbers is None else data.table.row_numbers[rows]
+
+
+def _n_numbered(data: PartyData) -> int:
+    numbers = data.table.row_numbers
+    return data.table.n_rows if numbers is None else int(numbers.max(initial=0)) + 1
 
 
 def check_view(
@@ -172,7 +182,7 @@ def _combine(told: Sequence[SumNote], data: PartyData, what: str) -> None:
     One alone tells a row that has a tenth of the weight, where ten thousand others have the rest: their mean hardly
     varies, and is known from other sums.
     """
-    numbers, share = told_of_a_row(told, data.table.n_rows)
+    numbers, share = told_of_a_row(told, max(_n_numbered(data), *(8 * len(note.rows) for note in told)))
     if numbers > HALF * (1 + ROUNDING):
         raise PolicyRefusedError(
             f"with {what} it would have told {numbers:.3g} numbers for a value of a single row, by its part in sums, "

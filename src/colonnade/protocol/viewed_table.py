@@ -44,6 +44,11 @@ class ViewedTable:
         return self.base.keys
 
     @property
+    def row_numbers(self) -> Rows | None:
+        """As in the base."""
+        return self.base.row_numbers
+
+    @property
     def is_aligned(self) -> bool:
         """As in the base."""
         return self.base.is_aligned

@@ -1,0 +1,86 @@
+"""A party's own file of an alignment: each of its keys, and where that record is among all parties' common ones.
+
+It is found again by keys, so a table that was sorted again keeps its alignment. Each key also has a number that stays,
+by which the party remembers which rows its sums were over, however often it is aligned.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from colonnade.contracts import Alignment, Keys
+from colonnade.errors import AlignmentError
+from colonnade.node.state_folder import write_private
+
+ALIGNMENT = "alignment.arrow"
+# Positions of keys that not all parties have, and of keys that were in an earlier table.
+UNMATCHED, GONE = -1, -2
+FINGERPRINT = b"fingerprint"
+AGAIN = "Align again: `colonnade align FEDERATION.toml --again`."
+
+
+def keep_alignment(path: Path, alignment: Alignment, keys: Keys) -> Alignment:
+    """Write an alignment down, and give it with the numbers that the keys have."""
+    import pyarrow as pa
+
+    earlier = dict(zip(*_columns(_read(path), "key", "number"), strict=True)) if path.exists() else {}
+    numbers = _numbered(keys, earlier)
+    gone = [(key, number) for key, number in earlier.items() if key not in set(keys.values)]
+    table = pa.table(
+        {
+            "key": pa.array([*keys.values, *(key for key, _ in gone)], pa.large_binary()),
+            "position": np.concatenate([alignment.positions, np.full(len(gone), GONE)]),
+            "number": np.concatenate([numbers, np.array([number for _, number in gone], dtype=np.int64)]),
+        }
+    ).replace_schema_metadata({FINGERPRINT: alignment.fingerprint})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    write_private(path, sink.getvalue().to_pybytes())
+    return replace(alignment, numbers=numbers)
+
+
+def recall_alignment(path: Path, keys: Keys) -> Alignment | None:
+    """Find the alignment of a table with these keys, if one is kept; other keys than it was made of are an error."""
+    if not path.exists():
+        return None
+    table = _read(path)
+    found = {key: place for place, key in enumerate(_columns(table, "key")[0])}
+    positions, numbers = (np.asarray(table[name]) for name in ("position", "number"))
+    places = np.array([found.get(key, -1) for key in keys.values], dtype=np.int64)
+    is_new = (places < 0) | (positions[places] == GONE)
+    n_new, n_gone = int(is_new.sum()), int((positions != GONE).sum() - (~is_new).sum())
+    if n_new or n_gone:
+        raise AlignmentError(
+            f"its table has other keys than it was aligned by: {n_new:,} are new, and {n_gone:,} are gone. {AGAIN}"
+        )
+    return Alignment(table.schema.metadata[FINGERPRINT], positions[places], numbers[places])
+
+
+def _numbered(keys: Keys, earlier: dict[bytes, int]) -> Any:
+    """Give each key the number it had, and others new ones; in the first alignment, that of its row."""
+    if not earlier:
+        return keys.rows
+    following = max(max(earlier.values()) + 1, keys.n_rows)
+    numbers = np.array([earlier.get(key, -1) for key in keys.values], dtype=np.int64)
+    is_new = numbers < 0
+    numbers[is_new] = following + np.arange(int(is_new.sum()))
+    return numbers
+
+
+def _read(path: Path) -> Any:
+    import pyarrow as pa
+
+    try:
+        table = pa.ipc.open_file(pa.BufferReader(path.read_bytes())).read_all()
+        if table.schema.names != ["key", "position", "number"] or FINGERPRINT not in (table.schema.metadata or {}):
+            raise pa.ArrowInvalid("other columns")
+    except (OSError, pa.ArrowException) as error:
+        raise AlignmentError(f"the file of its alignment, {path.name}, cannot be read. {AGAIN}") from error
+    return table
+
+
+def _columns(table: Any, *names: str) -> list[list[Any]]:
+    return [table[name].to_pylist() for name in names]
