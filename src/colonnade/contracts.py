@@ -114,6 +114,9 @@ class Table(Protocol):
     def is_aligned(self) -> bool:
         """Whether its rows go by an alignment: its digest is then the fingerprint of that."""
 
+    def key_columns(self, rows: Rows) -> Any:
+        """Give the key columns of rows, a `pyarrow.Table`, or None where it has no key."""
+
     def aligned(self, alignment: Alignment) -> "Table":
         """Put the rows that all parties have into the common order, and leave out the others."""
 

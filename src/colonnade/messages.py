@@ -27,8 +27,6 @@ class Reveals(StrEnum):
     NOTHING = "nothing"
     SCHEMA = "schema"
     TOTALS = "totals"
-    KEYS = "keys"
-    MATCHES = "matches"
     ROW_IDS = "row ids"
     SCORES = "scores"
     SCORE_SUMS = "sums of scores"
@@ -38,6 +36,8 @@ class Reveals(StrEnum):
     MOMENTS = "moments"
     ROW_WEIGHTS = "row weights"
     MODEL = "model"
+    KEYS = "keys"
+    MATCHES = "matches"
 
 
 # Seeds, options, hello and control fields cost bytes but none of the paper's units.

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from colonnade.alignment.listing import MAX_KEYS
 from colonnade.contracts import Script
-from colonnade.errors import InputError
+from colonnade.errors import AlignmentError, InputError
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartyState
@@ -24,15 +24,17 @@ class KeyCard(Message, frozen=True):
 
 
 class AskKeyCard(Message, frozen=True):
-    """Introduce your keys."""
+    """Introduce your keys; `again`, also where they are others than those of the alignment that the party has."""
 
     phase: ClassVar[str] = "hello"
     reply: ClassVar[type[Message]] = KeyCard
 
+    again: Annotated[bool, Reveals.NOTHING]
 
-def meet(parties: Iterable[str]) -> Script[dict[str, KeyCard]]:
+
+def meet(parties: Iterable[str], *, again: bool) -> Script[dict[str, KeyCard]]:
     """Ask every party for its card."""
-    cards = dict(checks.replies((yield {party: AskKeyCard() for party in parties}), KeyCard))
+    cards = dict(checks.replies((yield {party: AskKeyCard(again) for party in parties}), KeyCard))
     for party, card in cards.items():
         if card.party.name != party or not 1 <= card.n_keys <= min(card.n_rows, MAX_KEYS):
             raise checks.wrong(party, card, f"{card.n_keys} keys of {card.n_rows} rows, or another party's name")
@@ -41,13 +43,21 @@ def meet(parties: Iterable[str]) -> Script[dict[str, KeyCard]]:
     return cards
 
 
-def have_one_alignment(cards: Mapping[str, KeyCard]) -> bool:
-    """Tell whether all parties go by one alignment already."""
-    alignments = {card.alignment for card in cards.values()}
-    return len(alignments) == 1 and alignments != {None}
+def have_alignment(cards: Mapping[str, KeyCard]) -> bool:
+    """Tell whether all parties go by one alignment already; if some do, or by different ones, that is an error."""
+    by_party = {party: card.alignment for party, card in cards.items()}
+    if len(set(by_party.values())) > 1:
+        listed = ", ".join(f"{party} {each.hex()[:8] if each else 'none'}" for party, each in by_party.items())
+        raise AlignmentError(
+            f"Parties go by different alignments: {listed}. Align again, which makes another split of rows held out: "
+            "`colonnade align FEDERATION.toml --again`."
+        )
+    return None not in by_party.values()
 
 
-def _answer(state: PartyState, _: AskKeyCard, data: PartyData) -> tuple[PartyState, Message]:
+def _answer(state: PartyState, request: AskKeyCard, data: PartyData) -> tuple[PartyState, Message]:
+    if not request.again:
+        data.check_aligned()
     keys = data.keys()
     return state, KeyCard(party_on_sheet(data), keys.n_rows, keys.count, data.alignment)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,7 @@ class ArrayTable:
     split_column: Flags | None = field(default=None, repr=False)
     keys: Keys | None = field(default=None, repr=False)
     unaligned: "ArrayTable | None" = field(default=None, repr=False)
+    places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
     row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
@@ -68,6 +70,12 @@ class ArrayTable:
         # Not np.take: it would first copy the whole column-major table.
         return np.ascontiguousarray(self.values[rows])
 
+    def key_columns(self, rows: Rows) -> Any:
+        """Give the key columns of rows as they came, a `pyarrow.Table`, or None where it has no key."""
+        if self.keys is None:
+            return None
+        return self.keys.columns.take(rows if self.places is None else self.places[rows])
+
     def aligned(self, alignment: Alignment) -> "ArrayTable":
         """Put the rows that all parties have into the common order, and leave out the others."""
         whole = self.unaligned or self
@@ -84,6 +92,7 @@ class ArrayTable:
             weight_column=None if whole.weight_column is None else whole.weight_column[rows],
             split_column=None if whole.split_column is None else whole.split_column[rows],
             unaligned=whole,
+            places=rows,
             row_numbers=rows if alignment.numbers is None else alignment.numbers[order],
         )
 

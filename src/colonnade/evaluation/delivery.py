@@ -35,13 +35,13 @@ def deliver(party: str, predictions: Floats | Rows) -> Script[None]:
         yield {party: Deliver(None, sendable_rows(predictions))}
 
 
-def _answer(state: PartyState, request: Deliver, data: PartyData) -> tuple[PartyState, Message]:  # noqa: ARG001
+def _answer(state: PartyState, request: Deliver, data: PartyData) -> tuple[PartyState, Message]:
     predictions = request.values if request.clusters is None else request.clusters
     if predictions is None or (request.values is not None and request.clusters is not None):
         raise checks.wrong(SERVER, request, "neither values nor clusters, or both")
     rows = state.selected()
     checks.shape(SERVER, request, predictions, rows.shape)
-    return replace(state, received=Delivery(rows, predictions)), Received()
+    return replace(state, received=Delivery(rows, predictions, keys=data.table.key_columns(rows))), Received()
 
 
 HANDLERS = (Handler(Deliver, _answer, after=frozenset({SELECTED}), then=SELECTED),)

@@ -20,7 +20,8 @@ from colonnade.node.files import FLARE, PartyFile, read_party_file
 from colonnade.node.identity_files import read_identity
 from colonnade.node.log import LOG, EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
-from colonnade.node.state_folder import StateFolder, write_private
+from colonnade.node.predictions_file import write_predictions
+from colonnade.node.state_folder import StateFolder
 from colonnade.node.terminal import say as say_on_stderr
 from colonnade.protocol.memory import Memory
 from colonnade.protocol.session import Delivery
@@ -159,9 +160,7 @@ def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:
             f"Predictions were delivered that are good for nothing; {file.predictions} is as it was. {delivery.problem}"
         )
         return
-    pairs = zip(delivery.rows.tolist(), delivery.predictions.tolist(), strict=True)
-    lines = ["row,prediction", *(f"{row},{value}" for row, value in pairs)]
-    write_private(Path(file.predictions), ("\n".join(lines) + "\n").encode())
+    write_predictions(Path(file.predictions), delivery)
     say(f"{len(delivery.rows):,} predictions received: {file.predictions}")
 
 

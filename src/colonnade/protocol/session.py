@@ -34,12 +34,14 @@ Weighing = Literal["evenly", "all", "scores", "given"]
 class Delivery:
     """Predictions that a party was given, shape (m,): values or numbers of clusters, and of which rows, ascending.
 
-    Where they are good for nothing, there are none, and a `problem` that only the party knows of.
+    Where they are good for nothing, there are none, and a `problem` that only the party knows of. `keys` are the key
+    columns of these rows, a `pyarrow.Table`, where the party has a key.
     """
 
     rows: Rows
     predictions: Floats | Rows
     problem: str = ""
+    keys: Any = None
 
     def __repr__(self) -> str:
         return f"Delivery({len(self.rows)} rows, not shown)"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,10 @@ class ViewedTable:
     def keys(self) -> Keys | None:
         """As in the base."""
         return self.base.keys
+
+    def key_columns(self, rows: Rows) -> Any:
+        """As in the base."""
+        return self.base.key_columns(rows)
 
     @property
     def row_numbers(self) -> Rows | None:

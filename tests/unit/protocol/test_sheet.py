@@ -65,7 +65,7 @@ def test_an_honest_sheet_is_accepted_by_its_digest() -> None:
 def test_nothing_else_opens_a_run() -> None:
     reply = opening().answer(UseAllRows())
     assert isinstance(reply, Refused)
-    assert reply.reason.startswith("Hello, OpenJob would be next in this job, not UseAllRows. A party answers only")
+    assert reply.reason.startswith("Hello, AskKeyCard, OpenJob would be next in this job, not UseAllRows. A party answers only")
 
 
 def test_a_run_is_opened_once() -> None:
@@ -175,7 +175,7 @@ def test_a_sheet_of_other_parties_than_the_owner_pinned(parties: Any, named: str
 def test_an_unknown_verb_is_named() -> None:
     reply = refused(opening(), request_of(changed(verb="read")))
     assert reply.cause == "input"
-    assert "a job sheet says 'read', which is none of coreset, fit" in reply.reason
+    assert "a job sheet says 'read', which is none of align, coreset, fit" in reply.reason
 
 
 @pytest.mark.parametrize(

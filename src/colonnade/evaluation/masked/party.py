@@ -126,9 +126,10 @@ def _delivery(rows: Rows, numbers: Floats, ours: KeptPart, request: DeliverMaske
         _check_digits(numbers, ours, data)
     except InputError as error:
         return Delivery(rows[:0], numbers[:0], str(error))
+    keys = data.table.key_columns(rows)
     if ours.n_centers:
-        return Delivery(rows, numbers.reshape(len(rows), ours.n_centers).argmin(axis=1))
-    return Delivery(rows, numbers + request.intercept)
+        return Delivery(rows, numbers.reshape(len(rows), ours.n_centers).argmin(axis=1), keys=keys)
+    return Delivery(rows, numbers + request.intercept, keys=keys)
 
 
 def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
