@@ -18,16 +18,15 @@ from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics import certifying
 from colonnade.diagnostics.certificate import Certificate
-from colonnade.diagnostics.in_one_place import diagnose_tables
 from colonnade.diagnostics.over_parties import diagnose as diagnose_over_parties
 from colonnade.diagnostics.over_parties import rows_to_look_at, with_cost
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
-from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
+from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
-from colonnade.options import positive_number, whole_number
+from colonnade.options import whole_number
 from colonnade.planning.outcome import with_plan
 from colonnade.planning.pilot import play_pilot
 from colonnade.planning.planned_fit import planned_fit
@@ -37,7 +36,6 @@ from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
-from colonnade.protocol.viewing import UseFrame
 from colonnade.rehearsal import in_small, stand_ins
 from colonnade.run import Run
 from colonnade.runtime import MakeTransport, Runtime
@@ -702,62 +700,3 @@ class Federation:
     def __repr__(self) -> str:
         roster = self.roster
         return f"Federation({', '.join(roster.names)}; {roster.n_rows} rows, {len(roster.feature_names)} features)"
-
-
-def diagnose(
-    parties: Iterable[Party],
-    task: AnyTask,
-    *,
-    coreset: Coreset | None = None,
-    pairs: int = 2000,
-    epsilon: float = 0.1,
-    seed: int = 0,
-) -> Diagnosis:
-    """Measure what the theory assumes, and a coreset's error, on all rows of all parties: for whoever may hold them.
-
-    `Federation.diagnose` is the form over the parties, which estimates the same from a few rows.
-
-    Parameters
-    ----------
-    parties : iterable of Party
-        All of them, with their tables.
-    task : Regression or KMeans
-        Whose assumptions.
-    coreset : Coreset, optional
-        The one to measure.
-    pairs : int
-        For k-means: how many pairs of rows to compare.
-    epsilon : float
-        For the robust definition: how many rows must be set aside for the coreset to be within this.
-    seed : int
-        Draws pairs, models and centres.
-
-    Returns
-    -------
-    Diagnosis
-        Exact. Nothing is sent.
-
-    Examples
-    --------
-    >>> import numpy as np, colonnade as cn
-    >>> X = np.random.default_rng(0).normal(size=(1000, 4))
-    >>> parties = cn.split_columns(X, X @ np.ones(4) + np.random.default_rng(1).normal(size=1000), [2, 2])
-    >>> coreset = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=400)).coreset
-    >>> found = cn.diagnose(parties, cn.Regression(), coreset=coreset)
-    >>> round(found.gamma.value, 2), found.gamma.bound <= found.gamma.value, round(found.sensitivity.total, 6)
-    (0.44, True, 8.0)
-    """
-    parties = validation.check_parties(parties)
-    roster = Federation(parties).roster
-    task = validation.paper_task(task, "diagnosed")
-    validation.check_job(task, roster, coreset=coreset)
-    if roster.weight_party is not None:
-        raise UnsupportedError("A diagnosis counts every row once. Diagnose parties without weight=.")
-    pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
-    within = positive_number("epsilon", epsilon, example="Pass for instance epsilon=0.1.")
-    view = UseFrame("train", task.scaling, None, None, None)
-    tables = {party.name: view.of(party.table) for party in parties}
-    found = diagnose_tables(task, tables, coreset, pairs, within, validation.seed_number(seed))
-    for concern in found.concerns:
-        warnings.warn(concern, AssumptionWarning, stacklevel=2)
-    return found
