@@ -129,7 +129,7 @@ EXAMPLES: dict[str, Message] = {
     "card without label": Card(2, 2**40, (), None, None, has_weights=False, has_split=True),
     "refused": Refused("policy", "no."),
     "open job": OpenJob(b"sheet", bytes(64)),
-    "job accepted": JobAccepted(bytes(32)),
+    "job accepted": JobAccepted(bytes(32), bytes(16)),
     "take branch": TakeBranch(b"choice"),
     "tell model": TellModel(sendable_floats([0.5, -1.0]), None, None),
     "tell model, centres": TellModel(None, sendable_floats([[0.5, -1.0]]), sendable_floats([2.0, 1.0])),

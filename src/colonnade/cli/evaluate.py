@@ -1,6 +1,6 @@
 """`colonnade evaluate`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -26,6 +26,17 @@ ByOption = Annotated[
     str | None,
     typer.Option("--by", help="Let this party evaluate: it learns each row's residual, the server only sums."),
 ]
+ChangedOption = Annotated[
+    Literal["refuse", "allow"],
+    typer.Option("--changed", help="Whether to go on where a table changed since the model was learned."),
+]
+# Only of the table that a model was learned from is it known that it has not seen rows.
+CHOSEN = {
+    "same": "Rows held out by",
+    "changed": "The table has changed since the model was learned. Rows chosen by",
+    "new rows": "The table has other rows than the one the model was learned from. Rows chosen by",
+    None: "Whether the model has seen these rows is not known. Rows chosen by",
+}
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for drawing the rows of --rows.")]
 
 
@@ -38,6 +49,7 @@ def command(
     bits: BitsOption = None,
     by: ByOption = None,
     seed: SeedOption = 0,
+    changed: ChangedOption = "refuse",
     json: JsonFlag = False,
 ) -> None:
     """Compute a saved model's cost on all rows of a job's parties, or estimate it from a sample.
@@ -51,18 +63,20 @@ def command(
     split = held_out if test_fraction is None and split_by is None and held_out is not None else job.split
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        report = federation.evaluate(model, rows=rows, split=split, bits=bits, by=by, seed=seed)
+        report = federation.evaluate(model, rows=rows, split=split, bits=bits, by=by, seed=seed, changed=changed)
     ledger = federation.sent
     values = msgspec.to_builtins(report)
     if json:
         show_json({**values, "split": split, "units": ledger.units, "bytes": ledger.bytes})
         return
-    show("All rows count." if split is None else f"Rows held out by {split}.")
+    show("All rows count." if split is None else f"{CHOSEN[report.table]} {split}.")
     show(aligned([(name, _text(value)) for name, value in values.items() if value is not None], numbers={1}))
     show(f"\nWhat was sent:\n{ledger}")
 
 
 def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, tuple | list):
         return " to ".join(_text(item) for item in value) if len(value) == 2 else ", ".join(map(_text, value))
     return f"{value:.6g}" if isinstance(value, float) else f"{value:,}"

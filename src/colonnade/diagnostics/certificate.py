@@ -42,6 +42,9 @@ class Certificate(msgspec.Struct, frozen=True):
         What the run had cost.
     reveals : tuple of str
         What the parties showed the server for the audit.
+    table : str or None
+        "same" where the audit was of the table that the run was of, "changed" where it changed since; None where the
+        run does not say.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Certificate(msgspec.Struct, frozen=True):
     bytes: int = 0
     run_bytes: int = 0
     reveals: tuple[str, ...] = ()
+    table: str | None = None
 
     @property
     def trusted(self) -> bool:
@@ -83,6 +87,7 @@ class Certificate(msgspec.Struct, frozen=True):
                 f"cost {_number(self.cost)}, between {_number(low)} and {_number(high)} with 95 % confidence",
                 _excess_words(self),
                 *_doubts(self),
+                *["the table has CHANGED since the run: this is of the table of now"] * (self.table == "changed"),
                 f"{_size(self.run_bytes + self.bytes)} sent, {_size(self.bytes)} of it for this check",
             ]
         )

@@ -261,9 +261,9 @@ def test_the_same_sheet_goes_to_all_and_all_must_have_read_it() -> None:
     first, second = outbox.values()
     assert first is second
     assert isinstance(first, OpenJob)
-    accepted = JobAccepted(digest(first.sheet))
+    accepted = JobAccepted(digest(first.sheet), bytes(16))
     with pytest.raises(RemoteProtocolError, match="'weather' sent a JobAccepted with the digest of another") as caught:
-        script.send({"airline": accepted, "weather": JobAccepted(bytes(32))})
+        script.send({"airline": accepted, "weather": JobAccepted(bytes(32), bytes(16))})
     assert caught.value.party == "weather"
 
 
