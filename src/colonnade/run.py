@@ -2,7 +2,7 @@
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -103,7 +103,7 @@ class Run(Generic[M]):
     seconds: float
     versions: dict[str, str]
     precision: Precision | None = None
-    tables: Tables | None = None
+    tables: Tables | None = field(default=None, repr=False)
 
     @property
     def diagnostics(self) -> dict[str, float]:

@@ -124,7 +124,7 @@ class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", f
             model, rows=self.rows, split=split, by=self.by, seed=self.seed, changed=self.changed
         )
         write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(report)) + b"\n")
-        return {"rows": report.n_evaluated, "cost": report.cost, "saved": str(folder / self.out)}
+        return {"rows": report.n_evaluated, "cost": report.cost, "table": report.table, "saved": str(folder / self.out)}
 
 
 class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", forbid_unknown_fields=True):

@@ -30,12 +30,11 @@ ChangedOption = Annotated[
     Literal["refuse", "allow"],
     typer.Option("--changed", help="Whether to go on where a table changed since the model was learned."),
 ]
-# Only of the table that a model was learned from is it known that it has not seen rows.
-CHOSEN = {
-    "same": "Rows held out by",
-    "changed": "The table has changed since the model was learned. Rows chosen by",
-    "new rows": "The table has other rows than the one the model was learned from. Rows chosen by",
-    None: "Whether the model has seen these rows is not known. Rows chosen by",
+TABLES: dict[str | None, str] = {
+    "same": "The table that the model was learned from.",
+    "changed": "The table CHANGED since the model was learned.",
+    "new rows": "A table with other rows than the one that the model was learned from.",
+    None: "Whether this is the table that the model was learned from is not known.",
 }
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for drawing the rows of --rows.")]
 
@@ -69,14 +68,16 @@ def command(
     if json:
         show_json({**values, "split": split, "units": ledger.units, "bytes": ledger.bytes})
         return
-    show("All rows count." if split is None else f"{CHOSEN[report.table]} {split}.")
-    show(aligned([(name, _text(value)) for name, value in values.items() if value is not None], numbers={1}))
+    # Only in the table that a model was learned from, and by the same split, did it not see rows.
+    unseen = report.table == "same" and split == held_out
+    chosen = f"Rows held out by {split}." if unseen else f"Rows chosen by {split}: the model may have seen them."
+    show(f"{TABLES[report.table]} {'All rows count.' if split is None else chosen}")
+    told = [(name, _text(value)) for name, value in values.items() if value is not None and name != "table"]
+    show(aligned(told, numbers={1}))
     show(f"\nWhat was sent:\n{ledger}")
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
     if isinstance(value, tuple | list):
         return " to ".join(_text(item) for item in value) if len(value) == 2 else ", ".join(map(_text, value))
     return f"{value:.6g}" if isinstance(value, float) else f"{value:,}"

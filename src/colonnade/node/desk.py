@@ -276,8 +276,8 @@ class PartyDesk:
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
             left = self._allowance.left()
-            words = _words(request) | _table(reply)
-            self._log.write("run opened", run=ask.run, server=self._server, **words, left=left)
+            table = {"table": reply.fingerprint.hex()} if isinstance(reply, JobAccepted) else {}
+            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), **table, left=left)
         is_large = len(encoded) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else encoded))
         run.phase_ended = request.phase != run.phase and ask.number > 1
@@ -362,11 +362,6 @@ def _words(request: Message) -> dict[str, object]:
     words = {name: None if each is None else each.get("kind") for name, each in kinds.items()}
     parties, size = [each.name for each in sheet.parties], sheet.size or sheet.size_of_coreset()
     return {"verb": sheet.verb, **words, "size": size, "parties": parties, "sheet": digest(request.sheet).hex()}
-
-
-def _table(reply: Message) -> dict[str, object]:
-    """Give the fingerprint of the table that a job is of; a greeting tells none."""
-    return {"table": reply.fingerprint.hex()} if isinstance(reply, JobAccepted) else {}
 
 
 def _evidence(reply: Message, encoded: bytes) -> dict[str, str]:

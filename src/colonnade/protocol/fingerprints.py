@@ -66,7 +66,7 @@ class Tables(msgspec.Struct, frozen=True):
             raise AlignmentError(
                 f"The {whose} changed since the model was learned, with as many rows as before: what is found would be "
                 "neither of rows that it learned from, nor of rows held out. Use the table of before, or learn again; "
-                "changed='allow' takes it as it is (in a command --changed allow)."
+                "changed='allow' takes it as it is (--changed allow, or changed = \"allow\" in a [[job]])."
             )
 
 
@@ -85,8 +85,8 @@ def fingerprint(data: PartyData) -> bytes:
     if found is None:
         found = TableKey(data.known().fresh(KEY_BYTES))
         data.memory.keep([found])
-    name, told = (hmac.digest(found.key, what, "sha256") for what in (b"name", data.once(table_digest)))
-    return name[:KEY_NAME_BYTES] + told[: FINGERPRINT_BYTES - KEY_NAME_BYTES]
+    name = hmac.digest(found.key, b"name", "sha256")[:KEY_NAME_BYTES]
+    return (name + hmac.digest(found.key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
 
 
 def key_here(party: str) -> TableKey:
