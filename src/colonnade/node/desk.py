@@ -276,7 +276,7 @@ class PartyDesk:
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
             left = self._allowance.left()
-            table = {"table": reply.fingerprint.hex()} if isinstance(reply, JobAccepted) else {}
+            table = {"table": (reply.fingerprint or b"").hex()} if isinstance(reply, JobAccepted) else {}
             self._log.write("run opened", run=ask.run, server=self._server, **_words(request), **table, left=left)
         is_large = len(encoded) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else encoded))

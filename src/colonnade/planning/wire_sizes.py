@@ -68,7 +68,7 @@ def sheet_messages(
 def branch_messages(task: PaperTask, roster: Roster, branch: Branch) -> Iterator[MessageSize]:
     """List what lets a pilot's run go on by a branch, and what ends it."""
     for card in roster.cards:
-        yield from _sent(card.name, TakeBranch(branch.encoded()), JobAccepted(AN_ACCEPTANCE, b""))
+        yield from _sent(card.name, TakeBranch(branch.encoded()), JobAccepted(AN_ACCEPTANCE, None))
         yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
 
 

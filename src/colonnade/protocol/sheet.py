@@ -159,7 +159,7 @@ class JobAccepted(Message, frozen=True):
     phase: ClassVar[str] = "opening"
 
     digest: Annotated[bytes, Reveals.NOTHING]
-    fingerprint: Annotated[bytes, Reveals.NOTHING]
+    fingerprint: Annotated[bytes | None, Reveals.SCHEMA]
 
 
 class OpenJob(Message, frozen=True):
@@ -206,13 +206,14 @@ def _accepted(outbox: Outbox, what: bytes) -> Script[dict[str, str]]:
     inbox = yield outbox
     fingerprints = {}
     for party, reply in checks.replies(inbox, JobAccepted).items():
-        if reply.digest != digest(what, reply.fingerprint)[:ACCEPTANCE_BYTES]:
+        told = reply.fingerprint or b""
+        if reply.digest != digest(what, told)[:ACCEPTANCE_BYTES]:
             raise checks.wrong(
                 party, reply, "the digest of another job sheet than it was sent, or of another fingerprint"
             )
-        if len(reply.fingerprint) not in (0, FINGERPRINT_BYTES):
-            raise checks.wrong(party, reply, f"a fingerprint of {len(reply.fingerprint):,} bytes")
-        fingerprints[party] = reply.fingerprint.hex()
+        if len(told) not in (0, FINGERPRINT_BYTES):
+            raise checks.wrong(party, reply, f"a fingerprint of {len(told):,} bytes")
+        fingerprints[party] = told.hex()
     return fingerprints
 
 
@@ -248,7 +249,7 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
 
 def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tuple[PartyState, Message]:
     """Go on: the route has seen that the choice is one of the sheet's. What is signed from now on is for both."""
-    accepted = JobAccepted(digest(request.choice, b"")[:ACCEPTANCE_BYTES], b"")
+    accepted = JobAccepted(digest(request.choice, b"")[:ACCEPTANCE_BYTES], None)
     return replace(state, sheet=digest(state.sheet, request.choice)), accepted
 
 

@@ -59,7 +59,7 @@ def test_an_honest_sheet_is_accepted_by_its_digest() -> None:
     reply = session.answer(request)
     assert isinstance(reply, JobAccepted)
     assert session.state.sheet == digest(request.sheet)
-    assert reply.digest == digest(request.sheet, reply.fingerprint)[:16]
+    assert reply.digest == digest(request.sheet, reply.fingerprint or b"")[:16]
     assert isinstance(session.answer(UseSharedDraw(5, SHEET.draws[0].shared)), Ready)
 
 
