@@ -583,7 +583,7 @@ class Federation:
         >>> federation = cn.Federation(cn.split_columns(X, None, [4, 2]))
         >>> found = federation.diagnose(cn.KMeans(n_clusters=3), pairs=500)
         >>> found.tau.party, found.tau.value > 2, found.sensitivity.total, found.reveals
-        ('party1', True, 16.0, ('totals', 'row ids', 'scores', 'predictions'))
+        ('party1', True, 16.0, ('schema', 'totals', 'row ids', 'scores', 'predictions'))
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
@@ -673,7 +673,7 @@ class Federation:
         >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=500))
         >>> found = federation.certify(run)
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
-        (True, True, ('totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
+        (True, True, ('schema', 'totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
         """
         subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)

@@ -88,7 +88,7 @@ def test_its_cost_and_what_it_shows_are_in_it(federation: cn.Federation, run: cn
     found = federation.certify(run)
     ledger = federation.ledger.since(position)
     assert (found.units, found.bytes, found.run_bytes) == (ledger.units, ledger.bytes, run.ledger.bytes)
-    assert found.reveals == ("totals", "row ids", "scores", "features", "moments", "labels")
+    assert found.reveals == ("schema", "totals", "row ids", "scores", "features", "moments", "labels")
     told = ledger.by_phase()["certifying"].bytes
     assert 3 * 2 * 600 < told < 3 * (2 * 600 + 250), "16 bits a row and party, and little else"
     assert {entry.phase for entry in ledger} == {"opening", "sampling", "summing", "certifying"}
