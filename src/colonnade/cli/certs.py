@@ -8,7 +8,7 @@ import typer
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.ledger import SERVER
-from colonnade.node.identity_files import PINS, new_identity
+from colonnade.node.identity_files import PINS, new_identity, read_pins
 from colonnade.privacy.primitives import check_available
 
 app = typer.Typer(help="Certificates for a trial, and identities of parties and server.", no_args_is_help=True)
@@ -75,3 +75,56 @@ def identity(
         return
     show(pin)
     say("Send that line to all other owners over a channel that can be trusted. Keep the file secret.")
+
+
+@app.command("renew")
+def renew(
+    folder: Annotated[Path, typer.Argument(help="The folder with ca.pem, ca.key and NAME.pem.", metavar="FOLDER")],
+    name: Annotated[str, typer.Argument(help="Whose certificate: a party's name, or the server's.", metavar="NAME")],
+    days: Annotated[int, typer.Option("--days", min=1, help="For how many days it is valid.")] = 90,
+    json: JsonFlag = False,
+) -> None:
+    """Sign a member's certificate again, for its old key. Put NAME.pem in the old one's place: nothing is stopped.
+
+    Example: colonnade certs renew certs bank
+    """
+    check_available()
+    from colonnade.node.certificates import renew_certificate
+
+    path = renew_certificate(folder, name, days)
+    if json:
+        show_json({"certificate": str(path)})
+        return
+    show(str(path))
+
+
+@app.command("show")
+def show_certificates(
+    folder: Annotated[Path, typer.Argument(help="A folder with .pem files and pins.toml.", metavar="FOLDER")],
+    json: JsonFlag = False,
+) -> None:
+    """Show names, serials and dates of certificates, and pins: what revoked.toml lists.
+
+    Example: colonnade certs show certs
+    """
+    check_available()
+    from colonnade.transports.grpc.certified import Certified
+
+    try:
+        found = {path.name: Certified.read(path.read_bytes()) for path in sorted(folder.glob("*.pem"))}
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"A .pem file in {folder} is no certificate: {error}. Name a folder of certificates."
+        ) from error
+    pins = read_pins(folder / PINS) if (folder / PINS).exists() else {}
+    lines = [
+        {"file": name, "names": sorted(each.names), "serial": f"{each.serial:x}", "ends": f"{each.ends:%Y-%m-%d}"}
+        for name, each in found.items()
+    ]
+    if json:
+        show_json({"certificates": lines, "pins": {name: [pin.hex() for pin in each] for name, each in pins.items()}})
+        return
+    for line in lines:
+        show(f"{line['file']}: {', '.join(line['names'])}, serial {line['serial']}, until {line['ends']}")
+    for name, each in pins.items():
+        show(f"pin of {name}: {' or '.join(pin.hex() for pin in each)}")

@@ -18,6 +18,7 @@ from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.node.identity_files import new_identities
 from colonnade.node.state_folder import write_private
+from colonnade.storage import read_private
 
 # The purpose of who dials in (RFC 5280, section 4.2.1.12), by number.
 DIALS_IN = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.2")
@@ -37,15 +38,39 @@ def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERV
         raise InputError(f"{folder} is not an empty folder. Name a new one: certificates are not overwritten.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key = ec.generate_private_key(CURVE())
-    authority = _certificate(_name("Colonnade trial authority"), authority_key, None, None, days)
+    authority = _certificate(
+        _name("Colonnade trial authority"), authority_key.public_key(), (None, authority_key), None, days
+    )
     made = [_write(folder, "ca", authority, authority_key)]
     for name in (server, *parties):
         key = ec.generate_private_key(CURVE())
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if name == server else DIALS_IN
-        certificate = _certificate(_name(name), key, (authority, authority_key), purpose, days)
+        certificate = _certificate(_name(name), key.public_key(), (authority, authority_key), purpose, days)
         made.append(_write(folder, name, certificate, key))
     new_identities(folder, parties)
     return made
+
+
+def renew_certificate(folder: Path, name: str, days: int = 90) -> Path:
+    """Have the authority of a folder sign a member's key again; its certificate is replaced, its key stays."""
+    try:
+        authority = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
+        signer = serialization.load_pem_private_key(read_private(folder / "ca.key"), None)
+        old = x509.load_pem_x509_certificate((folder / f"{name}.pem").read_bytes())
+        purpose = next(iter(old.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value))
+    except (OSError, ValueError, x509.ExtensionNotFound) as error:
+        raise InputError(
+            f"{folder} does not have ca.pem, ca.key and {name}.pem as `colonnade certs new` makes them: {error}. Name "
+            "the folder that has."
+        ) from error
+    key = old.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(signer, ec.EllipticCurvePrivateKey):
+        raise InputError(f"{folder} has keys that `colonnade certs new` did not make. Ask your own authority.")
+    made = _certificate(old.subject, key, (authority, signer), purpose, days)
+    path = folder / f"{name}.pem"
+    write_private(path, made.public_bytes(serialization.Encoding.PEM))
+    path.chmod(0o644)
+    return path
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -64,24 +89,25 @@ def _name(text: str) -> x509.Name:
 
 def _certificate(
     subject: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    issuer: tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None,
+    key: ec.EllipticCurvePublicKey,
+    issuer: tuple[x509.Certificate | None, ec.EllipticCurvePrivateKey],
     purpose: x509.ObjectIdentifier | None,
     days: int,
 ) -> x509.Certificate:
-    is_authority = issuer is None
-    issuer_name, issuer_key = (subject, key) if issuer is None else (issuer[0].subject, issuer[1])
+    """Sign a key, by an authority, or by itself where there is none above it."""
+    is_authority, issuer_key = issuer[0] is None, issuer[1]
+    issuer_name = subject if issuer[0] is None else issuer[0].subject
     now = datetime.now(UTC)
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer_name)
-        .public_key(key.public_key())
+        .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))  # clocks differ a little
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
         .add_extension(_usage(signs_others=is_authority), critical=True)
     )

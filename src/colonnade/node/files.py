@@ -51,10 +51,11 @@ DAY_LIMITS: dict[str, dict[str, int]] = {"strict": ORDINARY_DAY, "usual": ORDINA
 
 
 class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[identity]: the secret of the party, or of the server, and the pins of all parties and of the server."""
+    """[identity]: the secret of the party, or of the server, the pins of all, and those that no longer count."""
 
     key: str
     pins: str
+    revoked: str | None = None
 
 
 class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -271,7 +272,8 @@ def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) 
 
 
 def _beside(identity: IdentityFile, folder: Path) -> IdentityFile:
-    return IdentityFile(str(folder / identity.key), str(folder / identity.pins))
+    revoked = None if identity.revoked is None else str(folder / identity.revoked)
+    return IdentityFile(str(folder / identity.key), str(folder / identity.pins), revoked)
 
 
 def _command_beside(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
@@ -286,6 +288,6 @@ def _data_beside(data: DataFile, folder: Path) -> DataFile:
 def _absolute(tls: Tls | None, folder: Path) -> Tls | None:
     if tls is None:
         return None
-    files = ("authority", "certificate", "key", "passphrase_file")
+    files = ("authority", "certificate", "key", "passphrase_file", "revoked")
     named = {name: str(folder / path) for name in files if (path := getattr(tls, name)) is not None}
     return msgspec.structs.replace(tls, **named)

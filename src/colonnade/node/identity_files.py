@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -16,12 +17,14 @@ from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.node.files import IdentityFile
 from colonnade.node.state_folder import write_private
-from colonnade.privacy.identities import PinnedIdentity, signing_key
+from colonnade.privacy.identities import PinnedIdentity, pins_of, signing_key
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.storage import MAX_SECRET_BYTES, read_file, read_private
+from colonnade.transports.revoked import Revoked
 
 PINS = "pins.toml"
 SUFFIX = ".identity"
+TWO = msgspec.Meta(min_length=1, max_length=2)
 
 
 def new_identity(folder: Path, name: str) -> str:
@@ -46,7 +49,7 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
     """Read the identity of a party or of the server; the operating system's entropy makes the keys of single runs."""
     secret = _unhexed(_text(file.key, read_private).strip(), file.key)
     pinned = read_pins(file.pins)
-    if pinned.get(name) != signing_key(secret):
+    if signing_key(secret) not in pins_of(pinned, name):
         raise InputError(
             f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it again: "
             "the others would not recognise it."
@@ -56,20 +59,26 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
             f"{file.pins} has no pin of the server, whose signature opens every job. Ask who runs the server for the "
             f"line that `colonnade certs identity --server` printed: {json.dumps(SERVER)} = ..."
         )
-    return PinnedIdentity(name, secret, pinned, os.urandom)
+    revoked = Revoked(file.revoked)
+    if signing_key(secret) in revoked.pins():
+        raise InputError(f"The pin of {file.key} is in {file.revoked}. Make a new one: `colonnade certs identity`.")
+    return PinnedIdentity(name, secret, pinned, os.urandom, revoked.pins)
 
 
 def _plain(path: Path) -> bytes:
     return read_file(path.resolve(), MAX_SECRET_BYTES)
 
 
-def read_pins(path: str | PathLike[str]) -> dict[str, bytes]:
-    """Read the pins of all parties."""
+def read_pins(path: str | PathLike[str]) -> dict[str, tuple[bytes, ...]]:
+    """Read the pins of all parties: one, or the old and the new one of a party whose key is being renewed."""
     try:
-        pins = msgspec.toml.decode(_text(path), type=dict[str, str])
+        pins = msgspec.toml.decode(_text(path), type=dict[str, str | Annotated[list[str], TWO]])
     except msgspec.MsgspecError as error:
         raise InputError(f'{path}: {error}. Write one line for each party: "bank" = "its pin".') from error
-    return {party: _unhexed(pin, path) for party, pin in pins.items()}
+    return {
+        party: tuple(_unhexed(pin, path) for pin in ([told] if isinstance(told, str) else told))
+        for party, told in pins.items()
+    }
 
 
 def _text(path: str | PathLike[str], read: Callable[[Path], bytes] = _plain) -> str:

@@ -5,7 +5,7 @@ Certificates of a network can take the place of pins: whatever is a `colonnade.p
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
@@ -14,6 +14,8 @@ from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
 Entropy = Callable[[int], bytes]
+# By name. While a key is renewed, the old one and the new one count.
+Pins = Mapping[str, bytes | tuple[bytes, ...]]
 
 
 def signing_key(seed: bytes) -> bytes:
@@ -23,14 +25,26 @@ def signing_key(seed: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 
 
-def is_signed(pins: Mapping[str, bytes], party: str, statement: bytes, signature: bytes) -> bool:
-    """Tell whether a pinned party signed this statement: whoever has the pins can."""
+def pins_of(pins: Pins, party: str) -> tuple[bytes, ...]:
+    """List the pins of a party; none of one that is not there."""
+    found = pins.get(party, ())
+    return (found,) if isinstance(found, bytes) else found
+
+
+def is_signed(
+    pins: Pins, party: str, statement: bytes, signature: bytes, revoked: Container[bytes] = frozenset()
+) -> bool:
+    """Tell whether a party signed this statement, under a pin that counts: whoever has the pins can."""
+    return any(_fits(pin, statement, signature) for pin in pins_of(pins, party) if pin not in revoked)
+
+
+def _fits(pin: bytes, statement: bytes, signature: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(pins[party]).verify(signature, statement)
-    except (InvalidSignature, KeyError, ValueError):
+        Ed25519PublicKey.from_public_bytes(pin).verify(signature, statement)
+    except (InvalidSignature, ValueError):
         return False
     return True
 
@@ -44,14 +58,23 @@ class PinnedIdentity:
         The party's.
     seed : bytes
         32 secret bytes of the operating system's entropy, from which the signing key is made. Kept in memory only.
-    pins : mapping of str to bytes
+    pins : mapping of str to bytes, or to several
         The signing keys of the server and of all parties of the federation, this one included, as their owners told
-        them. A job is done with exactly these parties, or not at all.
+        them; two of one that is being renewed. A job is done with exactly these parties, or not at all.
     entropy : callable
         Gives so many bytes, for the keys of single runs: the operating system's, outside tests.
+    revoked : callable
+        Gives the pins that do not count now.
     """
 
-    def __init__(self, name: str, seed: bytes, pins: Mapping[str, bytes], entropy: Entropy) -> None:
+    def __init__(
+        self,
+        name: str,
+        seed: bytes,
+        pins: Pins,
+        entropy: Entropy,
+        revoked: Callable[[], Container[bytes]] = frozenset,
+    ) -> None:
         if len(seed) != KEY_BYTES or name not in pins:
             raise InputError(
                 f"The identity of {name!r} needs {KEY_BYTES} secret bytes and a pin of its own among those of "
@@ -63,6 +86,7 @@ class PinnedIdentity:
         self._seed = seed
         self._pins = pins
         self._entropy = entropy
+        self._revoked = revoked
 
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
@@ -84,7 +108,7 @@ class PinnedIdentity:
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a pinned party signed this statement."""
-        return is_signed(self._pins, party, statement, signature)
+        return is_signed(self._pins, party, statement, signature, self._revoked())
 
     def __repr__(self) -> str:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"

@@ -14,7 +14,8 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """PEM files. Only certificates of this authority are trusted, whatever the machine trusts.
 
-    The passphrase of an encrypted key is in an environment variable, or in a file.
+    The passphrase of an encrypted key is in an environment variable, or in a file. A server refuses certificates whose
+    serials are in the file of what is revoked.
     """
 
     authority: str
@@ -22,6 +23,7 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     key: str
     passphrase_env: str | None = None
     passphrase_file: str | None = None
+    revoked: str | None = None
 
 
 class ServerEndpoint(msgspec.Struct, frozen=True):

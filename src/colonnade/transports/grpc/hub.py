@@ -35,6 +35,7 @@ from colonnade.transports.envelopes import (
 from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.certified import check_own
 from colonnade.transports.grpc.links import DaemonThreads, Link, most_files
+from colonnade.transports.revoked import Revoked
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
@@ -82,6 +83,7 @@ class Hub:
         on_waiting: Waiting = say_who_is_missing,
     ) -> None:
         self._endpoint = endpoint
+        self._revoked = Revoked(None if endpoint.tls is None else endpoint.tls.revoked)
         self._log = log
         self._outcome = outcome
         self._on_waiting = on_waiting
@@ -217,6 +219,10 @@ class Hub:
         if len(known) != 1:
             self._log("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
             context.abort(grpc.StatusCode.PERMISSION_DENIED, f"the certificate names {sorted(names)}: no party here")
+        if shown is not None and shown.serial in self._revoked.serials():
+            self._log("refused", party=known[0], serial=f"{shown.serial:x}", reason="revoked")
+            say(f"a certificate of {known[0]} that was revoked, {shown.serial:x}, was refused")
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, f"the certificate {shown.serial:x} was revoked")
         if claimed - {known[0]}:
             self._log("refused", party=known[0], claimed=sorted(claimed), reason="not the certificate's name")
             context.abort(
