@@ -1,7 +1,8 @@
 """`colonnade certs`: certificates, and identities by which server and parties know each other."""
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +11,9 @@ from colonnade.errors import InputError, UnsupportedError
 from colonnade.ledger import SERVER
 from colonnade.node.identity_files import PINS, new_identity, read_pins
 from colonnade.privacy.primitives import check_available
+
+if TYPE_CHECKING:
+    from colonnade.transports.grpc.certified import Certified
 
 app = typer.Typer(help="Certificates for a trial, and identities of parties and server.", no_args_is_help=True)
 
@@ -82,20 +86,24 @@ def renew(
     folder: Annotated[Path, typer.Argument(help="The folder with ca.pem, ca.key and NAME.pem.", metavar="FOLDER")],
     name: Annotated[str, typer.Argument(help="Whose certificate: a party's name, or the server's.", metavar="NAME")],
     days: Annotated[int, typer.Option("--days", min=1, help="For how many days it is valid.")] = 90,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Make a new key, too: NAME.key is replaced.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Sign a member's certificate again, for its old key. Put NAME.pem in the old one's place: nothing is stopped.
+    """Let the authority of `certs new` sign a member's certificate again; NAME.pem is replaced. Nothing is stopped.
 
     Example: colonnade certs renew certs bank
     """
     check_available()
     from colonnade.node.certificates import renew_certificate
 
-    path = renew_certificate(folder, name, days)
+    path = renew_certificate(folder, name, days, new_key=new_key)
     if json:
-        show_json({"certificate": str(path)})
+        show_json({"certificate": str(path), "key": str(path.with_suffix(".key")) if new_key else None})
         return
     show(str(path))
+    if new_key:
+        show(str(path.with_suffix(".key")))
+    say(f"Give {name} what was written. It counts from its next connection on; the old certificate until it expires.")
 
 
 @app.command("show")
@@ -103,28 +111,43 @@ def show_certificates(
     folder: Annotated[Path, typer.Argument(help="A folder with .pem files and pins.toml.", metavar="FOLDER")],
     json: JsonFlag = False,
 ) -> None:
-    """Show names, serials and dates of certificates, and pins: what revoked.toml lists.
+    """Show names, serials and last days of certificates, and pins: what revoked.toml can list.
 
     Example: colonnade certs show certs
     """
     check_available()
-    from colonnade.transports.grpc.certified import Certified
-
-    try:
-        found = {path.name: Certified.read(path.read_bytes()) for path in sorted(folder.glob("*.pem"))}
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"A .pem file in {folder} is no certificate: {error}. Name a folder of certificates."
-        ) from error
+    found = {path.name: _certificates(path) for path in sorted(folder.glob("*.pem"))}
     pins = read_pins(folder / PINS) if (folder / PINS).exists() else {}
-    lines = [
-        {"file": name, "names": sorted(each.names), "serial": f"{each.serial:x}", "ends": f"{each.ends:%Y-%m-%d}"}
-        for name, each in found.items()
+    if not found and not pins:
+        raise InputError(f"{folder} has no .pem file and no {PINS}. Name the folder that has certificates or pins.")
+    now = datetime.now(UTC)
+    lines: list[dict[str, str | list[str] | None]] = [
+        {
+            "file": name,
+            "names": sorted(each.names),
+            "serial": f"{each.serial:x}",
+            "ends": f"{each.ends:%Y-%m-%d}",
+            "note": each.problem(now) or each.warning(now),
+        }
+        for name, certificates in found.items()
+        for each in certificates
     ]
     if json:
         show_json({"certificates": lines, "pins": {name: [pin.hex() for pin in each] for name, each in pins.items()}})
         return
     for line in lines:
-        show(f"{line['file']}: {', '.join(line['names'])}, serial {line['serial']}, until {line['ends']}")
+        until = f"{line['note']}." if line["note"] else f"until {line['ends']}"
+        show(f"{line['file']}: {', '.join(line['names'] or [])}, serial {line['serial']}, {until}")
     for name, each in pins.items():
-        show(f"pin of {name}: {' or '.join(pin.hex() for pin in each)}")
+        show(f"pin of {name}: {', or '.join(pin.hex() for pin in each)}")
+
+
+def _certificates(path: Path) -> "list[Certified]":
+    from cryptography import x509
+
+    from colonnade.transports.grpc.certified import Certified
+
+    try:
+        return [Certified.of(each) for each in x509.load_pem_x509_certificates(path.read_bytes())]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} has no certificate: {error}. Name a folder of certificates.") from error

@@ -23,6 +23,8 @@ from colonnade.storage import read_private
 # The purpose of who dials in (RFC 5280, section 4.2.1.12), by number.
 DIALS_IN = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.2")
 CURVE = ec.SECP256R1
+# The authority outlives what it signs: certificates are renewed.
+AUTHORITY_DAYS = 3650
 
 
 def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERVER, days: int = 90) -> list[Path]:
@@ -38,8 +40,9 @@ def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERV
         raise InputError(f"{folder} is not an empty folder. Name a new one: certificates are not overwritten.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key = ec.generate_private_key(CURVE())
+    lasting = max(days, AUTHORITY_DAYS)
     authority = _certificate(
-        _name("Colonnade trial authority"), authority_key.public_key(), (None, authority_key), None, days
+        _name("Colonnade trial authority"), authority_key.public_key(), (None, authority_key), None, lasting
     )
     made = [_write(folder, "ca", authority, authority_key)]
     for name in (server, *parties):
@@ -51,14 +54,15 @@ def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERV
     return made
 
 
-def renew_certificate(folder: Path, name: str, days: int = 90) -> Path:
-    """Have the authority of a folder sign a member's key again; its certificate is replaced, its key stays."""
+def renew_certificate(folder: Path, name: str, days: int = 90, *, new_key: bool = False) -> Path:
+    """Have the authority of a folder sign a member's certificate again, for its key or a new one; both are replaced."""
+    _check_names([name])
     try:
         authority = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
         signer = serialization.load_pem_private_key(read_private(folder / "ca.key"), None)
         old = x509.load_pem_x509_certificate((folder / f"{name}.pem").read_bytes())
         purpose = next(iter(old.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value))
-    except (OSError, ValueError, x509.ExtensionNotFound) as error:
+    except (OSError, ValueError, TypeError, x509.ExtensionNotFound) as error:
         raise InputError(
             f"{folder} does not have ca.pem, ca.key and {name}.pem as `colonnade certs new` makes them: {error}. Name "
             "the folder that has."
@@ -66,11 +70,19 @@ def renew_certificate(folder: Path, name: str, days: int = 90) -> Path:
     key = old.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(signer, ec.EllipticCurvePrivateKey):
         raise InputError(f"{folder} has keys that `colonnade certs new` did not make. Ask your own authority.")
-    made = _certificate(old.subject, key, (authority, signer), purpose, days)
-    path = folder / f"{name}.pem"
-    write_private(path, made.public_bytes(serialization.Encoding.PEM))
-    path.chmod(0o644)
-    return path
+    left = authority.not_valid_after_utc - datetime.now(UTC)
+    if left < timedelta(days=days):
+        raise InputError(
+            f"The authority, {folder / 'ca.pem'}, is valid for {max(left.days, 0)} days more, and what it signs for no "
+            f"longer. Pass fewer --days than {days}, or make new certificates for all: `colonnade certs new`."
+        )
+    if not new_key:
+        made = _certificate(old.subject, key, (authority, signer), purpose, days)
+        return _write_certificate(folder, name, made)
+    fresh = ec.generate_private_key(CURVE())
+    return _write(
+        folder, name, _certificate(old.subject, fresh.public_key(), (authority, signer), purpose, days), fresh
+    )
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -137,6 +149,12 @@ def _write(folder: Path, name: str, certificate: x509.Certificate, key: ec.Ellip
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     write_private(folder / f"{name}.key", encoded)
+    return _write_certificate(folder, name, certificate)
+
+
+def _write_certificate(folder: Path, name: str, certificate: x509.Certificate) -> Path:
+    """Put it in place whole: who reads it is running."""
     path = folder / f"{name}.pem"
-    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    write_private(path, certificate.public_bytes(serialization.Encoding.PEM))
+    path.chmod(0o644)
     return path

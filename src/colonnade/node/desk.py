@@ -53,6 +53,7 @@ class _OpenRun:
     request: bytes = b""
     reply: bytes = b""
     is_fresh: bool = False
+    opening: OpenJob | None = None
     # The size of each reply that the journal has, by its number.
     kept: dict[int, int] = field(default_factory=dict)
 
@@ -83,8 +84,9 @@ class PartyDesk:
     """Answers for one party.
 
     Each run gets a session like `session`. `server` is the name in the server's certificate. `approvals` ask the owner
-    for each job, where they are given. `deliver` is given predictions that were delivered to this party; `show` the
-    traceback of what failed inside, which can quote data and is for the owner's eyes only.
+    for each job, where they are given. `is_signed` tells whether the signature that opened a run still counts.
+    `deliver` is given predictions that were delivered to this party; `show` the traceback of what failed inside, which
+    can quote data and is for the owner's eyes only.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class PartyDesk:
         server: str = SERVER,
         max_runs: int = 4,
         approvals: Approvals | None = None,
+        is_signed: Callable[[OpenJob], bool] = lambda _: True,
         deliver: Callable[[Delivery], None] = lambda _: None,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -109,6 +112,7 @@ class PartyDesk:
         self._server = server
         self._max_runs = max_runs
         self._approvals = approvals
+        self._is_signed = is_signed
         self._deliver = deliver
         self._show = show
         self._lost_runs: dict[str, str] = {}  # why, by run
@@ -131,6 +135,9 @@ class PartyDesk:
     def answer(self, ask: Ask) -> Answer | None:
         """Answer a request, or repeat the answer it gave; None is: ask again when it no longer waits for the owner."""
         run = self._runs.get(ask.run)
+        if run is not None and run.opening is not None and not self._is_signed(run.opening):
+            self._drop(ask.run, "the pin under which the server signed its job sheet no longer counts")
+            run = None
         if run is not None and (earlier := run.reply_to(ask)) is not None:
             self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(earlier))
             return Answer(ask.run, ask.number, earlier)
@@ -276,6 +283,7 @@ class PartyDesk:
             self._runs[ask.run] = run
             left = self._allowance.left()
             self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
+        run.opening = request if isinstance(request, OpenJob) else run.opening
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
@@ -330,6 +338,7 @@ class PartyDesk:
                 run = run or _OpenRun(journal, self._session.greeted(run_nonce))
                 request = self._codec.decode(record.request, party=SERVER)
                 reply = run.session.answer(request)
+                run.opening = request if isinstance(request, OpenJob) else run.opening
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
                 run.is_fresh = reply.fresh
                 encoded = record.reply if reply.fresh and record.reply is not None else self._codec.encode(reply)

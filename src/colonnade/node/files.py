@@ -51,11 +51,10 @@ DAY_LIMITS: dict[str, dict[str, int]] = {"strict": ORDINARY_DAY, "usual": ORDINA
 
 
 class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[identity]: the secret of the party, or of the server, the pins of all, and those that no longer count."""
+    """[identity]: the secret of the party, or of the server, and the pins of all parties and of the server."""
 
     key: str
     pins: str
-    revoked: str | None = None
 
 
 class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -182,6 +181,7 @@ def read_federation_file(path: Path) -> FederationFile:
     return msgspec.structs.replace(
         file,
         state=str(folder / file.state),
+        revoked=None if file.revoked is None else str(folder / file.revoked),
         tls=_absolute(file.tls, folder),
         identity=_beside(file.identity, folder),
     )
@@ -200,6 +200,7 @@ def read_party_file(path: Path) -> PartyFile:
     return msgspec.structs.replace(
         file,
         state=str(folder / file.state),
+        revoked=None if file.revoked is None else str(folder / file.revoked),
         tls=_absolute(file.tls, folder),
         identity=_beside(file.identity, folder),
         data=_data_beside(file.data, folder),
@@ -272,8 +273,7 @@ def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) 
 
 
 def _beside(identity: IdentityFile, folder: Path) -> IdentityFile:
-    revoked = None if identity.revoked is None else str(folder / identity.revoked)
-    return IdentityFile(str(folder / identity.key), str(folder / identity.pins), revoked)
+    return IdentityFile(str(folder / identity.key), str(folder / identity.pins))
 
 
 def _command_beside(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
@@ -288,6 +288,6 @@ def _data_beside(data: DataFile, folder: Path) -> DataFile:
 def _absolute(tls: Tls | None, folder: Path) -> Tls | None:
     if tls is None:
         return None
-    files = ("authority", "certificate", "key", "passphrase_file", "revoked")
+    files = ("authority", "certificate", "key", "passphrase_file")
     named = {name: str(folder / path) for name in files if (path := getattr(tls, name)) is not None}
     return msgspec.structs.replace(tls, **named)

@@ -6,10 +6,12 @@ cannot sign for a key that the owners told each other. Pins are public.
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -17,14 +19,18 @@ from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.node.files import IdentityFile
 from colonnade.node.state_folder import write_private
-from colonnade.privacy.identities import PinnedIdentity, pins_of, signing_key
+from colonnade.privacy.identities import PinnedIdentity, signing_key
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.storage import MAX_SECRET_BYTES, read_file, read_private
+from colonnade.transports.reread import Reread, Tell
 from colonnade.transports.revoked import Revoked
 
 PINS = "pins.toml"
 SUFFIX = ".identity"
-TWO = msgspec.Meta(min_length=1, max_length=2)
+# While a key is changed: the old one and the new one.
+MOST_PINS = 2
+NONE_REVOKED = Revoked()
+FilePins: TypeAlias = dict[str, tuple[bytes, ...]]
 
 
 def new_identity(folder: Path, name: str) -> str:
@@ -33,7 +39,7 @@ def new_identity(folder: Path, name: str) -> str:
     if path.parent != folder or not name.strip():
         raise InputError(f"An identity cannot be made for {name!r}. Use the party's name, as in federation.toml.")
     if path.exists():
-        raise InputError(f"{path} already exists, and others may have pinned it. Remove it first to replace it.")
+        raise InputError(f"{path} already exists, and others may have pinned it. Name another folder for a new one.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     secret = os.urandom(KEY_BYTES)
     write_private(path, f"{secret.hex()}\n".encode())
@@ -45,11 +51,17 @@ def new_identities(folder: Path, names: Iterable[str]) -> None:
     (folder / PINS).write_text("".join(f"{new_identity(folder, name)}\n" for name in (*names, SERVER)))
 
 
-def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
-    """Read the identity of a party or of the server; the operating system's entropy makes the keys of single runs."""
+def read_identity(
+    name: str, file: IdentityFile, revoked: Revoked = NONE_REVOKED, tell: Tell = lambda _: None
+) -> PinnedIdentity:
+    """Read the identity of a party or of the server; the operating system's entropy makes the keys of single runs.
+
+    Pins are read again while it is used, and those that are revoked do not count.
+    """
     secret = _unhexed(_text(file.key, read_private).strip(), file.key)
-    pinned = read_pins(file.pins)
-    if signing_key(secret) not in pins_of(pinned, name):
+    own = signing_key(secret)
+    pinned = read_pins(file.pins, most=MOST_PINS)
+    if own not in pinned.get(name, ()):
         raise InputError(
             f"{file.pins} does not have the pin of {file.key} for {name!r}. Ask all owners to copy it again: "
             "the others would not recognise it."
@@ -59,26 +71,64 @@ def read_identity(name: str, file: IdentityFile) -> PinnedIdentity:
             f"{file.pins} has no pin of the server, whose signature opens every job. Ask who runs the server for the "
             f"line that `colonnade certs identity --server` printed: {json.dumps(SERVER)} = ..."
         )
-    revoked = Revoked(file.revoked)
-    if signing_key(secret) in revoked.pins():
-        raise InputError(f"The pin of {file.key} is in {file.revoked}. Make a new one: `colonnade certs identity`.")
-    return PinnedIdentity(name, secret, pinned, os.urandom, revoked.pins)
+    if own in revoked.pins():
+        raise InputError(
+            f"The pin of {file.key} is revoked in this end's own list. Make a new identity: `colonnade certs identity`."
+        )
+
+    def understood(content: bytes, before: FilePins | None) -> FilePins:
+        found = _understood(content, MOST_PINS)
+        if before is not None and set(found) != set(before):
+            raise ValueError(f"it has {', '.join(sorted(found)) or 'nobody'}, where {', '.join(sorted(before))} were")
+        if before is not None and own not in found[name]:
+            raise ValueError(f"the pin of {name} that this process signs with is not in it")
+        return found
+
+    file_now = Reread(Path(file.pins), understood, tell, "Correct it, or start this end again.")
+
+    def counted() -> FilePins:
+        gone = revoked.pins()
+        return {each: tuple(pin for pin in pins if pin not in gone) for each, pins in file_now.now().items()}
+
+    return PinnedIdentity(name, secret, pinned, os.urandom, counted)
 
 
 def _plain(path: Path) -> bytes:
     return read_file(path.resolve(), MAX_SECRET_BYTES)
 
 
-def read_pins(path: str | PathLike[str]) -> dict[str, tuple[bytes, ...]]:
-    """Read the pins of all parties: one, or the old and the new one of a party whose key is being renewed."""
+def read_pins(path: str | PathLike[str], most: int | None = None) -> FilePins:
+    """Read the pins of all parties; of each so many at most, where they are to sign by.
+
+    Evidence and logs are checked by any number of them: what was signed under an old one stays signed.
+    """
     try:
-        pins = msgspec.toml.decode(_text(path), type=dict[str, str | Annotated[list[str], TWO]])
-    except msgspec.MsgspecError as error:
+        return _understood(_text(path).encode(), most)
+    except ValueError as error:
         raise InputError(f'{path}: {error}. Write one line for each party: "bank" = "its pin".') from error
-    return {
-        party: tuple(_unhexed(pin, path) for pin in ([told] if isinstance(told, str) else told))
-        for party, told in pins.items()
-    }
+
+
+def _understood(content: bytes, most: int | None) -> FilePins:
+    """Read one pin of each, or a list: the old and the new one of a party whose key is being changed."""
+    told = msgspec.toml.decode(content, type=dict[str, str | Annotated[list[str], msgspec.Meta(min_length=1)]])
+    pins = {name: tuple(map(_pin, [each] if isinstance(each, str) else each)) for name, each in told.items()}
+    for name, each in pins.items():
+        if most is not None and len(each) > most:
+            raise ValueError(f"{name!r} has {len(each)} pins, and {most} are the most: the old one and the new one")
+    twice = [pin for pin, count in Counter(chain.from_iterable(pins.values())).items() if count > 1]
+    if twice:
+        raise ValueError(f"the pin {twice[0].hex()[:16]}... stands there twice, and must be of one party only")
+    return pins
+
+
+def _pin(text: str) -> bytes:
+    try:
+        pin = bytes.fromhex(text)
+    except ValueError:
+        pin = b""
+    if len(pin) != KEY_BYTES:
+        raise ValueError(f"it has no key of {2 * KEY_BYTES} hexadecimal digits where one belongs")
+    return pin
 
 
 def _text(path: str | PathLike[str], read: Callable[[Path], bytes] = _plain) -> str:
@@ -92,11 +142,8 @@ def _text(path: str | PathLike[str], read: Callable[[Path], bytes] = _plain) -> 
 
 
 def _unhexed(text: str, path: str | PathLike[str]) -> bytes:
-    """Read 32 bytes; an error does not quote them, they may be secret."""
+    """Read a secret; an error does not quote it."""
     try:
-        key = bytes.fromhex(text)
-    except ValueError:
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise InputError(f"{path} has no key of {2 * KEY_BYTES} hexadecimal digits where one belongs. Copy it again.")
-    return key
+        return _pin(text)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}. Copy it again.") from None

@@ -5,13 +5,13 @@ chain anew, but not the signatures: what stands before the last signed checkpoin
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from colonnade.privacy.identities import is_signed
+from colonnade.privacy.identities import Pins, is_signed
 from colonnade.signing import digest
 
 # In every signed text, so that none of another protocol, or of another version, can take its place.
@@ -107,7 +107,7 @@ def facts_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             yield msgspec.json.decode(raw)
 
 
-def verify(lines: Iterable[bytes], pins: Mapping[str, bytes], head: Head | None = None) -> LogReport:
+def verify(lines: Iterable[bytes], pins: Pins, head: Head | None = None) -> LogReport:
     """Look for lines that were changed, cut, added or moved; `head` is where the log ended, if that was kept."""
     last, party, checkpoints, signed_to, place = Head(), "", 0, 0, 0
     findings: list[Finding] = []
@@ -152,7 +152,7 @@ def _follows(following: bytes, raw: bytes) -> bool:
     return not following or (line is not None and line.before == _digest(raw))
 
 
-def _is_ours(line: LogLine, pins: Mapping[str, bytes]) -> bool:
+def _is_ours(line: LogLine, pins: Pins) -> bool:
     try:
         signature = bytes.fromhex(line.signature)
     except ValueError:

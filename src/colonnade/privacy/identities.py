@@ -5,7 +5,9 @@ Certificates of a network can take the place of pins: whatever is a `colonnade.p
 """
 
 import hmac
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import TypeAlias
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
@@ -15,7 +17,7 @@ from colonnade.signing import digest
 
 Entropy = Callable[[int], bytes]
 # By name. While a key is renewed, the old one and the new one count.
-Pins = Mapping[str, bytes | tuple[bytes, ...]]
+Pins: TypeAlias = Mapping[str, bytes | tuple[bytes, ...]]
 
 
 def signing_key(seed: bytes) -> bytes:
@@ -31,13 +33,12 @@ def pins_of(pins: Pins, party: str) -> tuple[bytes, ...]:
     return (found,) if isinstance(found, bytes) else found
 
 
-def is_signed(
-    pins: Pins, party: str, statement: bytes, signature: bytes, revoked: Container[bytes] = frozenset()
-) -> bool:
-    """Tell whether a party signed this statement, under a pin that counts: whoever has the pins can."""
-    return any(_fits(pin, statement, signature) for pin in pins_of(pins, party) if pin not in revoked)
+def is_signed(pins: Pins, party: str, statement: bytes, signature: bytes) -> bool:
+    """Tell whether a pinned party signed this statement: whoever has the pins can."""
+    return any(_fits(pin, statement, signature) for pin in pins_of(pins, party))
 
 
+@lru_cache(maxsize=64)  # a run's opening is looked at again with each of its requests
 def _fits(pin: bytes, statement: bytes, signature: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -63,17 +64,12 @@ class PinnedIdentity:
         them; two of one that is being renewed. A job is done with exactly these parties, or not at all.
     entropy : callable
         Gives so many bytes, for the keys of single runs: the operating system's, outside tests.
-    revoked : callable
-        Gives the pins that do not count now.
+    now : callable, optional
+        Gives the pins that count now, where they change while a party runs: some are added, some revoked.
     """
 
     def __init__(
-        self,
-        name: str,
-        seed: bytes,
-        pins: Pins,
-        entropy: Entropy,
-        revoked: Callable[[], Container[bytes]] = frozenset,
+        self, name: str, seed: bytes, pins: Pins, entropy: Entropy, now: Callable[[], Pins] | None = None
     ) -> None:
         if len(seed) != KEY_BYTES or name not in pins:
             raise InputError(
@@ -81,12 +77,15 @@ class PinnedIdentity:
                 f"{', '.join(pins) or 'nobody'}. Pass os.urandom({KEY_BYTES}) and the pins of all parties."
             )
         self.name = name
-        # Whom it takes part with, itself included, in the order of their names.
-        self.parties = tuple(sorted(set(pins) - {SERVER}))
         self._seed = seed
-        self._pins = pins
+        self._now = now or (lambda: pins)
         self._entropy = entropy
-        self._revoked = revoked
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Whom it takes part with, itself included, in the order of their names; nobody all of whose pins are gone."""
+        pins = self._now()
+        return tuple(sorted(name for name in pins if name != SERVER and pins_of(pins, name)))
 
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
@@ -108,7 +107,7 @@ class PinnedIdentity:
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a pinned party signed this statement."""
-        return is_signed(self._pins, party, statement, signature, self._revoked())
+        return is_signed(self._now(), party, statement, signature)
 
     def __repr__(self) -> str:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"

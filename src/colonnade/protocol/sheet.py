@@ -239,8 +239,8 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     identity, table = data.known(), data.table
     if not identity.is_signed(SERVER, sheet_statement(request.sheet), request.signature):
         raise InputError(
-            "it was sent a job sheet that the server its owner pinned did not sign. Compare the line of the server in "
-            "pins.toml with that of the server's own pins.toml, by telephone."
+            "it was sent a job sheet that the server its owner pinned did not sign, or whose pin its owner revoked. "
+            "Compare the line of the server in pins.toml with that of the server's own pins.toml, by telephone."
         )
     if len(request.sheet) > MAX_SHEET_BYTES:
         raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
@@ -266,6 +266,7 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         raise checks.wrong(
             SERVER,
             request,
-            f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job",
+            f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job, "
+            "with pins that are not revoked",
         )
     return sheet

@@ -14,8 +14,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """PEM files. Only certificates of this authority are trusted, whatever the machine trusts.
 
-    The passphrase of an encrypted key is in an environment variable, or in a file. A server refuses certificates whose
-    serials are in the file of what is revoked.
+    The passphrase of an encrypted key is in an environment variable, or in a file.
     """
 
     authority: str
@@ -23,11 +22,13 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     key: str
     passphrase_env: str | None = None
     passphrase_file: str | None = None
-    revoked: str | None = None
 
 
 class ServerEndpoint(msgspec.Struct, frozen=True):
-    """Where a server listens, and for whom. `parties` are in the order of the model's columns."""
+    """Where a server listens, and for whom. `parties` are in the order of the model's columns.
+
+    `revoked` is a file of certificates and pins that no longer count, at either end.
+    """
 
     parties: Annotated[list[Name], msgspec.Meta(min_length=1)]
     listen: str
@@ -36,6 +37,7 @@ class ServerEndpoint(msgspec.Struct, frozen=True):
     answer_seconds: Seconds = 86400.0
     keepalive_seconds: Seconds = 10.0
     max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
+    revoked: str | None = None
 
 
 class PartyEndpoint(msgspec.Struct, frozen=True):
@@ -48,3 +50,4 @@ class PartyEndpoint(msgspec.Struct, frozen=True):
     wait_seconds: Seconds = 600.0
     keepalive_seconds: Seconds = 10.0
     max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
+    revoked: str | None = None

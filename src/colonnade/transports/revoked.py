@@ -1,12 +1,15 @@
-"""What an owner no longer trusts: serials of certificates and pins, in a file that is read again when it changes."""
+"""What an owner no longer trusts: serials of certificates and pins, in a file that is read again while an end runs."""
 
-from contextlib import suppress
+import re
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from colonnade.errors import InputError
-from colonnade.storage import MAX_SECRET_BYTES, read_file
+from colonnade.transports.reread import Reread, Tell
+
+PIN_BYTES = 32
+REMEDY = 'Write serials = ["..."] and pins = ["..."], as `colonnade certs show` prints them.'
 
 
 class RevokedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -16,44 +19,48 @@ class RevokedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pins: list[str] = []
 
 
-class Revoked:
-    """The list as it is now; nothing is revoked where no file is named."""
+class _Lists(NamedTuple):
+    serials: frozenset[int]
+    pins: frozenset[bytes]
 
-    def __init__(self, path: str | None) -> None:
-        self._path = None if path is None else Path(path)
-        self._stamp: tuple[int, int] | None = None
-        self._serials: frozenset[int] = frozenset()
-        self._pins: frozenset[bytes] = frozenset()
-        self._read()
+
+class Revoked:
+    """The lists as they are now; nothing is revoked where no file is named.
+
+    What was revoked once stays so while the process runs: a file that is emptied to be written anew opens no door.
+    """
+
+    def __init__(self, path: str | None = None, tell: Tell = lambda _: None) -> None:
+        self._file = None if path is None else Reread(Path(path), _understood, tell, REMEDY)
 
     def serials(self) -> frozenset[int]:
         """Give the serials of certificates that are refused."""
-        self._refresh()
-        return self._serials
+        return frozenset() if self._file is None else self._file.now().serials
 
     def pins(self) -> frozenset[bytes]:
         """Give the pins that nobody's signature counts under."""
-        self._refresh()
-        return self._pins
+        return frozenset() if self._file is None else self._file.now().pins
 
-    def _refresh(self) -> None:
-        with suppress(InputError):  # in the middle of a change, or gone: what was revoked stays so
-            self._read()
 
-    def _read(self) -> None:
-        if self._path is None:
-            return
-        try:
-            status = self._path.stat()
-            stamp = (status.st_mtime_ns, status.st_size)
-            if stamp == self._stamp:
-                return
-            found = msgspec.toml.decode(read_file(self._path.resolve(), MAX_SECRET_BYTES), type=RevokedFile)
-            serials = frozenset(int(serial.replace(":", ""), 16) for serial in found.serials)
-            pins = frozenset(map(bytes.fromhex, found.pins))
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f'Cannot read {self._path}: {error}. Write serials = ["..."] and pins = ["..."], in hexadecimal '
-                "digits, as `colonnade certs show` prints them."
-            ) from error
-        self._stamp, self._serials, self._pins = stamp, serials, pins
+def _understood(content: bytes, before: _Lists | None) -> _Lists:
+    found = msgspec.toml.decode(content, type=RevokedFile)
+    serials, pins = frozenset(map(_serial, found.serials)), frozenset(map(_pin, found.pins))
+    return _Lists(serials, pins) if before is None else _Lists(serials | before.serials, pins | before.pins)
+
+
+def _serial(text: str) -> int:
+    """Read a serial as people copy it: `serial=0A1B` and `0a:1b` are OpenSSL's, `a1b` is ours."""
+    digits = re.sub(r"^serial=|^0x|[:\s]", "", text.strip().lower())
+    if not re.fullmatch("[0-9a-f]{1,64}", digits):
+        raise ValueError(f"{text[:80]!r} is no serial in hexadecimal digits")
+    return int(digits, 16)
+
+
+def _pin(text: str) -> bytes:
+    try:
+        pin = bytes.fromhex(text)
+    except ValueError:
+        pin = b""
+    if len(pin) != PIN_BYTES:
+        raise ValueError(f"{text[:80]!r} is no pin of {2 * PIN_BYTES} hexadecimal digits")
+    return pin

@@ -3,7 +3,6 @@
 import os
 import socket
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,6 +68,11 @@ class Credentials:
     certificate: bytes
     key: bytes
 
+    def is_pair(self) -> bool:
+        """Tell whether the key is the certificate's."""
+        own = serialization.load_pem_private_key(self.key, None).public_key()
+        return own == x509.load_pem_x509_certificate(self.certificate).public_key()
+
     def __repr__(self) -> str:
         return "Credentials(not shown)"
 
@@ -85,28 +89,49 @@ def read_credentials(tls: Tls) -> Credentials:
     return Credentials(authority, certificate, _decrypted(key, tls))
 
 
-def check_own(tls: Tls, say: Callable[[str], None], name: str | None = None) -> Credentials:
-    """Require a certificate that is valid, belongs to its key and has this name; say where it expires soon."""
+def check_own(tls: Tls, name: str | None = None) -> None:
+    """Require a certificate that is valid, belongs to its key and has this name, of an authority that is valid."""
     found = read_credentials(tls)
     try:
         shown = x509.load_pem_x509_certificate(found.certificate)
-        own = serialization.load_pem_private_key(found.key, None).public_key()
-        x509.load_pem_x509_certificates(found.authority)
+        authorities = [Certified.of(each) for each in x509.load_pem_x509_certificates(found.authority)]
+        is_pair = found.is_pair()
     except (ValueError, TypeError) as error:
         raise InputError(f"{tls.certificate}, its key or {tls.authority} is not PEM: {error}. {TRIAL}.") from error
     certified, now = Certified.of(shown), datetime.now(UTC)
     if problem := certified.problem(now):
         raise InputError(f"The certificate {tls.certificate} {problem}. Put a new one in its place.")
-    if own != shown.public_key():
+    if all(each.problem(now) for each in authorities):
+        raise InputError(f"{tls.authority} {authorities[0].problem(now)}, and all it signed with it. Make a new one.")
+    if not is_pair:
         raise InputError(f"{tls.key} is not the key of {tls.certificate}. Name the two that belong together.")
     if name is not None and name not in certified.names:
         raise InputError(
             f"The certificate {tls.certificate} is of {_listed(certified.names)}, and this party is {name!r}: the "
             "server would take it for another party. Name the party's own certificate, or correct its name."
         )
-    if warning := certified.warning(now):
-        say(f"Warning: the certificate {tls.certificate} {warning}. Put a new one in its place before.")
-    return found
+
+
+def warnings_of_own(tls: Tls) -> list[str]:
+    """Say which of an end's certificates expire soon; one that cannot be read now is left to who needs it."""
+    try:
+        found, now = read_credentials(tls), datetime.now(UTC)
+        authorities = [Certified.of(each) for each in x509.load_pem_x509_certificates(found.authority)]
+        last = max(authorities, key=lambda each: each.ends)
+        return [
+            f"Warning: the certificate {path} {warning}. Put a new one in its place before."
+            for path, each in ((tls.certificate, Certified.read(found.certificate)), (tls.authority, last))
+            if (warning := each.warning(now))
+        ]
+    except (InputError, ValueError):
+        return []
+
+
+def shown_serial(endpoint: PartyEndpoint, tls: Tls) -> int:
+    """Dial without gRPC, and read the serial of the certificate that the server shows."""
+    with _connected(endpoint, tls, ssl.CERT_REQUIRED) as line:
+        shown = line.getpeercert(binary_form=True)
+    return x509.load_der_x509_certificate(shown or b"").serial_number
 
 
 def why_no_line(endpoint: PartyEndpoint, tls: Tls) -> str | None:
