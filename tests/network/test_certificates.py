@@ -18,13 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import colonnade as cn
-from colonnade.node.certificates import new_certificates, renew_certificate
-from colonnade.node.files import IdentityFile, read_federation_file
-from colonnade.node.identity_files import new_identity, read_identity, read_pins
+from colonnade.node.certificates import new_certificates
+from colonnade.node.files import read_federation_file
+from colonnade.node.identity_files import read_identity
 from colonnade.transports.endpoints import Tls
-from colonnade.transports.envelopes import ENVELOPE_VERSION, Join, encode
 from colonnade.transports.grpc import wire
-from colonnade.transports.grpc.certified import Certified, read_credentials
+from colonnade.transports.grpc.certified import read_credentials
 from network_trial import (
     PartyThread,
     federation_in_threads,
@@ -33,37 +32,9 @@ from network_trial import (
     tls,
     write_federation_file,
 )
+from small_federation import PARTIES, check_unharmed, dial, make_parties
 
-PARTIES = ("bank", "shop")
 VARIABLE = "WHERE_ITS_PASSPHRASE_IS"
-
-
-def make_parties() -> list[cn.Party]:
-    rng = np.random.default_rng(0)
-    return [
-        cn.Party("bank", rng.normal(size=(60, 2)), label=rng.normal(size=60)),
-        cn.Party("shop", rng.normal(size=(60, 2))),
-    ]
-
-
-def check_unharmed(federation: cn.Federation) -> None:
-    """Run a job: it gives what it gives in one process."""
-    job = {"sampler": cn.ImportanceSampling(size=20), "seed": 4}
-    here = cn.Federation(make_parties()).fit(cn.Regression(), **job)  # type: ignore[arg-type]
-    found = federation.fit(cn.Regression(), **job)  # type: ignore[arg-type]
-    assert found.model.coef_.tobytes() == here.model.coef_.tobytes()
-
-
-def dial(folder: Path, credentials: Tls, *claim: tuple[str, str]) -> tuple[Any, str]:
-    """Join with any certificate, and tell how it ended."""
-    address = read_federation_file(folder / "federation.toml").listen
-    options: list[tuple[str, Any]] = [*wire.options(5.0), ("grpc.ssl_target_name_override", "server")]
-    with grpc.secure_channel(address, wire.dialling_credentials(credentials), options) as channel:
-        call = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
-        with pytest.raises(grpc.RpcError) as caught:
-            list(call(encode(Join(ENVELOPE_VERSION, ())).pieces(), metadata=claim, timeout=10))
-    error: Any = caught.value
-    return error.code(), error.details()
 
 
 def sign(
@@ -257,50 +228,3 @@ def test_encrypted_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv(VARIABLE)
     with pytest.raises(cn.InputError, match=f"{VARIABLE}, which is not set"):
         parties[0].line.serve(once=True)
-
-
-def test_certificates_are_renewed_and_revoked_while_a_federation_runs(tmp_path: Path) -> None:
-    new_certificates(tmp_path / "certs", PARTIES)
-    revoked = tmp_path / "revoked.toml"
-    revoked.write_text("")
-    table = {**msgspec.to_builtins(tls(tmp_path, "server")), "revoked": "revoked.toml"}
-    with federation_in_threads(tmp_path, make_parties(), tls=table) as federation:
-        stolen = tmp_path / "stolen"
-        shutil.copytree(tmp_path / "certs", stolen / "certs")
-        for name in ("server", "shop"):
-            renew_certificate(tmp_path / "certs", name)
-        check_unharmed(federation)
-        serial = Certified.read((stolen / "certs/shop.pem").read_bytes()).serial
-        revoked.write_text(f'serials = ["{serial:x}"]\n')
-        assert dial(tmp_path, tls(stolen, "shop")) == (
-            grpc.StatusCode.PERMISSION_DENIED,
-            f"the certificate {serial:x} was revoked",
-        )
-        revoked.write_text("no TOML")
-        assert dial(tmp_path, tls(stolen, "shop"))[0] is grpc.StatusCode.PERMISSION_DENIED, "what was revoked stays so"
-        check_unharmed(federation)
-
-
-def test_two_pins_count_while_a_key_is_renewed_and_a_revoked_one_no_more(tmp_path: Path) -> None:
-    new_certificates(tmp_path / "certs", PARTIES)
-    pins, revoked = tmp_path / "certs/pins.toml", tmp_path / "revoked.toml"
-    revoked.write_text("")
-    old = read_pins(pins)["server"][0].hex()
-    shutil.move(tmp_path / "certs/server.identity", tmp_path / "certs/old.identity")
-    new = new_identity(tmp_path / "certs", "server").partition(" = ")[2].strip('"')
-    pins.write_text(pins.read_text().replace(f'"{old}"', f'["{old}", "{new}"]'))
-    statement = b"a sheet"
-    files = {name: IdentityFile(str(tmp_path / f"certs/{name}.identity"), str(pins), str(revoked)) for name in PARTIES}
-    bank = read_identity("bank", files["bank"])
-    signed = [
-        read_identity("server", IdentityFile(str(tmp_path / f"certs/{name}.identity"), str(pins))).sign(statement)
-        for name in ("old", "server")
-    ]
-    assert [bank.is_signed("server", statement, each) for each in signed] == [True, True]
-    revoked.write_text(f'pins = ["{old}"]\n')
-    assert [bank.is_signed("server", statement, each) for each in signed] == [False, True], "read again"
-    with pytest.raises(cn.InputError, match=r"The pin of .*old\.identity is in .*revoked\.toml"):
-        read_identity("server", IdentityFile(str(tmp_path / "certs/old.identity"), str(pins), str(revoked)))
-    pins.write_text(pins.read_text().replace(f'"{new}"', f'"{new}", "{new}"'))
-    with pytest.raises(cn.InputError, match="Write one line for each party"):
-        read_pins(pins)
