@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from colonnade.node.log import EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.sheet import still_signed
 from colonnade.transports.endpoints import Tls
 from colonnade.transports.grpc.party import GrpcParty
 from colonnade.transports.revoked import Revoked
@@ -155,6 +157,7 @@ class PartyThread:
             folder=self.folder,
             log=log,
             max_runs=rules.open_runs,
+            is_signed=partial(still_signed, identity),
             show=self.said.append,
         )
         self.line = GrpcParty(self.file, self.desk, log.write, self.said.append, revoked)

@@ -10,9 +10,11 @@ import grpc
 import pytest
 
 import colonnade as cn
+from colonnade.catalogue import codec
 from colonnade.node.certificates import new_certificates, renew_certificate
 from colonnade.node.desk import PartyDesk
 from colonnade.node.identity_files import new_identity, read_pins
+from colonnade.protocol.refusal import Refused
 from colonnade.transports.envelopes import Answer, Ask
 from colonnade.transports.grpc import party as dialling
 from colonnade.transports.grpc.certified import Certified
@@ -176,10 +178,35 @@ def test_a_sheet_under_a_revoked_pin_is_refused_by_running_parties(folder: Path)
         for broken in (None, "", "pins = 5", "pins = ["):
             if broken is not None:
                 revoked.write_text(broken)
-            with pytest.raises(
-                cn.ColonnadeError, match="a job sheet .* or whose pin its owner revoked"
-            ):
+            with pytest.raises(cn.ColonnadeError, match=r"a job sheet .* or whose pin its owner revoked"):
                 check_unharmed(federation)
+
+
+def test_a_run_that_a_revoked_pin_opened_ends_with_the_next_request(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thief had opened a run before anybody noticed; what it was told it is not even told again."""
+    answer, revoked = PartyDesk.answer, folder / "revoked.toml"
+    pin = read_pins(folder / "certs/pins.toml")["server"][0].hex()
+    after: list[Answer | None] = []
+
+    def noticed(desk: PartyDesk, ask: Ask) -> Answer | None:
+        reply = answer(desk, ask)
+        if ask.number == 3 and not revoked.read_text():
+            revoked.write_text(f'pins = ["{pin}"]\n')
+            after.append(answer(desk, ask))
+        return reply
+
+    with federation_in_threads(folder, make_parties(), party_changes={"revoked": str(revoked)}) as federation:
+        monkeypatch.setattr(PartyDesk, "answer", noticed)
+        with pytest.raises(cn.ColonnadeError, match="the pin under which the server signed its job sheet no longer"):
+            check_unharmed(federation)
+    (again,) = after
+    assert again is not None
+    assert isinstance(codec().decode(again.payload, party="bank"), Refused)
+    for name in PARTIES:
+        log = events(folder / f"{name}-state/log.jsonl")
+        assert max(each["number"] for each in log if each["event"] == "answered") == 3
 
 
 def test_nobody_takes_part_with_a_party_whose_pin_is_revoked(folder: Path) -> None:

@@ -347,7 +347,7 @@ class PartyDesk:
                     run.kept[record.number] = len(record.reply)
             if run is not None and not run.is_fresh and not is_same_reply(run.reply, record):
                 raise RemoteProtocolError(
-                    f"after a restart its reply to request {run.number} differs: its data or policy has changed."
+                    f"after a restart its reply to request {run.number} differs: its data, policy or key has changed."
                 )
         if run is None:
             journal.remove()  # it died before its first answer

@@ -125,7 +125,9 @@ def verify(lines: Iterable[bytes], pins: Pins, head: Head | None = None) -> LogR
             if line.party == party and _is_ours(line, pins):
                 checkpoints, signed_to = checkpoints + 1, place
             else:
-                findings.append(Finding(place, f"has no signature of {party!r} on the lines above it"))
+                findings.append(
+                    Finding(place, f"has no signature of {party!r} on the lines above it, under a pin of --pins")
+                )
         if line.event == DIFFERS:
             words = f"lines to {line.expected} had been written and lines to {line.found} were found"
             findings.append(Finding(place, f"when the party started here, {words}: cut, changed, or lost with power"))

@@ -4,13 +4,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
 from colonnade.catalogue import codec, party_session
 from colonnade.data.parties import Party
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.ledger import SERVER
 from colonnade.node.allowance import Allowance
 from colonnade.node.approval_words import words_of
 from colonnade.node.approvals import ApprovalRules, Approvals, forget_all
@@ -21,10 +21,10 @@ from colonnade.node.log import LOG, EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder, write_private
 from colonnade.node.terminal import say as say_on_stderr
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import Memory
 from colonnade.protocol.session import Delivery
-from colonnade.protocol.sheet import OpenJob
-from colonnade.signing import sheet_statement
+from colonnade.protocol.sheet import still_signed
 from colonnade.transports.envelopes import Goodbye
 from colonnade.transports.revoked import Revoked
 
@@ -92,13 +92,15 @@ def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog
         closing.callback(log.close)
         memory = KeptInFile(folder.path / MEMORY)
         closing.callback(memory.close)
-        desk = _desk(file, file.data.party(file.name, file.policy.policy(), identity), folder, log, memory, say)
+        desk = _desk(file, identity, folder, log, memory, say)
         closing.callback(desk.close)
         yield desk, log, revoked
 
 
-def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, memory: Memory, say: Say) -> PartyDesk:
-    rules = file.policy
+def _desk(
+    file: PartyFile, identity: Identity, folder: StateFolder, log: EventLog, memory: Memory, say: Say
+) -> PartyDesk:
+    rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity)
     say(f"{party!r}. Policy: {rules.level}.")
     if rules.level == "open":
         say(
@@ -120,15 +122,10 @@ def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, mem
         server=file.server_name,
         max_runs=rules.open_runs,
         approvals=_approvals(file, party, folder, memory, say),
-        is_signed=lambda opening: _is_signed(party, opening),
+        is_signed=partial(still_signed, identity),
         deliver=lambda delivery: _write_predictions(file, delivery, say),
         show=say,
     )
-
-
-def _is_signed(party: Party, opening: OpenJob) -> bool:
-    identity = party.identity
-    return identity is None or identity.is_signed(SERVER, sheet_statement(opening.sheet), opening.signature)
 
 
 def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memory, say: Say) -> Approvals | None:

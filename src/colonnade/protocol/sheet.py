@@ -226,6 +226,11 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
     return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
 
 
+def still_signed(identity: Identity, opening: OpenJob) -> bool:
+    """Tell whether the signature on a sheet counts now: pins are revoked while a run goes on."""
+    return identity.is_signed(SERVER, sheet_statement(opening.sheet), opening.signature)
+
+
 def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tuple[PartyState, Message]:
     """Go on: the route has seen that the choice is one of the sheet's. What is signed from now on is for both."""
     return replace(state, sheet=digest(state.sheet, request.choice)), JobAccepted(digest(request.choice))

@@ -67,7 +67,7 @@ def test_a_revoked_pin_signs_nothing_any_more(owners: Owners) -> None:
 
 def test_a_party_whose_only_pin_is_revoked_is_nobody_to_take_part_with(owners: Owners) -> None:
     bank = owners.identity("bank")
-    assert bank.parties == ("bank", "shop")
+    assert "shop" in bank.parties
     owners.revoked.write_text(f'pins = ["{owners.pin["old", "shop"]}"]')
     assert bank.parties == ("bank",)
 

@@ -67,7 +67,8 @@ def test_what_was_revoked_stays_so_while_the_process_runs(tmp_path: Path) -> Non
     path.write_text(f'serials = ["a1b2c3d4e"]\npins = ["{PIN}"]\n')
     revoked = Revoked(str(path))
     path.write_text("")
-    assert (revoked.serials(), revoked.pins()) == ({SERIAL}, {bytes.fromhex(PIN)})
+    assert revoked.serials() == {SERIAL}
+    assert revoked.pins() == {bytes.fromhex(PIN)}
     path.write_text('serials = ["1"]')
     assert revoked.serials() == {SERIAL, 1}
     assert Revoked(str(path)).serials() == {1}, "only a new process begins anew"
