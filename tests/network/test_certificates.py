@@ -228,3 +228,14 @@ def test_encrypted_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv(VARIABLE)
     with pytest.raises(cn.InputError, match=f"{VARIABLE}, which is not set"):
         parties[0].line.serve(once=True)
+    monkeypatch.setenv(VARIABLE, "open barley")
+    with pytest.raises(cn.InputError, match=r"The passphrase of .*bank\.key is wrong") as caught:
+        parties[0].line.serve(once=True)
+    assert "barley" not in str(caught.value) + repr(caught.value.__context__)
+    with pytest.raises(
+        cn.InputError, match=r"bank\.key is encrypted\. Name its passphrase_env or passphrase_file in \[tls\]"
+    ):
+        read_credentials(tls(tmp_path, "bank"))
+    secret_file.chmod(0o640)
+    with pytest.raises(cn.InputError, match=r"passphrase_file of \[tls\].*others can read or change it.*chmod 600"):
+        cn.Federation.connect(path)

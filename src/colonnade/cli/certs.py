@@ -9,8 +9,10 @@ import typer
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.ledger import SERVER
+from colonnade.node.files import IdentityFile
 from colonnade.node.identity_files import PINS, new_identity, read_pins
 from colonnade.privacy.primitives import check_available
+from colonnade.transports.passphrases import passphrase
 
 if TYPE_CHECKING:
     from colonnade.transports.grpc.certified import Certified
@@ -61,6 +63,12 @@ def identity(
     folder: Annotated[Path, typer.Argument(help="Where NAME.identity is written.", metavar="FOLDER")],
     party: Annotated[str | None, typer.Option("--party", help="The party's name, as in federation.toml.")] = None,
     server: Annotated[bool, typer.Option("--server", help="Make the server's, in place of a party's.")] = False,
+    passphrase_env: Annotated[
+        str | None, typer.Option("--passphrase-env", help="Encrypt it: the environment variable with its passphrase.")
+    ] = None,
+    passphrase_file: Annotated[
+        str | None, typer.Option("--passphrase-file", help="Encrypt it: the file with its passphrase.")
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Make the identity of one party, or of the server, and print its pin: a line for everybody's pins.toml.
@@ -73,7 +81,8 @@ def identity(
         raise InputError(f"A party cannot be called {SERVER!r}. Pass --server for the server's identity.")
     check_available()
     name = party or SERVER
-    pin = new_identity(folder, name)
+    where = IdentityFile("", "", passphrase_env, passphrase_file)
+    pin = new_identity(folder, name, passphrase(where, "The command"))
     if json:
         show_json({"party": name, "pin": pin.rpartition(" = ")[2].strip('"')})
         return
@@ -150,4 +159,4 @@ def _certificates(path: Path) -> "list[Certified]":
     try:
         return [Certified.of(each) for each in x509.load_pem_x509_certificates(path.read_bytes())]
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} has no certificate: {error}. Name a folder of certificates.") from error
+        raise InputError(f"{path} is no certificate in PEM. Name a folder of certificates.") from error

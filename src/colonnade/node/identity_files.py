@@ -19,9 +19,10 @@ from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.node.files import IdentityFile
 from colonnade.node.state_folder import write_private
-from colonnade.privacy.identities import PinnedIdentity, signing_key
+from colonnade.privacy.identities import PinnedIdentity, decrypted, encrypted, signing_key
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.storage import MAX_SECRET_BYTES, read_file, read_private
+from colonnade.transports.passphrases import ENCRYPTED, needed_passphrase, wrong_passphrase
 from colonnade.transports.reread import Reread, Tell
 from colonnade.transports.revoked import Revoked
 
@@ -33,8 +34,8 @@ NONE_REVOKED = Revoked()
 FilePins: TypeAlias = dict[str, tuple[bytes, ...]]
 
 
-def new_identity(folder: Path, name: str) -> str:
-    """Make a secret, NAME.identity, that only its owner can read; give its pin, a line of pins.toml."""
+def new_identity(folder: Path, name: str, passphrase: bytes | None = None) -> str:
+    """Make a secret, NAME.identity, that only its owner can read, encrypted if told how; give its pin for pins.toml."""
     path = folder / f"{name}{SUFFIX}"
     if path.parent != folder or not name.strip():
         raise InputError(f"An identity cannot be made for {name!r}. Use the party's name, as in federation.toml.")
@@ -42,7 +43,7 @@ def new_identity(folder: Path, name: str) -> str:
         raise InputError(f"{path} already exists, and others may have pinned it. Name another folder for a new one.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     secret = os.urandom(KEY_BYTES)
-    write_private(path, f"{secret.hex()}\n".encode())
+    write_private(path, f"{secret.hex()}\n".encode() if passphrase is None else encrypted(secret, passphrase))
     return f"{json.dumps(name)} = {json.dumps(signing_key(secret).hex())}"
 
 
@@ -58,7 +59,7 @@ def read_identity(
 
     Pins are read again while it is used, and those that are revoked do not count.
     """
-    secret = _unhexed(_text(file.key, read_private).strip(), file.key)
+    secret = _secret(file)
     own = signing_key(secret)
     pinned = read_pins(file.pins, most=MOST_PINS)
     if own not in pinned.get(name, ()):
@@ -91,6 +92,16 @@ def read_identity(
         return {each: tuple(pin for pin in pins if pin not in gone) for each, pins in file_now.now().items()}
 
     return PinnedIdentity(name, secret, pinned, os.urandom, counted)
+
+
+def _secret(file: IdentityFile) -> bytes:
+    text = _text(file.key, read_private).strip()
+    if ENCRYPTED not in text.encode():
+        return _unhexed(text, file.key)
+    found = decrypted(text.encode(), needed_passphrase(file, "[identity]", file.key))
+    if found is None:
+        raise wrong_passphrase(file.key)
+    return found
 
 
 def _plain(path: Path) -> bytes:

@@ -125,9 +125,8 @@ def verify(lines: Iterable[bytes], pins: Pins, head: Head | None = None) -> LogR
             if line.party == party and _is_ours(line, pins):
                 checkpoints, signed_to = checkpoints + 1, place
             else:
-                findings.append(
-                    Finding(place, f"has no signature of {party!r} on the lines above it, under a pin of --pins")
-                )
+                words = f"has no signature of {party!r} on the lines above it: changed, or signed with an older key"
+                findings.append(Finding(place, f"{words}, whose pin --pins can name"))
         if line.event == DIFFERS:
             words = f"lines to {line.expected} had been written and lines to {line.found} were found"
             findings.append(Finding(place, f"when the party started here, {words}: cut, changed, or lost with power"))

@@ -27,6 +27,30 @@ def signing_key(seed: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 
 
+def encrypted(seed: bytes, passphrase: bytes) -> bytes:
+    """Write a seed as an encrypted key, in PEM, that OpenSSL reads, too."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(seed).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(passphrase),
+    )
+
+
+def decrypted(pem: bytes, passphrase: bytes) -> bytes | None:
+    """Read the seed of an encrypted key; None if the passphrase, or the kind of key, is another."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(pem, passphrase)
+    except ValueError:
+        return None
+    return key.private_bytes_raw() if isinstance(key, Ed25519PrivateKey) else None
+
+
 def pins_of(pins: Pins, party: str) -> tuple[bytes, ...]:
     """List the pins of a party; none of one that is not there."""
     found = pins.get(party, ())

@@ -127,3 +127,20 @@ def test_a_pin_is_of_one_party_only(tmp_path: Path, lines: str) -> None:
     path.write_text(lines.format(a="ab" * 32, A="AB" * 32, b="cd" * 32))
     with pytest.raises(cn.InputError, match="stands there twice, and must be of one party only"):
         read_pins(path)
+
+
+def test_a_secret_may_be_encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [new_identity(tmp_path, "bank", b"open sesame"), new_identity(tmp_path, "server")]
+    (tmp_path / "pins.toml").write_text("\n".join(lines))
+    key, pins = str(tmp_path / "bank.identity"), str(tmp_path / "pins.toml")
+    monkeypatch.setenv("SESAME", "open sesame")
+    bank = read_identity("bank", IdentityFile(key, pins, "SESAME"))
+    assert bank.is_signed("bank", STATEMENT, bank.sign(STATEMENT))
+    with pytest.raises(cn.InputError, match=r"bank\.identity is encrypted\. Name its passphrase_env .* \[identity\]"):
+        read_identity("bank", IdentityFile(key, pins))
+    monkeypatch.setenv("SESAME", "open barley")
+    with pytest.raises(cn.InputError, match=r"The passphrase of .*bank\.identity is wrong") as caught:
+        read_identity("bank", IdentityFile(key, pins, "SESAME"))
+    assert "barley" not in str(caught.value) + repr(caught.value.__context__)
+    with pytest.raises(cn.InputError, match="which is not set"):
+        read_identity("bank", IdentityFile(key, pins, "NOT_SET"))

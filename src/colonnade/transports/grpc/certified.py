@@ -1,6 +1,5 @@
 """What certificates say: whose they are and until when; and, in words, why a line could not be made."""
 
-import os
 import socket
 import ssl
 from dataclasses import dataclass
@@ -14,9 +13,11 @@ from cryptography.x509.oid import NameOID
 from colonnade.errors import InputError
 from colonnade.storage import MAX_SECRET_BYTES, read_file, read_private
 from colonnade.transports.endpoints import PartyEndpoint, Tls
+from colonnade.transports.passphrases import ENCRYPTED, needed_passphrase, passphrase, wrong_passphrase
 
 WARNED_BEFORE = timedelta(days=30)
 PROBE_SECONDS = 5.0
+TABLE = "[tls]"
 # OpenSSL's numbers of what is wrong with a certificate (x509_vfy.h).
 NOT_YET_VALID, EXPIRED, OTHER_NAME = 9, 10, 62
 TRIAL = "`colonnade certs new` makes certificates for a trial"
@@ -183,7 +184,7 @@ def _connected(endpoint: PartyEndpoint, tls: Tls, verify: ssl.VerifyMode) -> ssl
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = verify is not ssl.CERT_NONE
     context.verify_mode = verify
-    context.load_cert_chain(tls.certificate, tls.key, lambda: passphrase(tls) or b"")
+    context.load_cert_chain(tls.certificate, tls.key, lambda: passphrase(tls, TABLE) or b"")
     context.set_alpn_protocols(["h2"])
     address, _, port = endpoint.server.rpartition(":")
     line = socket.create_connection((address.strip("[]"), int(port)), timeout=PROBE_SECONDS)
@@ -194,30 +195,14 @@ def _connected(endpoint: PartyEndpoint, tls: Tls, verify: ssl.VerifyMode) -> ssl
         raise
 
 
-def passphrase(tls: Tls) -> bytes | None:
-    """Look up the key's passphrase, in the environment or in a file, as [tls] says; it is kept nowhere."""
-    if tls.passphrase_env is not None:
-        if (found := os.environ.get(tls.passphrase_env)) is None:
-            raise InputError(f"[tls] names the environment variable {tls.passphrase_env}, which is not set. Set it.")
-        return found.encode()
-    if tls.passphrase_file is not None:
-        try:
-            return read_private(Path(tls.passphrase_file)).rstrip(b"\r\n")
-        except (OSError, ValueError) as error:
-            raise InputError(f"Cannot read the passphrase_file of [tls]: {error}. Correct that.") from error
-    return None
-
-
 def _decrypted(key: bytes, tls: Tls) -> bytes:
-    if b"ENCRYPTED" not in key:
+    if ENCRYPTED not in key:
         return key
-    secret = passphrase(tls)
-    if secret is None:
-        raise InputError(f"{tls.key} is encrypted. Name its passphrase_env or passphrase_file in [tls].")
+    secret = needed_passphrase(tls, TABLE, tls.key)
     try:
         opened = serialization.load_pem_private_key(key, secret)
     except ValueError:
-        raise InputError(f"The passphrase of {tls.key} is wrong, or the file is damaged. Check both.") from None
+        raise wrong_passphrase(tls.key) from None
     return opened.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
