@@ -23,6 +23,12 @@ from colonnade.storage import read_private
 # The purpose of who dials in (RFC 5280, section 4.2.1.12), by number.
 DIALS_IN = x509.ObjectIdentifier("1.3.6.1.5.5.7.3.2")
 CURVE = ec.SECP256R1
+REVOKED = "revoked.toml"
+NOTHING_REVOKED = """\
+# What no longer counts, as `colonnade certs show` prints it. Read again while a server or a party runs.
+serials = []
+pins = []
+"""
 # The authority outlives what it signs: certificates are renewed.
 AUTHORITY_DAYS = 3650
 
@@ -30,8 +36,9 @@ AUTHORITY_DAYS = 3650
 def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERVER, days: int = 90) -> list[Path]:
     """Make an authority, and a certificate and an identity for the server and for each party.
 
-    They go into a new or empty folder, which holds keys, identities and pins.toml beside the certificates that are
-    returned. Server and parties are given ca.pem, pins.toml, and their own .pem, .key and .identity, and nothing else.
+    They go into a new or empty folder, which holds keys, identities, pins.toml and an empty revoked.toml beside the
+    certificates that are returned. Server and parties are given ca.pem, the two lists, and their own .pem, .key and
+    .identity, and nothing else.
     """
     _check_names([server, *parties])
     if SERVER in parties:
@@ -51,6 +58,7 @@ def new_certificates(folder: Path, parties: Sequence[str], *, server: str = SERV
         certificate = _certificate(_name(name), key.public_key(), (authority, authority_key), purpose, days)
         made.append(_write(folder, name, certificate, key))
     new_identities(folder, parties)
+    (folder / REVOKED).write_text(NOTHING_REVOKED)
     return made
 
 

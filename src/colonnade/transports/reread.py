@@ -25,28 +25,33 @@ class Reread(Generic[T]):
         self._trouble = ""
         try:
             self._content = self._read()
-            self.first = self._value = understood(self._content, None)
+            self._value = understood(self._content, None)
         except (OSError, ValueError) as error:
             raise InputError(f"Cannot read {path}: {_words(error)}. {remedy}") from error
 
     def now(self) -> T:
         """Read it again: all of it, because times and sizes can be the same after a change."""
         with self._lock:
-            try:
-                content = self._read()
-                if content != self._content:
-                    self._value = self._understood(content, self._value)
-                    self._content = content
-                    self._tell(f"{self._path.name} was read again: it has changed.")
-                self._trouble = ""
-            except (OSError, ValueError) as error:
-                if (trouble := _words(error)) != self._trouble:
-                    self._trouble = trouble
-                    self._tell(
-                        f"Warning: {self._path.name} cannot be read: {trouble}. What it said before still counts. "
-                        f"{self._remedy}"
-                    )
-            return self._value
+            words = self._look()
+        if words:
+            self._tell(words)
+        return self._value
+
+    def _look(self) -> str:
+        """Take over what the file says, and give what a person should hear of it."""
+        try:
+            content = self._read()
+            self._value = self._value if content == self._content else self._understood(content, self._value)
+        except (OSError, ValueError) as error:
+            trouble, before = _words(error), self._trouble
+            self._trouble = trouble
+            if trouble == before:
+                return ""
+            name = self._path.name
+            return f"Warning: {name} cannot be read: {trouble}. What it said before still counts. {self._remedy}"
+        has_changed = content != self._content
+        self._content, self._trouble = content, ""
+        return f"{self._path.name} was read again: it has changed." if has_changed else ""
 
     def _read(self) -> bytes:
         return read_file(self._path.resolve(), MAX_SECRET_BYTES)
