@@ -18,18 +18,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import colonnade as cn
-from colonnade.node.certificates import new_certificates
+from colonnade.node.certificates import new_certificates, renew_certificate
 from colonnade.node.files import read_federation_file
 from colonnade.node.identity_files import read_identity
 from colonnade.transports.endpoints import Tls
+from colonnade.transports.envelopes import Goodbye
 from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.certified import read_credentials
 from network_trial import (
     PartyThread,
+    events,
     federation_in_threads,
     free_port,
     identity_file,
     tls,
+    until,
     write_federation_file,
 )
 from small_federation import PARTIES, check_unharmed, dial, make_parties
@@ -182,6 +185,43 @@ def test_nobody_listens(tmp_path: Path) -> None:
     new_certificates(tmp_path / "certs", ["bank"])
     bank, _ = connect_late(tmp_path)
     assert "nobody answers there (Connection refused). Start the server" in str(bank.join())
+
+
+def test_files_that_are_being_changed_stop_nobody(tmp_path: Path) -> None:
+    """A key without its certificate, half a file, an open one, none: the party says so, and dials until it is right."""
+    new_certificates(tmp_path / "certs", PARTIES)
+    port = free_port()
+    path = write_federation_file(tmp_path, PARTIES, port)
+    parties = [PartyThread(tmp_path, party, port) for party in make_parties()]
+    until(lambda: all(events(party.log_path) for party in parties))  # both have dialled
+    certificate, key = tmp_path / "certs/shop.pem", tmp_path / "certs/shop.key"
+    old, (bank, shop) = certificate.read_bytes(), parties
+    renew_certificate(tmp_path / "certs", "shop", new_key=True)
+    new = certificate.read_bytes()
+
+    def said(words: str) -> None:
+        until(lambda: any(words in each for each in shop.said))
+
+    def change() -> None:
+        said("is not that of its key")
+        certificate.write_bytes(new[:100])
+        n_lines = len(events(shop.log_path))
+        until(lambda: len(events(shop.log_path)) > n_lines)
+        key.chmod(0o644)
+        said("run chmod 600")
+        key.chmod(0o600)
+        certificate.unlink()
+        said("No such file")
+        certificate.write_bytes(new)
+
+    certificate.write_bytes(old)
+    changing = threading.Thread(target=change)
+    changing.start()
+    with cn.Federation.connect(path) as federation:
+        check_unharmed(federation)
+    changing.join()
+    assert isinstance(bank.join(), Goodbye)
+    assert isinstance(shop.join(), Goodbye)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o620, 0o604])

@@ -53,9 +53,8 @@ def new(
         return
     show("\n".join(str(path) for path in [*made, folder / PINS]))
     say(
-        "Give the server and each party ca.pem, pins.toml, revoked.toml, and its own .pem, .key and .identity, and nothing "
-        "else. "
-        "Keep ca.key: it makes new members."
+        "Give the server and each party ca.pem, pins.toml, revoked.toml, and its own .pem, .key and .identity, and "
+        "nothing else. Keep ca.key: it makes new members."
     )
 
 

@@ -138,9 +138,11 @@ def shown_serial(endpoint: PartyEndpoint, tls: Tls) -> int:
 def why_no_line(endpoint: PartyEndpoint, tls: Tls) -> str | None:
     """Dial once more, without gRPC, and say what is wrong; None if nothing is, or nothing that can be told."""
     try:
-        own = Certified.read(read_credentials(tls).certificate)
-        if problem := own.problem(datetime.now(UTC)):
+        own = read_credentials(tls)
+        if problem := Certified.read(own.certificate).problem(datetime.now(UTC)):
             return f"this party's own certificate {problem}"
+        if not own.is_pair():
+            return "this party's own certificate is not that of its key"
         return _shaken_hands(endpoint, tls)
     except ssl.SSLCertVerificationError as error:
         return _of_server(endpoint, tls, error)

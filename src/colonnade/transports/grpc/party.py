@@ -117,7 +117,10 @@ class GrpcParty:
         outgoing: queue.SimpleQueue[EncodedEnvelope | None] = queue.SimpleQueue()
         outgoing.put(encode(Join(ENVELOPE_VERSION, self._desk.open_runs)))
         self._was_up = False
-        channel = self._channel()
+        try:
+            channel = self._channel()
+        except InputError as error:  # somebody is changing the files, or has made a mistake: others are under way
+            return None, self._complained(f"this party's own certificate cannot be used: {error}".removesuffix("."))
         try:
             method = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
             self._call = method(sent_from(outgoing), metadata=((wire.CLAIMED_NAME, self._endpoint.name),))
