@@ -17,6 +17,7 @@ from colonnade.node.identity_files import new_identity, read_pins
 from colonnade.protocol.refusal import Refused
 from colonnade.transports.envelopes import Answer, Ask
 from colonnade.transports.grpc import party as dialling
+from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.certified import Certified
 from network_trial import PartyThread, events, federation_in_threads, free_port, tls, write_federation_file
 from small_federation import PARTIES, check_unharmed, dial, make_parties
@@ -51,6 +52,14 @@ def new_key(request: pytest.FixtureRequest) -> bool:
     return bool(request.param == "new key")
 
 
+@pytest.mark.parametrize("half", ["key", "pem"])
+def test_a_server_goes_on_with_the_old_pair_until_the_new_one_is_whole(folder: Path, half: str) -> None:
+    with federation_in_threads(folder, make_parties()):
+        renew_certificate(folder / "stolen/certs", "server", new_key=True)
+        shutil.copy(folder / f"stolen/certs/server.{half}", folder / f"certs/server.{half}")
+        assert dial(folder, tls(folder, "shop"), (wire.CLAIMED_NAME, "bank"))[0] is grpc.StatusCode.PERMISSION_DENIED
+
+
 @pytest.mark.parametrize("written", [openssl, openssl_text])
 def test_a_stolen_certificate_of_a_party_is_refused_by_a_running_server(
     folder: Path, written: Callable[[int], str], new_key: bool
@@ -82,9 +91,11 @@ def test_a_party_that_has_no_other_certificate_than_the_revoked_one_is_out(folde
     threads = [PartyThread(folder, party, port) for party in make_parties()]
     with cn.Federation.connect(path) as federation:
         check_unharmed(federation)
+        asked = len(events(threads[1].log_path))
         (folder / "revoked.toml").write_text(f'serials = ["{serial(folder, "shop"):x}"]\n')
         with pytest.raises(cn.PartyUnreachableError, match="'shop' stayed away"):
             check_unharmed(federation)
+    assert {each["event"] for each in events(threads[1].log_path)[asked:]} <= {"line broke", "run ended"}, "not asked"
     outcome = threads[1].join()
     assert isinstance(outcome, cn.TransportError)
     assert f"refuses 'shop': its certificate, {serial(folder, 'shop'):x}, was revoked" in str(outcome)
@@ -163,6 +174,7 @@ def test_a_probe_that_is_answered_by_nobody_is_not_a_way_round_the_list(
     with pytest.raises(cn.PartyUnreachableError):
         cn.Federation.connect(path)
     assert all(isinstance(each.join(), cn.PartyUnreachableError) for each in threads)
+    assert not any(each["event"] == "joined" for each in events(folder / "server-state/log.jsonl"))
 
 
 def test_a_sheet_under_a_revoked_pin_is_refused_by_running_parties(folder: Path) -> None:

@@ -31,9 +31,9 @@ def listening_credentials(tls: Tls) -> Any:
     def fetch() -> Any:
         try:
             found = read_credentials(tls)
-            if found == known[0] or not found.is_pair():
-                return None  # nothing new, or in the middle of a change: as before
-        except (InputError, ValueError, TypeError):
+        except InputError:
+            return None  # in the middle of a change: as before
+        if found == known[0]:
             return None
         known[0] = found
         return _configuration(found)
