@@ -27,6 +27,7 @@ from colonnade.node.desk_records import (
     read_records,
     write_record,
 )
+from colonnade.node.desk_words import evidence, sheet_words
 from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
@@ -35,7 +36,6 @@ from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import OpenJob
-from colonnade.signing import digest
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -245,7 +245,7 @@ class PartyDesk:
             **amounts(reply),
             units=reply.units(),
             bytes=len(encoded),
-            **_evidence(reply, encoded),
+            **evidence(reply, encoded),
         )
         return encoded
 
@@ -257,7 +257,11 @@ class PartyDesk:
             return Refused("order", "another job sheet of this run is with its owner. Start the run again.")
         if session.state.route is not None and (job := approvals.ask(run, request, session.state.route)):
             self._log.write(
-                "waiting for the owner", run=run, server=self._server, **_words(request), until=job.until.isoformat()
+                "waiting for the owner",
+                run=run,
+                server=self._server,
+                **sheet_words(request),
+                until=job.until.isoformat(),
             )
         decision = approvals.decision(run)
         if decision is None:
@@ -282,7 +286,7 @@ class PartyDesk:
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
             left = self._allowance.left()
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
+            self._log.write("run opened", run=ask.run, server=self._server, **sheet_words(request), left=left)
         run.opening = request if isinstance(request, OpenJob) else run.opening
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
@@ -357,20 +361,3 @@ class PartyDesk:
 def _digest(ask: Ask, session: PartySession) -> str:
     """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
     return hashlib.sha256(session.state.run_nonce + ask.number.to_bytes(8) + ask.payload).hexdigest()
-
-
-def _words(request: Message) -> dict[str, object]:
-    """Say what a run is for, as its sheet does."""
-    if not isinstance(request, OpenJob):
-        return {"verb": "hello"}
-    sheet = request.read()
-    kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
-    words = {name: None if each is None else each.get("kind") for name, each in kinds.items()}
-    parties, size = [each.name for each in sheet.parties], sheet.size or sheet.size_of_coreset()
-    return {"verb": sheet.verb, **words, "size": size, "parties": parties, "sheet": digest(request.sheet).hex()}
-
-
-def _evidence(reply: Message, encoded: bytes) -> dict[str, str]:
-    """Keep digests of what the party signed, such as a committed draw, and of its signature: they tell no value."""
-    signature = getattr(reply, "signature", None)
-    return {} if signature is None else {"signed": digest(encoded).hex(), "signature_digest": digest(signature).hex()}
