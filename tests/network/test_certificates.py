@@ -208,7 +208,7 @@ def test_files_that_are_being_changed_stop_nobody(tmp_path: Path) -> None:
         n_lines = len(events(shop.log_path))
         until(lambda: len(events(shop.log_path)) > n_lines)
         key.chmod(0o644)
-        said("run chmod 600")
+        said(f"run chmod 600 {key}")
         key.chmod(0o600)
         certificate.unlink()
         said("No such file")
@@ -220,6 +220,7 @@ def test_files_that_are_being_changed_stop_nobody(tmp_path: Path) -> None:
     with cn.Federation.connect(path) as federation:
         check_unharmed(federation)
     changing.join()
+    assert not any(str(tmp_path) in each.get("reason", "") for each in events(shop.log_path)), "no paths are told"
     assert isinstance(bank.join(), Goodbye)
     assert isinstance(shop.join(), Goodbye)
 

@@ -10,6 +10,7 @@ import grpc
 
 from colonnade.errors import InputError, PartyUnreachableError, RemoteProtocolError, TransportError
 from colonnade.ledger import SERVER
+from colonnade.protocol.refusal import without_paths
 from colonnade.transports.carriers import Desk, Log
 from colonnade.transports.endpoints import PartyEndpoint, Tls
 from colonnade.transports.envelopes import (
@@ -169,11 +170,13 @@ class GrpcParty:
         return bool(serials) and (self._serial is None or self._serial in serials)
 
     def _complained(self, why: str) -> str:
+        """Say it once; give it without paths, because a server hears why a run was given up."""
+        told = without_paths(why)
         if "certificate" in why and why != self._said:
             self._said = why
-            self._log("no line", reason=why)
+            self._log("no line", reason=told)
             self._say(f"No line to {self._endpoint.server}: {why}.")
-        return why
+        return told
 
     def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Goodbye | None:
         goodbye, hung_up = None, threading.Event()
