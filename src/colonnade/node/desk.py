@@ -27,6 +27,7 @@ from colonnade.node.desk_records import (
     read_records,
     write_record,
 )
+from colonnade.node.desk_words import evidence, sheet_words
 from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
@@ -35,7 +36,6 @@ from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import OpenJob
-from colonnade.signing import digest
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -53,6 +53,7 @@ class _OpenRun:
     request: bytes = b""
     reply: bytes = b""
     is_fresh: bool = False
+    opening: OpenJob | None = None
     # The size of each reply that the journal has, by its number.
     kept: dict[int, int] = field(default_factory=dict)
 
@@ -83,8 +84,9 @@ class PartyDesk:
     """Answers for one party.
 
     Each run gets a session like `session`. `server` is the name in the server's certificate. `approvals` ask the owner
-    for each job, where they are given. `deliver` is given predictions that were delivered to this party; `show` the
-    traceback of what failed inside, which can quote data and is for the owner's eyes only.
+    for each job, where they are given. `is_signed` tells whether the signature that opened a run still counts.
+    `deliver` is given predictions that were delivered to this party; `show` the traceback of what failed inside, which
+    can quote data and is for the owner's eyes only.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class PartyDesk:
         server: str = SERVER,
         max_runs: int = 4,
         approvals: Approvals | None = None,
+        is_signed: Callable[[OpenJob], bool] = lambda _: True,
         deliver: Callable[[Delivery], None] = lambda _: None,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -109,6 +112,7 @@ class PartyDesk:
         self._server = server
         self._max_runs = max_runs
         self._approvals = approvals
+        self._is_signed = is_signed
         self._deliver = deliver
         self._show = show
         self._lost_runs: dict[str, str] = {}  # why, by run
@@ -131,6 +135,9 @@ class PartyDesk:
     def answer(self, ask: Ask) -> Answer | None:
         """Answer a request, or repeat the answer it gave; None is: ask again when it no longer waits for the owner."""
         run = self._runs.get(ask.run)
+        if run is not None and run.opening is not None and not self._is_signed(run.opening):
+            self._drop(ask.run, "the pin under which the server signed its job sheet no longer counts")
+            run = None
         if run is not None and (earlier := run.reply_to(ask)) is not None:
             self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(earlier))
             return Answer(ask.run, ask.number, earlier)
@@ -238,7 +245,7 @@ class PartyDesk:
             **amounts(reply),
             units=reply.units(),
             bytes=len(encoded),
-            **_evidence(reply, encoded),
+            **evidence(reply, encoded),
         )
         return encoded
 
@@ -250,7 +257,11 @@ class PartyDesk:
             return Refused("order", "another job sheet of this run is with its owner. Start the run again.")
         if session.state.route is not None and (job := approvals.ask(run, request, session.state.route)):
             self._log.write(
-                "waiting for the owner", run=run, server=self._server, **_words(request), until=job.until.isoformat()
+                "waiting for the owner",
+                run=run,
+                server=self._server,
+                **sheet_words(request),
+                until=job.until.isoformat(),
             )
         decision = approvals.decision(run)
         if decision is None:
@@ -275,7 +286,8 @@ class PartyDesk:
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
             left = self._allowance.left()
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
+            self._log.write("run opened", run=ask.run, server=self._server, **sheet_words(request), left=left)
+        run.opening = request if isinstance(request, OpenJob) else run.opening
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
         run.phase_ended = request.phase != run.phase and ask.number > 1
@@ -330,6 +342,7 @@ class PartyDesk:
                 run = run or _OpenRun(journal, self._session.greeted(run_nonce))
                 request = self._codec.decode(record.request, party=SERVER)
                 reply = run.session.answer(request)
+                run.opening = request if isinstance(request, OpenJob) else run.opening
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
                 run.is_fresh = reply.fresh
                 encoded = record.reply if reply.fresh and record.reply is not None else self._codec.encode(reply)
@@ -338,7 +351,7 @@ class PartyDesk:
                     run.kept[record.number] = len(record.reply)
             if run is not None and not run.is_fresh and not is_same_reply(run.reply, record):
                 raise RemoteProtocolError(
-                    f"after a restart its reply to request {run.number} differs: its data or policy has changed."
+                    f"after a restart its reply to request {run.number} differs: its data, policy or key has changed."
                 )
         if run is None:
             journal.remove()  # it died before its first answer
@@ -348,20 +361,3 @@ class PartyDesk:
 def _digest(ask: Ask, session: PartySession) -> str:
     """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
     return hashlib.sha256(session.state.run_nonce + ask.number.to_bytes(8) + ask.payload).hexdigest()
-
-
-def _words(request: Message) -> dict[str, object]:
-    """Say what a run is for, as its sheet does."""
-    if not isinstance(request, OpenJob):
-        return {"verb": "hello"}
-    sheet = request.read()
-    kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
-    words = {name: None if each is None else each.get("kind") for name, each in kinds.items()}
-    parties, size = [each.name for each in sheet.parties], sheet.size or sheet.size_of_coreset()
-    return {"verb": sheet.verb, **words, "size": size, "parties": parties, "sheet": digest(request.sheet).hex()}
-
-
-def _evidence(reply: Message, encoded: bytes) -> dict[str, str]:
-    """Keep digests of what the party signed, such as a committed draw, and of its signature: they tell no value."""
-    signature = getattr(reply, "signature", None)
-    return {} if signature is None else {"signed": digest(encoded).hex(), "signature_digest": digest(signature).hex()}

@@ -403,7 +403,7 @@ def test_other_data_after_a_restart_loses_the_run_and_says_so(office: Office) ->
     office.die_and_return()
     reply = office.ask(2, DRAW)
     assert isinstance(reply, Refused)
-    assert "its data or policy has changed" in reply.reason
+    assert "its data, policy or key has changed" in reply.reason
     assert office.log("run lost")
     assert not list(office.folder.glob("*.journal"))
 
