@@ -22,7 +22,7 @@ MEANINGS = {
     Reveals.SCORE_SUMS: "how unusual single rows are to all parties together; no party's own part of it",
     Reveals.ROW_IDS: "which rows were drawn or set aside: unusual ones are drawn more often",
     Reveals.TOTALS: "one number about all its rows, such as how many independent columns it has",
-    Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys",
+    Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys, whether the table changed",
 }
 RAW = (Reveals.FEATURES, Reveals.LABELS)
 LIMITS = (

@@ -33,6 +33,7 @@ from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
+from colonnade.protocol.fingerprints import Changed
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import UseFrame
@@ -376,6 +377,7 @@ class Federation:
         bits: int | None = None,
         by: str | None = None,
         seed: int = 0,
+        changed: Changed = "refuse",
     ) -> R:
         """Count a model's cost on all rows through the parties, or estimate it from a sample.
 
@@ -395,11 +397,14 @@ class Federation:
             all centres, row by row. Needs the extra ``colonnade[secure]``.
         seed : int
             Draws these rows, and the dither that parts are rounded with.
+        changed : str
+            "allow" evaluates also where a party's table changed since the model was learned, but not its number of
+            rows; that is else an `AlignmentError`.
 
         Returns
         -------
         RegressionReport or ClusteringReport
-            Costs, errors, sizes.
+            Costs, errors, sizes; and its `table`, whether that is the one the model was learned from.
 
         Examples
         --------
@@ -414,16 +419,14 @@ class Federation:
         validation.check_can_evaluate(model, self.roster)
         size = None if rows is None else sample_size(rows)
         validation.check_kind("split", split, AnySplit | None)
-        seed = validation.seed_number(seed)
-        bits = checked_bits(bits)
+        seed, bits = validation.seed_number(seed), checked_bits(bits)
         if by is None:
             script = jobs.evaluate(model, size, split, bits, self.roster, seed)
         else:
             validation.check_evaluator(by, bits, self.roster)
             script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
         what = {"model": model, "rows": size, "split": split, "bits": bits, "by": by, "seed": seed}
-        report, _ = self._runtime.play(script, "evaluate", **what)
-        return report
+        return self._runtime.play_on(getattr(model, "learned_from_", None), changed, script, "evaluate", **what)[0]
 
     def plan(
         self,
@@ -580,7 +583,7 @@ class Federation:
         >>> federation = cn.Federation(cn.split_columns(X, None, [4, 2]))
         >>> found = federation.diagnose(cn.KMeans(n_clusters=3), pairs=500)
         >>> found.tau.party, found.tau.value > 2, found.sensitivity.total, found.reveals
-        ('party1', True, 16.0, ('totals', 'row ids', 'scores', 'predictions'))
+        ('party1', True, 16.0, ('schema', 'totals', 'row ids', 'scores', 'predictions'))
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
@@ -642,7 +645,7 @@ class Federation:
         checked.spot_check()
         return checked
 
-    def certify(self, run: Run[Any], *, rows: int = 600, seed: int = 1) -> Certificate:
+    def certify(self, run: Run[Any], *, rows: int = 600, seed: int = 1, changed: Changed = "refuse") -> Certificate:
         """Say what a run's model costs on all rows, and how far from the best it can be, from rows it has not seen.
 
         Parameters
@@ -653,6 +656,8 @@ class Federation:
             How many rows to draw for it, by the scores. Of each the parties send 16 bits, for k-means 16 a centre.
         seed : int
             Draws them, apart from whatever the run drew.
+        changed : str
+            "allow" certifies also where a party's table changed since the run; that is else an `AlignmentError`.
 
         Returns
         -------
@@ -668,7 +673,7 @@ class Federation:
         >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=500))
         >>> found = federation.certify(run)
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
-        (True, True, ('totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
+        (True, True, ('schema', 'totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
         """
         subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
@@ -680,7 +685,7 @@ class Federation:
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
         hidden = 0 if run.precision is None else len(run.precision.hidden)
         what |= {"precision": run.precision, "options": {"secure": secure, "directions": 1 + hidden}}
-        found, sent = self._runtime.play(script, "certify", **what)
+        found, sent = self._runtime.play_on(run.tables, changed, script, "certify", **what)
         return certifying.with_cost(found, sent, run.ledger.bytes)
 
     def __repr__(self) -> str:
