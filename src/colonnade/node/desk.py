@@ -27,7 +27,7 @@ from colonnade.node.desk_records import (
     read_records,
     write_record,
 )
-from colonnade.node.desk_words import evidence, sheet_words
+from colonnade.node.desk_words import reply_words, sheet_words
 from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
@@ -233,19 +233,8 @@ class PartyDesk:
         except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
             session.state = before
             return self._failure(ask.run, error)
-        self._log.write(
-            "answered",
-            run=ask.run,
-            number=ask.number,
-            server=self._server,
-            request=request.kind,
-            reply=reply.kind,
-            reveals=[str(kind) for kind in reply.reveals()],
-            **amounts(reply),
-            units=reply.units(),
-            bytes=len(encoded),
-            **evidence(reply, encoded),
-        )
+        told = reply_words(request, reply, encoded)
+        self._log.write("answered", run=ask.run, number=ask.number, server=self._server, **told)
         return encoded
 
     def _owners_word(
