@@ -291,7 +291,7 @@ def test_diagnose_says_what_was_measured_what_it_means_and_what_to_do(job: Calla
         "What to do: The parties' columns overlap",
     ):
         assert words in done.stdout
-    assert "The server was shown: totals, row ids, scores, features, labels" in done.stdout
+    assert "The server was shown: schema, totals, row ids, scores, features, labels" in done.stdout
     assert "AssumptionWarning" not in done.stderr, "it is printed with the rest"
     found = json.loads(run("diagnose", job(), "--json", "--rows", "500", "--seed", "3").stdout)
     assert found["rows"] == 500
