@@ -193,7 +193,8 @@ def federation_in_threads(folder: Path, parties: Sequence[cn.Party], **changes: 
 
 
 def events(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Read a log that may be written to meanwhile: whole lines only."""
+    return [json.loads(line) for line in path.read_text().rpartition("\n")[0].splitlines()]
 
 
 class Trial:
