@@ -85,6 +85,10 @@ class Disk:
         for path in self.home.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         self._put(self.home, root)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close what is open."""
         for file in self._held:
             os.close(file)
         self._held.clear()
@@ -108,3 +112,15 @@ def power_loss(home: Path) -> Iterator[Disk]:
     finally:
         failpoints.unlisten(disk.reached)
         disk.start_again()
+
+
+@contextmanager
+def killed(home: Path) -> Iterator[Disk]:
+    """Follow the steps likewise, where only the process dies: what it has written stays."""
+    disk = Disk(home)
+    failpoints.listen(disk.reached)
+    try:
+        yield disk
+    finally:
+        failpoints.unlisten(disk.reached)
+        disk.let_go()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from colonnade import disk
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
@@ -273,11 +274,13 @@ class PartyDesk:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
+            disk.sync_folder(self._folder.path)
             self._runs[ask.run] = run
             left = self._allowance.left()
             self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
+        run.journal.sync()  # a party that forgets without power what it told could be asked something else instead
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
         if not is_large:
