@@ -25,7 +25,7 @@ class JumpingClock(datetime):
 
 
 def fit(federation: cn.Federation) -> cn.Run[cn.LinearModel]:
-    sampler, solver = cn.ImportanceSampling(40, scores="plain"), cn.Saga(batch=10, max_epochs=3, tolerance=0.5)
+    sampler, solver = cn.ImportanceSampling(40, scores="plain"), cn.Saga(batch=10, tolerance=0.5)
     return federation.fit(cn.Regression(l2=0.1), sampler=sampler, solver=solver, seed=1)
 
 
