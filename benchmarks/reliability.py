@@ -50,7 +50,9 @@ class Table(NamedTuple):
         lines = [counted[job] for job in JOBS if job in counted]
         self.stored.write_text("".join(json.dumps(line) + "\n" for line in lines))
         rows = [f"| job | {' | '.join(self.columns.values())} |", f"|---{'|---:' * len(self.columns)}|"]
-        rows += [f"| {line['job']} | " + " | ".join(f"{line[name]:,}" for name in self.columns) + " |" for line in lines]
+        rows += [
+            f"| {line['job']} | " + " | ".join(f"{line[name]:,}" for name in self.columns) + " |" for line in lines
+        ]
         totals = {name: sum(line[name] for line in lines) for name in self.columns}
         rows.append("| **all** | " + " | ".join(f"**{total:,}**" for total in totals.values()) + " |")
         begin, end = f"<!-- {self.mark}: made by benchmarks/reliability.py -->\n", f"<!-- end of {self.mark} -->"

@@ -322,6 +322,8 @@ def random_falls(chance: random.Random, seconds: float) -> list[Fall]:
     """Choose up to three moments in a job that takes so long undisturbed, and who dies in each: one process, or two."""
     names = ("server", *Trial.names)
     return [
-        Fall(chance.uniform(0.0, seconds), tuple(chance.sample(names, chance.choice((1, 1, 2)))), chance.uniform(0, 0.3))
+        Fall(
+            chance.uniform(0.0, seconds), tuple(chance.sample(names, chance.choice((1, 1, 2)))), chance.uniform(0, 0.3)
+        )
         for _ in range(chance.randint(1, 3))
     ]

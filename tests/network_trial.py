@@ -54,7 +54,7 @@ def bank_fit(solver: Any = None) -> cn.Run[Any]:
     return cn.Federation(parties).fit(cn.Regression(l2=0.1), sampler=sampler, solver=solver or cn.Central(), seed=6)
 
 
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
     """Wait for what another process does."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -78,6 +78,12 @@ def diagnose(path: str) -> None:
         write_private(Path("diagnosis.txt"), str(found).encode())
 
 
+# A fork takes one thread along, and the locks that others held: there must be no others.
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 # What a process of the trial would import as it goes, which takes longer than all else that it does.
 WARM = (
     "colonnade.cli.main",
@@ -98,6 +104,7 @@ def serve() -> None:
     for module in WARM:
         with suppress(ImportError):
             import_module(module)
+    assert len(list(Path("/proc/self/task").iterdir())) == 1
     for line in sys.stdin:
         order = json.loads(line)
         if "poll" in order:
@@ -172,7 +179,7 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+            env={**os.environ, **ONE_THREAD, "PYTHONWARNINGS": "ignore"},
         )
 
     def start(self, *arguments: str, kill: tuple[str, int] | None = None, trace: Path | None = None) -> Child:

@@ -82,8 +82,8 @@ class Disk:
     def start_again(self) -> None:
         """Put what is on the disk in the place of what the process saw."""
         root = self.home.stat().st_ino
-        for path in self.home.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in list(self.home.iterdir()):  # threads that have not heard of it may be at work
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         self._put(self.home, root)
         self.let_go()
 
@@ -96,7 +96,7 @@ class Disk:
     def _put(self, folder: Path, number: int) -> None:
         for name, each in self.names.get(number, {}).items():
             if each in self.folders:
-                (folder / name).mkdir()
+                (folder / name).mkdir(exist_ok=True)
                 self._put(folder / name, each)
             else:
                 (folder / name).write_bytes(self.contents.get(each, b""))

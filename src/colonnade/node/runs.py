@@ -158,7 +158,7 @@ class RunBook:
         self._done: list[str] = []
         self._written = 0.0
         self.lost_writes = 0  # of the status
-        self._writing = threading.Lock()
+        self._writing, self._is_closed = threading.Lock(), False
         self.status = read_status(folder.path)
         for path in folder.journals():
             self._find(path)
@@ -225,6 +225,8 @@ class RunBook:
         if not now and time.monotonic() - self._written < STATUS_SECONDS:
             return
         with self._writing:  # streams come and go in threads of their own
+            if self._is_closed:
+                return
             self.status.runs = self.status.runs[-KEPT_OUTCOMES:]
             self._written = time.monotonic()
             try:
@@ -237,6 +239,12 @@ class RunBook:
                 if self.lost_writes:
                     self._log.write("status written again", lost=self.lost_writes)
                 self.lost_writes = 0
+
+    def close(self) -> None:
+        """Write the status a last time: a stream that ends later finds the folder another server's."""
+        self.write_status(now=True)
+        with self._writing:
+            self._is_closed = True
 
     def _begin(self, purpose: RunPurpose) -> ServerRun:
         name = f"{purpose.verb}-{secrets.token_hex(6)}"

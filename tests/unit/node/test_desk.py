@@ -163,6 +163,7 @@ def test_what_was_counted_before_a_kill_is_counted_once(tmp_path: Path, monkeypa
 
 def test_without_power_at_any_step_what_was_told_is_counted_and_nothing_else_is_told_instead(tmp_path: Path) -> None:
     """A server that gets an answer, and then the party without its memory, could ask as often as it likes."""
+    requests = (TOTAL, DRAW, UseAllRows(), AskColumns(with_label=True))
     step, finished = 0, False
     while not finished:
         home = tmp_path / f"{step}"
@@ -170,7 +171,6 @@ def test_without_power_at_any_step_what_was_told_is_counted_and_nothing_else_is_
         told: list[bytes] = []
         with power_loss(home) as power:
             office = Office(home, a_day=DayLimits(row_ids=10))
-            requests = (TOTAL, DRAW, UseAllRows(), AskColumns(with_label=True))
 
             def work(office: Office = office, told: list[bytes] = told) -> None:
                 for number, request in enumerate(requests, start=1):
