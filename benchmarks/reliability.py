@@ -14,6 +14,7 @@ import random
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -142,13 +143,19 @@ def source() -> str:
 
 def count(table: Table, jobs: list[str], play: Callable[[str], Line], workers: int) -> None:
     """Play jobs, so many at a time, and keep the counts of each as it is done."""
-    counted = table.lines()
+    counted, failed = table.lines(), []
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(play, job) for job in jobs]):
-            line = done.result()
-            counted[line["job"]] = line
+        playing = {pool.submit(play, job): job for job in jobs}
+        for done in as_completed(playing):
+            if error := done.exception():  # a process that hangs, for one: the other jobs go on
+                failed.append(playing[done])
+                traceback.print_exception(error)
+                continue
+            counted[playing[done]] = done.result()
             table.keep(counted)
-            print(line, flush=True)
+            print(done.result(), flush=True)
+    if failed:
+        sys.exit(f"Not counted: {', '.join(failed)}.")
 
 
 def main() -> None:

@@ -224,7 +224,7 @@ class PartyDesk:
                 if verdict != "yes":
                     return verdict
             encoded = self._codec.encode(reply)
-            self._record(ask, run, session, request, encoded)
+            self._record(ask, run, session, request, encoded, is_binding=_is_binding(reply))
         except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
             session.state = before
             return self._failure(ask.run, error)
@@ -270,7 +270,9 @@ class PartyDesk:
             self._deliver(received)
         return reply
 
-    def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
+    def _record(
+        self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes, *, is_binding: bool
+    ) -> None:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
@@ -280,7 +282,8 @@ class PartyDesk:
             self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
         is_large = len(reply) >= LARGE
         write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
-        run.journal.sync()  # a party that forgets without power what it told could be asked something else instead
+        if is_binding:
+            run.journal.sync()
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
         if not is_large:
@@ -346,6 +349,11 @@ class PartyDesk:
         if run is None:
             journal.remove()  # it died before its first answer
         return run
+
+
+def _is_binding(reply: Message) -> bool:
+    """Tell whether a reply says anything: a party without its memory could be asked for something else instead."""
+    return bool(reply.__struct_fields__)
 
 
 def _digest(ask: Ask, session: PartySession) -> str:

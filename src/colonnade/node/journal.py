@@ -1,9 +1,9 @@
 """A journal: an append-only file of checksummed records that survives the death of its process at any byte.
 
 What was written is with the operating system when `append` returns, so killing the process loses nothing; the last
-record may be torn, and is then dropped. It is forced to the disk by `sync` and `compact`: by a party before each answer
-leaves, by a server at the ends of phases, and its machine may lose the last records with its power. Only its owner can
-read the file: it holds whatever was disclosed.
+record may be torn, and is then dropped. It is forced to the disk by `sync` and `compact`: by a party before an answer
+that says anything leaves, by a server at the ends of phases, and its machine may lose the last records with
+its power. Only its owner can read the file: it holds whatever was disclosed.
 """
 
 import os
