@@ -170,7 +170,8 @@ class Sweep:
             until(lambda: victim.poll() is not None or server.poll() is not None, LIMIT)
             time.sleep(0.05)
             was_killed = victim.poll() is not None
-            self.parties[kill.who] = self._party(kill.who) if was_killed else victim
+            victim.kill(signal.SIGTERM)  # the job is over, and it may come by its point in the next one
+            self.parties[kill.who] = self._party(kill.who)
         server.wait(2 * LIMIT)
         self._wait_for_parties()
         return self._outcome(server, before), was_killed
