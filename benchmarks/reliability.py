@@ -56,6 +56,8 @@ class Table(NamedTuple):
         ]
         totals = {name: sum(line[name] for line in lines) for name in self.columns}
         rows.append("| **all** | " + " | ".join(f"**{total:,}**" for total in totals.values()) + " |")
+        if sample := sum(line["source"] is None for line in lines):
+            rows += ["", f"In {sample} of these {len(lines)} jobs at points chosen by chance only."]
         begin, end = f"<!-- {self.mark}: made by benchmarks/reliability.py -->\n", f"<!-- end of {self.mark} -->"
         text = PAGE.read_text()
         PAGE.write_text(text.split(begin)[0] + begin + "\n".join(rows) + "\n" + end + text.split(end)[1])

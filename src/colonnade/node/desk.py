@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from colonnade import disk
 from colonnade.errors import ColonnadeError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
@@ -168,10 +167,8 @@ class PartyDesk:
         if run is not None:
             run.journal.remove()
         if run is not None or was_asked:
-            left = self._allowance.left()
-            self._log.write(
-                "run ended", run=end.run, status=end.status, reason=end.reason, server=self._server, left=left
-            )
+            facts = {"status": end.status, "reason": end.reason, "left": self._allowance.left()}
+            self._log.write("run ended", run=end.run, server=self._server, **facts)
 
     def give_up(self, reason: str) -> None:
         """Forget every run, because the server stayed away."""
@@ -223,8 +220,7 @@ class PartyDesk:
                 verdict = self._owners_word(self._approvals, ask.run, request, session)
                 if verdict != "yes":
                     return verdict
-            encoded = self._codec.encode(reply)
-            self._record(ask, run, session, request, encoded, is_binding=_is_binding(reply))
+            encoded = self._record(ask, run, session, request, reply)
         except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
             session.state = before
             return self._failure(ask.run, error)
@@ -270,25 +266,25 @@ class PartyDesk:
             self._deliver(received)
         return reply
 
-    def _record(
-        self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes, *, is_binding: bool
-    ) -> None:
+    def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, said: Message) -> bytes:
+        reply = self._codec.encode(said)
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
-            disk.sync_folder(self._folder.path)
+            self._folder.sync()
             self._runs[ask.run] = run
-            left = self._allowance.left()
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
+            facts = {**_words(request), "left": self._allowance.left()}
+            self._log.write("run opened", run=ask.run, server=self._server, **facts)
         is_large = len(reply) >= LARGE
-        write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
-        if is_binding:
-            run.journal.sync()
+        record = AnswerRecord(ask.number, ask.payload, None if is_large else reply)
+        # If it says anything: a party without its memory could be asked for something else instead.
+        write_record(run.journal, record, durable=bool(said.__struct_fields__))
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
         if not is_large:
             run.kept[run.number] = len(reply)
         self._run_to_tidy = run
+        return reply
 
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
         self._log.write(
@@ -349,11 +345,6 @@ class PartyDesk:
         if run is None:
             journal.remove()  # it died before its first answer
         return run
-
-
-def _is_binding(reply: Message) -> bool:
-    """Tell whether a reply says anything: a party without its memory could be asked for something else instead."""
-    return bool(reply.__struct_fields__)
 
 
 def _digest(ask: Ask, session: PartySession) -> str:

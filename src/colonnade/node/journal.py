@@ -40,8 +40,11 @@ class Journal:
                 self.remove()
                 raise
 
-    def append(self, first: bytes, *rest: bytes) -> None:
-        """Write one record at the end: its first part, and others that are kept apart from it and not copied."""
+    def append(self, first: bytes, *rest: bytes, durable: bool = False) -> None:
+        """Write one record at the end: its first part, and others that are kept apart from it and not copied.
+
+        It is on the disk when this returns, if it is durable.
+        """
         length = len(first) + sum(map(len, rest))
         head = HEAD.pack(length, len(first), _checksum(length, first, *rest))
         parts = [b"".join([head, first, *rest])] if length < SMALL else [head + first, *rest]
@@ -49,6 +52,8 @@ class Journal:
         try:
             for part in parts:
                 disk.write(self._file, part)
+            if durable:
+                disk.sync(self._file)
         except OSError:
             os.ftruncate(self._file, before)  # where the disk is full: the next record must not follow half of this one
             raise

@@ -206,7 +206,7 @@ class RunBook:
         for name in (*self._done_before, *self._done):
             disk.remove(self._folder.journal(name))
         if self._done_before or self._done:
-            disk.sync_folder(self._folder.path)
+            self._folder.sync()
         self._done_before, self._done = {}, []
 
     def knows(self, name: str) -> bool:
@@ -250,7 +250,7 @@ class RunBook:
         name = f"{purpose.verb}-{secrets.token_hex(6)}"
         journal = Journal(self._folder.journal(name))
         journal.append(msgspec.msgpack.encode(_Opening(purpose)))
-        disk.sync_folder(self._folder.path)
+        self._folder.sync()
         self._unfinished[name] = purpose
         self._log.write("run opened", run=name, verb=purpose.verb, task=purpose.task, solver=purpose.solver)
         return ServerRun(self._listed(name, purpose), journal, iter(()), is_done=False)
