@@ -57,7 +57,7 @@ def bank_fit(solver: Any = None) -> cn.Run[Any]:
     return cn.Federation(parties).fit(cn.Regression(l2=0.1), sampler=sampler, solver=solver or cn.Central(), seed=6)
 
 
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
     """Wait for what another process does."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -201,7 +201,8 @@ def federation_in_threads(
 
 
 def events(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Read a log that may be written to meanwhile: whole lines only."""
+    return [json.loads(line) for line in path.read_text().rpartition("\n")[0].splitlines()]
 
 
 class Trial:

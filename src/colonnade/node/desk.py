@@ -174,10 +174,8 @@ class PartyDesk:
         if run is not None:
             run.journal.remove()
         if run is not None or was_asked:
-            left = self._allowance.left()
-            self._log.write(
-                "run ended", run=end.run, status=end.status, reason=end.reason, server=self._server, left=left
-            )
+            facts = {"status": end.status, "reason": end.reason, "left": self._allowance.left()}
+            self._log.write("run ended", run=end.run, server=self._server, **facts)
 
     def give_up(self, reason: str) -> None:
         """Forget every run, because the server stayed away."""
@@ -274,13 +272,16 @@ class PartyDesk:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
+            self._folder.sync()
             self._runs[ask.run] = run
             left = self._allowance.left()
             table = {"table": (reply.fingerprint or b"").hex()} if isinstance(reply, JobAccepted) else {}
             self._log.write("run opened", run=ask.run, server=self._server, **sheet_words(request), **table, left=left)
         run.opening = request if isinstance(request, OpenJob) else run.opening
         is_large = len(encoded) >= LARGE
-        write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else encoded))
+        record = AnswerRecord(ask.number, ask.payload, None if is_large else encoded)
+        # If it says anything: a party without its memory could be asked for something else instead.
+        write_record(run.journal, record, durable=bool(reply.__struct_fields__))
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, encoded
         if not is_large:

@@ -98,7 +98,7 @@ class NetworkServer:
         self._carrier.tell_all(Goodbye(status, without_paths(reason)[:MAX_REASON], code))
         self._carrier.close()
         self._book.status.connected = []
-        self._book.write_status(now=True)
+        self._book.close()
         self._log.write("closed", status=status, reason=reason)
         self._log.close()
         self._folder.release()
