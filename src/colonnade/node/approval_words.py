@@ -27,7 +27,7 @@ def words_of(sheet: JobSheet, route: Route, party: str, table: Table, policy: Po
         takes["keys"] = table.keys.count
     return JobWords(
         job_facts(sheet),
-        sheet.rows,
+        sheet.rows or table.n_rows,
         tuple(_tells(sheet, asks, party, table)),
         takes,
         tuple(_in_all(sheet, policy, memory, table)),
