@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import colonnade as cn
-from colonnade.node.memory_file import MEMORY
+from colonnade.node.memory_file import MEMORY, KeptInFile
+from colonnade.protocol.memory import TableKey
 from network_trial import Trial, events, until, write_federation_file, write_party_file
 from nursery import Child, Nursery
 
@@ -125,9 +126,19 @@ class Sweep:
         return self._nursery.start("party", f"{name}.toml", "--json", **options)
 
     def _renewed(self, name: str, **options: Any) -> Child:
-        """Stop a party, and start it without what it remembers of what it told: it has to write that again."""
+        """Stop a party, and start it without what it remembers of what it told: it has to write that again.
+
+        It still knows its table: else results would say that nobody can tell whether that is the same.
+        """
         self.parties[name].kill(signal.SIGTERM)
-        (self.folder / f"{name}-state" / MEMORY).unlink(missing_ok=True)
+        path = self.folder / f"{name}-state" / MEMORY
+        memory = KeptInFile(path)
+        known = [note for note in memory.notes() if isinstance(note, TableKey)]
+        memory.close()
+        path.unlink()
+        memory = KeptInFile(path)
+        memory.keep(known)
+        memory.close()
         return self._party(name, **options)
 
     def _server(self, job: dict[str, object], **options: Any) -> Child:

@@ -45,10 +45,10 @@ def test_a_party_that_fails_inside_says_so_and_takes_part_in_the_next_run(tmp_pa
         with cn.Federation.connect(path) as federation:
             sampler = cn.ImportanceSampling(20)
             with pytest.raises(
-                cn.RemoteProtocolError, match="'party2' did not answer AskTotal: it failed inside"
+                cn.RemoteProtocolError, match="'party2' did not answer OpenJob: it failed inside"
             ) as caught:
                 federation.coreset(cn.Regression(), sampler)
-            assert (caught.value.party, caught.value.kind) == ("party2", "AskTotal")
+            assert (caught.value.party, caught.value.kind) == ("party2", "OpenJob")
             assert type(error).__name__ not in str(caught.value)
             breaking.is_mended = True
             assert len(federation.coreset(cn.Regression(), sampler).coreset) == 20

@@ -68,7 +68,7 @@ def test_no_row_or_label_reaches_the_server() -> None:
     parties = federation(wire)
     run = parties.fit(RIDGE, coreset=CORESET, solver=CKKS, seed=1)
     assert run.disclosure.headline == "Nobody was shown features or labels of any row."
-    assert {line.what for line in run.disclosure.lines if line.who == SERVER} == {"moments"}
+    assert {line.what for line in run.disclosure.lines if line.who == SERVER} == {"moments", "schema"}
     told = np.concatenate([numbers_in(reply) for reply in wire.replies()])
     weights = run.coreset.weights / run.coreset.weights.max()
     for session in wire.sessions.values():
