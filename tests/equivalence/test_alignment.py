@@ -18,7 +18,7 @@ from flare_trial import NAMES, job_folder, needs_flare, simulate
 from network_trial import BANK, federation_in_threads
 
 COLUMNS = ["a", "b", "c", "d"]
-TRANSPORTS = {"in one process": InProcess, "loop-back": Loopback}
+TRANSPORTS: dict[str, Any] = {"in one process": InProcess, "loop-back": Loopback}
 
 
 def tables() -> dict[str, pd.DataFrame]:

@@ -69,10 +69,11 @@ def settle(names: Sequence[str], common: Mapping[str, Flags]) -> Script[bytes]:
     replies = checks.replies((yield asked), Matched)
     signed = tuple(SignedDigest(replies[name].digest, replies[name].signature) for name in sorted(replies))
     told = checks.replies((yield {party: KeepAlignment(signed) for party in names}), AlignmentKept)
-    fingerprints = {reply.fingerprint for reply in told.values()}
-    if len(fingerprints) != 1 or len(found := fingerprints.pop()) != FINGERPRINT_BYTES:
-        raise AlignmentError("Parties kept different alignments. Align again.")
-    return found
+    found = {party: reply.fingerprint for party, reply in told.items()}
+    if len(set(found.values())) != 1 or len(found[names[0]]) != FINGERPRINT_BYTES:
+        listed = ", ".join(f"{party} {each.hex()[:8]}" for party, each in found.items())
+        raise AlignmentError(f"Parties kept different alignments: {listed}. Align again.")
+    return found[names[0]]
 
 
 def settling_route() -> Route:

@@ -1,5 +1,7 @@
 """What is aligned is what `pandas.merge` gives, in every mode, for any number of parties."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ CASES = {"full": lambda n: [list(range(40))] * n, "one row": one_common, "random
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("n_parties", [2, 3, 5, 8])
 @pytest.mark.parametrize("case", CASES)
-def test_the_rows_are_those_of_a_merge(mode: str, n_parties: int, case: str) -> None:
+def test_the_rows_are_those_of_a_merge(mode: Any, n_parties: int, case: str) -> None:
     tables = frames(CASES[case](n_parties))
     whole = merged(tables)
     assert len(whole) >= 1
@@ -45,12 +47,14 @@ def test_the_rows_are_those_of_a_merge(mode: str, n_parties: int, case: str) -> 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("n_parties", [2, 3, 5, 8])
-def test_tables_that_have_no_record_in_common(mode: str, n_parties: int) -> None:
+def test_tables_that_have_no_record_in_common(mode: Any, n_parties: int) -> None:
     """Also where any two of three have some, and where only the last has none."""
     disjoint = [list(range(10 * party, 10 * party + 10)) for party in range(n_parties)]
     pairwise = [[number for number in range(n_parties) if number != party] for party in range(n_parties)]
     for keys in [disjoint, pairwise if n_parties > 2 else disjoint, [*[[1, 2]] * (n_parties - 1), [3]]]:
-        with pytest.raises(cn.AlignmentError, match=rf"No key is at every party \({named(0)} {len(keys[0])}, .* keys\)"):
+        with pytest.raises(
+            cn.AlignmentError, match=rf"No key is at every party \({named(0)} {len(keys[0])}, .* keys\)"
+        ):
             cn.Federation(parties(frames(keys)), align=mode)
 
 
@@ -61,7 +65,7 @@ def test_an_empty_table_is_a_named_error() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("transport", [InProcess, Loopback])
-def test_lists_of_several_blocks(mode: str, transport: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_of_several_blocks(mode: Any, transport: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of eight keys: parties with one, with a whole number of them, and with some more."""
     for module in ("listing", "curve"):
         monkeypatch.setattr(f"colonnade.alignment.{module}.BLOCK_KEYS", 8)
@@ -81,12 +85,12 @@ def test_positions_are_in_no_order_of_keys_or_rows() -> None:
 
 @pytest.mark.parametrize("mode", ["hash", "sha256", "plain"])
 def test_plain_hashes_are_refused_with_the_reason(mode: str) -> None:
-    with pytest.raises(cn.InputError, match="whoever sees plain hashes of keys hashes all telephone numbers"):
+    with pytest.raises(cn.InputError, match=r"whoever sees plain hashes of keys hashes all telephone numbers"):
         check_mode(mode)
 
 
 def test_aided_is_not_for_a_server_that_a_party_runs() -> None:
-    with pytest.raises(cn.InputError, match="'bank' runs the server. Use 'curve'"):
+    with pytest.raises(cn.InputError, match=r"'bank' runs the server. Use 'curve'"):
         check_mode("aided", "bank")
     check_mode("curve", "bank")
     check_mode("clear", "bank")
@@ -100,7 +104,7 @@ def test_no_such_mode() -> None:
 def test_a_party_without_a_key_or_without_partners() -> None:
     tables = frames([[1, 2], [1, 2]])
     keyless = cn.Party("shop", np.eye(2))
-    with pytest.raises(cn.InputError, match="'shop' did not answer AskKeyCard: its table has no key. Name the column"):
+    with pytest.raises(cn.InputError, match=r"'shop' did not answer AskKeyCard: its table has no key. Name the column"):
         cn.Federation([*parties(tables), keyless], align="aided")
     with pytest.raises(cn.InputError, match="One party has nobody to align with"):
         cn.Federation(parties(tables)[:1], align="aided")
@@ -116,7 +120,9 @@ def test_duplicates_are_left_out_and_counted() -> None:
         federation = cn.Federation(parties(tables, duplicates=how), align="curve")
         assert federation.alignment is not None
         assert federation.alignment.parties[named(0)].repeated == 5 - n_rows
-        assert set(table_rows(federation)[:, 0]) == set(doubled["id"]) - ({doubled["id"][0]} if how == "drop" else set())
+        assert set(table_rows(federation)[:, 0]) == set(doubled["id"]) - (
+            {doubled["id"][0]} if how == "drop" else set()
+        )
 
 
 def test_weights_and_marks_go_with_their_rows() -> None:

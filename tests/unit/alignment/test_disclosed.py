@@ -16,6 +16,7 @@ from colonnade.alignment.aided import Pseudonyms
 from colonnade.alignment.clear import KeysInClear
 from colonnade.alignment.curve import Points
 from colonnade.alignment.settling import TellMatches
+from colonnade.alignment.shared_secret import Aligning
 from colonnade.catalogue import codec
 from colonnade.data.keys import digest_of_keys
 from colonnade.disclosure import MEANINGS
@@ -40,7 +41,9 @@ def tables(seed: int = 0) -> dict[str, pd.DataFrame]:
 
 def aligned(mode: Any, frames: dict[str, pd.DataFrame]) -> tuple[Recording, cn.Federation]:
     wire = Recording()
-    parties = [cn.Party(name, table, key="id", label=LABEL if LABEL in table else None) for name, table in frames.items()]
+    parties = [
+        cn.Party(name, table, key="id", label=LABEL if LABEL in table else None) for name, table in frames.items()
+    ]
     return wire, cn.Federation(parties, align=mode, transport=wire)
 
 
@@ -54,7 +57,7 @@ def hashes(text: bytes) -> Iterator[bytes]:
 
 
 def guesses(frames: dict[str, pd.DataFrame]) -> Iterator[bytes]:
-    """Write every key, and every whole column of keys, as it must not travel: itself and hashes, with lengths or not."""
+    """Write keys, and columns of keys, as they must not travel: as they are, and hashes, with lengths or not."""
     for frame in frames.values():
         raw = [name.encode() for name in frame["id"]]
         normal = [name.strip().lower() for name in raw]
@@ -94,9 +97,11 @@ def test_a_digest_of_a_column_of_keys_is_told_only_where_rows_are_not_aligned() 
 
 
 def tokens(wire: Recording, width: int) -> list[bytes]:
-    kinds = {16: Pseudonyms, 32: Points}[width]
-    told = [message for message in wire.replies() if isinstance(message, kinds)]
-    lists = [message.tokens if isinstance(message, Pseudonyms) else message.points for message in told]  # type: ignore[union-attr]
+    lists = [
+        message.tokens if isinstance(message, Pseudonyms) else message.points
+        for message in wire.replies()
+        if isinstance(message, Pseudonyms | Points)
+    ]
     return [listed[start : start + width] for listed in lists for start in range(0, len(listed), width)]
 
 
@@ -184,12 +189,15 @@ def test_the_shared_secret_does_not_travel() -> None:
         def exchange(self, outbox: Any) -> Any:
             inbox = super().exchange(outbox)
             for session in self.sessions.values():
-                if getattr(session.state.secret, "shared", b""):
-                    seen.extend((session.state.secret.shared, session.state.secret.ordering))  # type: ignore[union-attr]
+                kept = session.state.secret
+                if isinstance(kept, Aligning) and kept.shared:
+                    seen.extend((kept.shared, kept.ordering))
             return inbox
 
     wire = Spying()
-    parties = [cn.Party(name, table, key="id", label=LABEL if LABEL in table else None) for name, table in tables().items()]
+    parties = [
+        cn.Party(name, table, key="id", label=LABEL if LABEL in table else None) for name, table in tables().items()
+    ]
     cn.Federation(parties, align="aided", transport=wire)
     heard = b"\n".join(wire.received + wire.sent)
     assert len(set(seen)) == 2, "both parties have the same two"

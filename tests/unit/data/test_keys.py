@@ -84,7 +84,9 @@ def values(*columns: Any, duplicates: Any = "error") -> list[bytes]:
 def forms(text: str) -> list[str]:
     """Write a name as others might: composed or not, in other letters, with blanks around."""
     written = [unicodedata.normalize(form, text) for form in ("NFC", "NFD")]
-    return [blank + each + other for each in written for blank, other in (("", ""), (" ", "\t"), ("\u3000", "\u00a0\n"))]
+    return [
+        blank + each + other for each in written for blank, other in (("", ""), (" ", "\t"), ("\u3000", "\u00a0\n"))
+    ]
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip()))
@@ -145,7 +147,7 @@ def test_times_are_their_iso_text(unit: str) -> None:
 
 @given(st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)))
 def test_the_same_moment_is_one_key_in_any_zone_and_unit(moment: datetime.datetime) -> None:
-    aware = moment.replace(tzinfo=datetime.timezone.utc)
+    aware = moment.replace(tzinfo=datetime.UTC)
     zoned = [pa.array([aware], pa.timestamp(unit, zone)) for unit in ("us", "ns") for zone in ("UTC", "Asia/Kolkata")]
     (found,) = {value for column in zoned for value in values(column)}
     assert found.endswith(b"z")

@@ -121,7 +121,7 @@ def test_what_the_system_does_not_let_us_read_is_left_alone(tmp_path: Path) -> N
     path = tmp_path / ALIGNMENT
     path.mkdir()
     for what in (lambda: recall_alignment(path, keys_of(["ann"])), lambda: kept(tmp_path, ["ann"], [0])):
-        with pytest.raises(InputError, match="alignment.arrow, its alignment, cannot be read: Is a directory. Mend"):
+        with pytest.raises(InputError, match=r"alignment.arrow, its alignment, cannot be read: Is a directory. Mend"):
             what()
     assert [each.name for each in tmp_path.iterdir()] == [ALIGNMENT]
 

@@ -52,7 +52,9 @@ def test_texts_that_are_csv_themselves(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     names = ['a,"b"', "c\nd"]
     write_predictions(path, delivery([1.0, 2.0], pa.table({"name": names})))
-    assert pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True))["name"].to_pylist() == names
+    assert (
+        pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True))["name"].to_pylist() == names
+    )
 
 
 def test_bytes_are_written_as_hexadecimal_digits(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_no_file_is_written_over_but_by_the_same(tmp_path: Path, name: str) -> N
     write_predictions(path, delivery())
     before = path.read_bytes()
     write_predictions(path, delivery())
-    with pytest.raises(InputError, match="exists, and is not written over. Move it, or name another") as refused:
+    with pytest.raises(InputError, match=r"exists, and is not written over. Move it, or name another") as refused:
         write_predictions(path, delivery([9.0, 9.0]))
     assert str(tmp_path) not in str(refused.value), "the server reads this"
     assert path.read_bytes() == before
@@ -75,6 +77,6 @@ def test_no_file_is_written_over_but_by_the_same(tmp_path: Path, name: str) -> N
 
 
 def test_another_ending_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must end in .csv or .parquet"):
+    with pytest.raises(InputError, match=r"must end in .csv or .parquet"):
         write_predictions(tmp_path / "out.txt", delivery())
     assert not list(tmp_path.iterdir())
