@@ -52,6 +52,8 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     # What the table has, which rows count, and in which units: the owner's to say.
     "Card": ("feature_names", "label_name", "key_digest", "has_weights", "has_split"),
     "Split": ("held_out",),
+    # Which table it says that it has.
+    "JobAccepted": ("digest", "fingerprint"),
     "RowWeights": ("weights",),
     "Moments": ("shift", "scale"),
     # How many rows it has beside those with a key of their own, and other keys than its own.
