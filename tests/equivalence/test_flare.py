@@ -92,8 +92,8 @@ def test_four_transports_give_the_same_rows_weights_models_and_ledgers(tmp_path:
     wanted = here.predict(over_flare["central"].model)
     told = tmp_path / "simulated" / "shop" / "predictions.csv"
     for file in (results / "predictions.csv", told):
-        _, predictions = np.loadtxt(file, delimiter=",", skiprows=1, unpack=True)
-        assert predictions.tobytes() == wanted.tobytes()
+        _, predictions = np.loadtxt(file, str, delimiter=",", skiprows=1, unpack=True)
+        assert predictions.astype(np.float64).tobytes() == wanted.tobytes()
     assert not list(tmp_path.rglob("*.journal")), "journals of runs that are done are removed"
 
 

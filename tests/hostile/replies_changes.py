@@ -54,6 +54,9 @@ def other_value(value: Any, rng: Draw) -> Any:
         return other_bytes(value, rng)
     if isinstance(value, str):
         return str(rng.choice(["", "x" * 500, value + "!", "bank", "\x00"]))
+    if isinstance(value, msgspec.Struct):
+        name = str(rng.choice(value.__struct_fields__))
+        return msgspec.structs.replace(value, **{name: other_value(getattr(value, name), rng)})
     return other_tuple(value, rng)
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 import colonnade as cn
 from harness import parties_of
@@ -80,6 +81,7 @@ def all_jobs() -> list[Job]:
     jobs = [Job("hello", lambda f, _: cn.Federation(jobs[0].parties(), transport=parties_of(f).transport).roster)]
     for name in TASKS:
         jobs += [*_fits(name), *_others(name)]
+    jobs += [_alignment(mode) for mode in ("clear", "aided", "curve")]
     cv, ckks = cn.Regression(l2="cv"), cn.SecureGram(products="ckks")
     return [
         *jobs,
@@ -91,6 +93,22 @@ def all_jobs() -> list[Job]:
             lambda f: f.coreset(TASKS["Regression"], SAMPLERS["committed"], seed=3),
         ),
     ]
+
+
+def _alignment(mode: Any) -> Job:
+    """Match records of tables of which each has rows that the others lack, in an order of its own."""
+    rng = np.random.default_rng(5)
+    tables = {
+        name: pa.table({"id": rng.permutation(np.arange(start, start + N_ROWS)), name: rng.normal(size=N_ROWS)})
+        for name, start in (("bank", 0), ("shop", 20), ("post", 10))
+    }
+
+    def play(federation: cn.Federation, _: object) -> Any:
+        parties = [cn.Party(name, table, key="id") for name, table in tables.items()]
+        aligned = cn.Federation(parties, align=mode, transport=parties_of(federation).transport)
+        return aligned.alignment, aligned.roster
+
+    return Job(f"align, {mode}", play)
 
 
 def _fits(name: str) -> list[Job]:

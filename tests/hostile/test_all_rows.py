@@ -140,7 +140,7 @@ def by_many_clusters(server: HostileServer) -> None:
         (for_no_task_of_a_model, "applies only models that it helped to learn"),
         (for_no_task_of_rows, "a job sheet lacks `task`"),
         (for_another_task, "allows the tasks kmeans, not 'regression'"),
-        (without_a_sheet, "Hello, OpenJob would be next in this job, not UseAllRows"),
+        (without_a_sheet, "Hello, AskKeyCard, OpenJob would be next in this job, not UseAllRows"),
         (by_another_solver, "AskLocalClusters would be next in this job, not AskColumns"),
         (with_labels, "the job sheet says False where this AskColumns has with_label = True"),
         (of_other_rows, "UseSharedDraw would be next in this job, not UseRows"),

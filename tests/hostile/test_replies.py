@@ -56,6 +56,11 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     "JobAccepted": ("digest", "fingerprint"),
     "RowWeights": ("weights",),
     "Moments": ("shift", "scale"),
+    # How many rows it has beside those with a key of their own, and other keys than its own.
+    "KeyCard": ("n_rows",),
+    "KeysInClear": ("lengths", "text"),
+    "Pseudonyms": ("tokens",),
+    "Points": ("points",),
     # Another rank, or other scores of rows that nobody drew; and scores of rows, within their bounds and the total.
     "Total": ("total",),
     "Scores": ("scores",),

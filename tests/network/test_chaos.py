@@ -81,10 +81,11 @@ class Undisturbed:
             if wanted.model is not None:
                 assert found.model.coef_.tobytes() == wanted.model.coef_.tobytes()
                 assert found.model.intercept_ == wanted.model.intercept_
+        customers = np.loadtxt(BANK / "bank.csv", str, delimiter=",", skiprows=1, usecols=0, quotechar='"').tolist()
         for file in ("predictions.csv", "bank-predictions.csv"):
-            rows, predictions = np.loadtxt(folder / file, delimiter=",", skiprows=1, unpack=True)
-            assert rows.tolist() == list(range(800))
-            assert predictions.tobytes() == self.predictions.tobytes()
+            names, predictions = np.loadtxt(folder / file, str, delimiter=",", skiprows=1, unpack=True)
+            assert names.tolist() == (customers if file.startswith("bank") else [str(row) for row in range(800)])
+            assert predictions.astype(np.float64).tobytes() == self.predictions.tobytes()
 
 
 def clear(folder: Path) -> None:

@@ -6,7 +6,6 @@ from typing import TypeVar
 from colonnade.alignment.shared_secret import aligning
 from colonnade.contracts import Script
 from colonnade.errors import RemoteProtocolError
-from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.protocol import checks
@@ -31,15 +30,16 @@ def block_size(n_keys: int, start: int) -> int:
 
 def listed_keys(state: PartyState, start: int, data: PartyData) -> Iterator[bytes]:
     """Give the keys of a block of the party's list."""
-    places = _block(aligning(state).listed(), start)
+    places = aligning(state).listed()
+    check_start(start, len(places))
     values = data.keys().values
-    return (values[place] for place in places.tolist())
+    return (values[place] for place in places[start : start + BLOCK_KEYS].tolist())
 
 
-def _block(places: Rows, start: int) -> Rows:
-    if start < 0 or start % BLOCK_KEYS or start >= len(places):
+def check_start(start: int, n_keys: int = MAX_KEYS) -> None:
+    """Require a place where a block of a list of so many keys starts."""
+    if not 0 <= start < n_keys or start % BLOCK_KEYS:
         raise RemoteProtocolError(f"the server asked for a block of keys at {start}, where none starts.", party=SERVER)
-    return places[start : start + BLOCK_KEYS]
 
 
 def collect(

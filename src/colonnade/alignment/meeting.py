@@ -9,7 +9,7 @@ from colonnade.errors import AlignmentError, InputError
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartyState
-from colonnade.protocol.sheet import SheetParty, party_on_sheet
+from colonnade.protocol.sheet import MAX_COLUMNS, SheetParty, party_on_sheet
 
 
 class KeyCard(Message, frozen=True):
@@ -38,6 +38,8 @@ def meet(parties: Iterable[str], *, again: bool) -> Script[dict[str, KeyCard]]:
     for party, card in cards.items():
         if card.party.name != party or not 1 <= card.n_keys <= min(card.n_rows, MAX_KEYS):
             raise checks.wrong(party, card, f"{card.n_keys} keys of {card.n_rows} rows, or another party's name")
+        if not 0 <= card.party.features <= MAX_COLUMNS:
+            raise checks.wrong(party, card, f"{card.party.features:,} columns")
     if len(cards) < 2:
         raise InputError("One party has nobody to align with. Leave out align=.")
     return cards

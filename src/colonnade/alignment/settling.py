@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.alignment.shared_secret import LISTED, MATCHED, PHASE, aligning
+from colonnade.alignment.shared_secret import LISTED, MATCHED, PHASE, aligning, this_alignment
 from colonnade.contracts import Alignment, Script
 from colonnade.errors import AlignmentError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Flags
@@ -69,10 +69,11 @@ def settle(names: Sequence[str], common: Mapping[str, Flags]) -> Script[bytes]:
     replies = checks.replies((yield asked), Matched)
     signed = tuple(SignedDigest(replies[name].digest, replies[name].signature) for name in sorted(replies))
     told = checks.replies((yield {party: KeepAlignment(signed) for party in names}), AlignmentKept)
-    fingerprints = {reply.fingerprint for reply in told.values()}
-    if len(fingerprints) != 1 or len(found := fingerprints.pop()) != FINGERPRINT_BYTES:
-        raise AlignmentError("Parties kept different alignments. Align again.")
-    return found
+    found = {party: reply.fingerprint for party, reply in told.items()}
+    if len(set(found.values())) != 1 or len(found[names[0]]) != FINGERPRINT_BYTES:
+        listed = ", ".join(f"{party} {each.hex()[:8]}" for party, each in found.items())
+        raise AlignmentError(f"Parties kept different alignments: {listed}. Align again.")
+    return found[names[0]]
 
 
 def settling_route() -> Route:
@@ -122,7 +123,7 @@ def _answer_keep(state: PartyState, request: KeepAlignment, data: PartyData) -> 
 
 
 def _statement(state: PartyState, party: str, found: bytes) -> bytes:
-    return digest(b"colonnade alignment 1", state.sheet, party.encode(), found)
+    return digest(b"colonnade alignment 1", this_alignment(state), party.encode(), found)
 
 
 HANDLERS = (
