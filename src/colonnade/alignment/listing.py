@@ -31,12 +31,13 @@ def block_size(n_keys: int, start: int) -> int:
 
 def listed_keys(state: PartyState, start: int, data: PartyData) -> Iterator[bytes]:
     """Give the keys of a block of the party's list."""
-    places = _block(aligning(state).listed(), start)
     values = data.keys().values
-    return (values[place] for place in places.tolist())
+    return (values[place] for place in listed_places(state, start).tolist())
 
 
-def _block(places: Rows, start: int) -> Rows:
+def listed_places(state: PartyState, start: int) -> Rows:
+    """Give the places in the table of the keys of a block."""
+    places = aligning(state).listed()
     if start < 0 or start % BLOCK_KEYS or start >= len(places):
         raise RemoteProtocolError(f"the server asked for a block of keys at {start}, where none starts.", party=SERVER)
     return places[start : start + BLOCK_KEYS]

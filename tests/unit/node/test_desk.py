@@ -632,6 +632,7 @@ def test_the_log_holds_no_data_values(office: Office) -> None:
     office.ask(2, AskColumns(with_label=True))
     told = (office.folder / "log.jsonl").read_text()
     assert (
-        '"reveals":["features","labels"],"rows":40,"row_ids":0,"keys":0,"numbers":120,"moments":0,"models":0,"units":120' in told
+        '"reveals":["features","labels"],"rows":40,"row_ids":0,"keys":0,"numbers":120,"moments":0,"models":0,"units":120'
+        in told
     )
     assert not any(f"{value:.4f}"[:6] in told for value in np.abs(TABLE.ravel()))

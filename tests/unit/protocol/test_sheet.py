@@ -65,7 +65,9 @@ def test_an_honest_sheet_is_accepted_by_its_digest() -> None:
 def test_nothing_else_opens_a_run() -> None:
     reply = opening().answer(UseAllRows())
     assert isinstance(reply, Refused)
-    assert reply.reason.startswith("Hello, AskKeyCard, OpenJob would be next in this job, not UseAllRows. A party answers only")
+    assert reply.reason.startswith(
+        "Hello, AskKeyCard, OpenJob would be next in this job, not UseAllRows. A party answers only"
+    )
 
 
 def test_a_run_is_opened_once() -> None:
