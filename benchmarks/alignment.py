@@ -3,8 +3,8 @@
 The bare calls are those that nothing can do without: for `aided` one keyed BLAKE2b a key; for `curve` one hash to the
 group and as many multiplications a key as there are parties, on the same number of cores. A party's time is that of
 all its answers, from the first to the last, with reading requests and writing replies. All keys are common, which is
-the most work. Bare calls and alignments take turns; ratios are medians over turns. Seconds are those of processor time, in
-which a busy machine hardly shows, except where it says so.
+the most work. Bare calls and alignments take turns; ratios are medians over turns. Seconds are those of processor time,
+in which a busy machine hardly shows.
 
     python benchmarks/alignment.py [--aided 1000000] [--curve 20000] [--repeats 5] [--page PAGE.md]
 """
@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from rbcl import (
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 class Timed:
     """Hands each request to a party as bytes, and adds up what its answer takes, by kind of request."""
 
-    spent: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])  # processor and wall seconds of one party
+    spent: ClassVar[dict[str, list[float]]] = defaultdict(lambda: [0.0, 0.0])  # processor and wall seconds of one party
 
     def __init__(self, sessions: Mapping[str, PartySession]) -> None:
         self._sessions = sessions
@@ -69,9 +69,9 @@ def keys_of(n_keys: int) -> list[bytes]:
 
 def parties_of(n_keys: int) -> list[cn.Party]:
     """Make parties with the same keys, each in an order of its own."""
-    columns = {"key": [key.decode() for key in keys_of(n_keys)], "a": [float(number % 97) for number in range(n_keys)]}
-    turned = [{name: column[turn:] + column[:turn] for name, column in columns.items()} for turn in range(N_PARTIES)]
-    return [cn.Party(f"p{number}", pa.table(each), key="key") for number, each in enumerate(turned)]
+    whole = pa.table({"key": [key.decode() for key in keys_of(n_keys)], "a": [number / 97 for number in range(n_keys)]})
+    turned = [pa.concat_tables([whole[turn:], whole[:turn]]) for turn in range(N_PARTIES)]
+    return [cn.Party(f"p{number}", each, key="key") for number, each in enumerate(turned)]
 
 
 def bare_hashes(keys: list[bytes]) -> None:

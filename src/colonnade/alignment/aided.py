@@ -1,7 +1,7 @@
 """Matching aided by the server: it compares keyed hashes, whose secret the parties share and it does not know.
 
-A key is hashed once, and the hash is told encrypted: the hash itself decides the common order, which the server is not to
-know.
+A key is hashed once, and the hash is told encrypted: the hash itself decides the common order, which the server is not
+to know.
 """
 
 from collections.abc import Mapping

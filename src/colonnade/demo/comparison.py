@@ -1,7 +1,8 @@
 """The demo: three organisations learn from 238,864 flights without pooling them.
 
-Each has a file of its own; they find the flights that all of them know without showing one another the keys. Coresets of a few sizes against uniform samples of the same sizes and against all rows, over many seeds. The cost of
-every model is counted on all rows by a referee that, unlike anyone in a real federation, sees everything.
+Each has a file of its own; they find the flights that all of them know without telling the server one. Coresets of a
+few sizes against uniform samples of the same sizes and against all rows, over many seeds. The cost of every model is
+counted on all rows by a referee that, unlike anyone in a real federation, sees everything.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -9,12 +9,12 @@ The question is asked when the plane leaves the gate: how late will it arrive? E
 
 What is known only in the air or after landing (`air_time`, `arr_time`) is in no table; `arr_delay` is the label.
 
-Each keeps a record by flight (hour, carrier, flight number), in an order of its own, where it has one. Of 336,776 flights
-the airline has the 327,346 that arrived: others were cancelled or diverted. The weather service has those that left and
-whose hour was observed; mostly the pressure is missing. The registry has those whose tail number it lists, with a year,
-cancelled flights among them. 238,864 are in all three. American (AA) and Envoy (MQ) report fleet numbers of their own.
-Where the registry knows such a number it is often somebody's small plane: rare rows that weigh much in a fit, as joined
-data has them, and kept for that.
+Each keeps a record by flight (hour, carrier, flight number), in an order of its own, where it has one. Of
+336,776 flights the airline has the 327,346 that arrived: others were cancelled or diverted. The weather service
+has those that left and whose hour was observed; mostly the pressure is missing. The registry has those whose
+tail number it lists, with a year, cancelled flights among them. 238,864 are in all three. American (AA) and
+Envoy (MQ) report fleet numbers of their own. Where the registry knows such a number it is often somebody's
+small plane: rare rows that weigh much in a fit, as joined data has them, and kept for that.
 """
 
 from collections.abc import Sequence

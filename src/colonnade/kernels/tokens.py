@@ -63,7 +63,7 @@ def _words(tokens: bytes, width: int) -> npt.NDArray[np.uint64]:
 
 
 def _sorted(words: npt.NDArray[np.uint64]) -> Rows:
-    # Tokens that begin alike are the same, but by a chance of 1 to 2^64 or by somebody's will: then all words are sorted.
+    # Tokens that begin alike are the same, but by a chance of 1 to 2^64 or by somebody's will: then all words count.
     first = np.ascontiguousarray(words[:, 0])
     order = np.argsort(first)
     first = first[order]
