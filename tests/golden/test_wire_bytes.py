@@ -5,6 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from colonnade.alignment.aided import AskPseudonyms, Pseudonyms
+from colonnade.alignment.clear import AskKeys, KeysInClear
+from colonnade.alignment.curve import AskPoints, MultiplyPoints, Points
+from colonnade.alignment.meeting import AskKeyCard, KeyCard
+from colonnade.alignment.settling import AlignmentKept, KeepAlignment, Matched, TellMatches
+from colonnade.alignment.shared_secret import (
+    AskShareKey,
+    DealSecret,
+    DealtSecret,
+    OpenSecret,
+    SecretOpened,
+    ShareKey,
+)
 from colonnade.catalogue import codec, kinds
 from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
@@ -38,7 +51,7 @@ from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreem
 from colonnade.privacy.statements import SignedDigest, SignedKey
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
+from colonnade.protocol.sheet import JobAccepted, OpenJob, SheetParty, TakeBranch
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.sampling.committed.messages import (
@@ -304,6 +317,27 @@ EXAMPLES: dict[str, Message] = {
     ),
     "ask audited distances": AskAuditedDistances(sendable_floats([[1.0, 2.0]]), None),
     "audited distances": AuditedDistances(2, 1, 9.0, bytes([0, 0, 255, 255])),
+    "ask key card": AskKeyCard(again=True),
+    "key card": KeyCard(SheetParty("bank", 3, True, False, False), 10, 9, bytes(16)),
+    "key card, not aligned": KeyCard(SheetParty("shop", 2, False, True, True), 10, 10, None),
+    "ask share key": AskShareKey(),
+    "share key": ShareKey(bytes(32), bytes(64)),
+    "deal secret": DealSecret((SignedKey(bytes(32), b"", bytes(64)),)),
+    "dealt secret": DealtSecret((bytes(80),)),
+    "dealt secret, not the dealer": DealtSecret(()),
+    "open secret": OpenSecret(bytes(80)),
+    "secret opened": SecretOpened(),
+    "ask keys": AskKeys(131072),
+    "keys in clear": KeysInClear(sendable_rows([2, 1]), b"0a7"),
+    "ask pseudonyms": AskPseudonyms(0),
+    "pseudonyms": Pseudonyms(bytes(range(32))),
+    "ask points": AskPoints(0),
+    "points": Points(bytes(range(32)), bytes(64)),
+    "multiply points": MultiplyPoints("bank", 1, 131072, bytes(range(32)), bytes(64)),
+    "tell matches": TellMatches(sendable_flags([True, False, True])),
+    "matched": Matched(bytes(32), bytes(64)),
+    "keep alignment": KeepAlignment((SignedDigest(bytes(32), bytes(64)),)),
+    "alignment kept": AlignmentKept(bytes(16)),
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 
 import colonnade as cn
@@ -32,7 +33,6 @@ class Suspicious:
 
     def __init__(self, sessions: Mapping[str, PartySession]) -> None:
         self.sessions = sessions
-        Suspicious.latest = self
         self.sheets: set[bytes] = set()
         self.tried: set[str] = set()
 
@@ -44,6 +44,7 @@ class Suspicious:
     def _ask(self, session: PartySession, request: Message) -> Message:
         if isinstance(request, OpenJob):
             self.sheets.add(request.sheet)
+            Suspicious.latest = self
         route = session.state.route
         assert route is not None
         assert route.after(request) is not None, route.objection(request)
@@ -154,6 +155,12 @@ def audited() -> object:
     return shared.spot_check(shared.coreset(RIDGE, cn.ImportanceSampling(20, draws="committed")), rows=2)
 
 
+def keyed(mode: Any) -> Callable[[], object]:
+    tables = {f"party{i}": pd.DataFrame({"id": RNG.permutation(N), "x": X[:, i]}) for i in range(1, 4)}
+    parties = [cn.Party(name, table, key="id") for name, table in tables.items()]
+    return lambda: cn.Federation(parties, align=mode, transport=Suspicious)
+
+
 JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "all rows": ("coreset", drawn(cn.AllRows())),
     "uniform": ("coreset", drawn(cn.UniformSampling(9))),
@@ -214,6 +221,9 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
         diagnosed(cn.KMeans(n_clusters=2, standardize=True), cn.ImportanceSampling(20, scores="secure")),
     ),
     "audit": ("audit", audited),
+    "align in the clear": ("align", keyed("clear")),
+    "align, aided": ("align", keyed("aided")),
+    "align on a curve": ("align", keyed("curve")),
 }
 
 

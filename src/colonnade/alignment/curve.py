@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
-from colonnade.alignment.listing import BLOCK_KEYS, block_size, block_starts, check_length, listed_keys
-from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, aligning
+from colonnade.alignment.listing import BLOCK_KEYS, block_size, block_starts, check_length, check_start, listed_keys
+from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, this_alignment
 from colonnade.contracts import Script
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.ristretto import POINT_BYTES, NoPointError, hashed_to_points, multiplied, secret_scalar
@@ -105,7 +105,7 @@ def bearer(names: list[str], owner: str, hop: int) -> str:
 
 def _statement(state: PartyState, party: str, owner: str, hop: int, start: int, points: bytes) -> bytes:
     numbers = hop.to_bytes(8, "little") + start.to_bytes(8, "little")
-    return digest(b"colonnade curve 1", state.sheet, party.encode(), owner.encode(), numbers, points)
+    return digest(b"colonnade curve 1", this_alignment(state), party.encode(), owner.encode(), numbers, points)
 
 
 def _signed(state: PartyState, data: PartyData, owner: str, hop: int, start: int, points: bytes) -> Points:
@@ -128,7 +128,7 @@ def _answer_own(state: PartyState, request: AskPoints, data: PartyData) -> tuple
 
 def _hashes(state: PartyState, keys: Iterable[bytes]) -> list[bytes]:
     """Hash keys to 64 bytes, in this alignment and no other."""
-    keyed = hashlib.blake2b(digest_size=64, key=state.sheet)
+    keyed = hashlib.blake2b(digest_size=64, key=this_alignment(state))
     hashes = []
     for key in keys:
         copy = keyed.copy()
@@ -139,8 +139,10 @@ def _hashes(state: PartyState, keys: Iterable[bytes]) -> list[bytes]:
 
 def _answer_other(state: PartyState, request: MultiplyPoints, data: PartyData) -> tuple[PartyState, Message]:
     identity, names = identity_of(data), list(identity_of(data).parties)
-    aligning(state)
-    if request.owner not in names or bearer(names, request.owner, request.hop) != identity.name:
+    check_start(request.start)
+    # Each party multiplies a list once: the owner, whose it was, not again.
+    is_hop = request.owner in names and 0 < request.hop < len(names)
+    if not is_hop or bearer(names, request.owner, request.hop) != identity.name:
         raise RemoteProtocolError("the server brought points that are another party's to multiply.", party=SERVER)
     before = bearer(names, request.owner, request.hop - 1)
     statement = _statement(state, before, request.owner, request.hop - 1, request.start, request.points)

@@ -38,9 +38,14 @@ def listed_keys(state: PartyState, start: int, data: PartyData) -> Iterator[byte
 def listed_places(state: PartyState, start: int) -> Rows:
     """Give the places in the table of the keys of a block."""
     places = aligning(state).listed()
-    if start < 0 or start % BLOCK_KEYS or start >= len(places):
-        raise RemoteProtocolError(f"the server asked for a block of keys at {start}, where none starts.", party=SERVER)
+    check_start(start, len(places))
     return places[start : start + BLOCK_KEYS]
+
+
+def check_start(start: int, n_keys: int = MAX_KEYS) -> None:
+    """Require a place where a block of a list of so many keys starts."""
+    if not 0 <= start < n_keys or start % BLOCK_KEYS:
+        raise RemoteProtocolError(f"the server asked for a block of keys at {start}, where none starts.", party=SERVER)
 
 
 def collect(

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.alignment.shared_secret import LISTED, MATCHED, PHASE, aligning
+from colonnade.alignment.shared_secret import LISTED, MATCHED, PHASE, aligning, this_alignment
 from colonnade.contracts import Alignment, Script
 from colonnade.errors import AlignmentError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Flags
@@ -121,7 +121,7 @@ def _answer_keep(state: PartyState, request: KeepAlignment, data: PartyData) -> 
 
 
 def _statement(state: PartyState, party: str, found: bytes) -> bytes:
-    return digest(b"colonnade alignment 1", state.sheet, party.encode(), found)
+    return digest(b"colonnade alignment 1", this_alignment(state), party.encode(), found)
 
 
 HANDLERS = (

@@ -117,6 +117,11 @@ def aligning(state: PartyState) -> Aligning:
     return state.secret
 
 
+def this_alignment(state: PartyState) -> bytes:
+    """Give what no other alignment has, though their sheets are equal: all parties' keys are new in every run."""
+    return digest(VIEW, state.sheet, *(each.key for each in aligning(state).keys))
+
+
 def share_secret(names: Sequence[str]) -> Script[None]:
     """Let the parties, in the order of their names, agree on a secret."""
     replies = checks.replies((yield {party: AskShareKey() for party in names}), ShareKey)
@@ -159,7 +164,7 @@ def _answer_deal(state: PartyState, request: DealSecret, data: PartyData) -> tup
     keys, text = [each.key for each in request.keys], b"".join(_dealt(state, data))
     others = range(1, len(keys))
     return state, DealtSecret(
-        tuple(secret.encrypt_for(text, other, keys, _transcript(state, request.keys)) for other in others)
+        tuple(secret.encrypt_for(text, other, keys, this_alignment(state)) for other in others)
     )
 
 
@@ -176,8 +181,7 @@ def _answer_open(state: PartyState, request: OpenSecret, data: PartyData) -> tup
         shared, ordering = _dealt(state, data)
     else:
         keys = [each.key for each in kept.keys]
-        transcript = _transcript(state, kept.keys)
-        text = _own_key(state, data).decrypt_from(identity.parties[0], request.sealed, 0, keys, transcript)
+        text = _own_key(state, data).decrypt_from(identity.parties[0], request.sealed, 0, keys, this_alignment(state))
         if len(text) != 2 * KEY_BYTES:
             raise RemoteProtocolError(f"{identity.parties[0]!r} dealt a secret of {len(text)} bytes.", party=SERVER)
         shared, ordering = text[:KEY_BYTES], text[KEY_BYTES:]
@@ -190,10 +194,6 @@ def _answer_open(state: PartyState, request: OpenSecret, data: PartyData) -> tup
 
 def _view(state: PartyState) -> bytes:
     return digest(VIEW, state.sheet)
-
-
-def _transcript(state: PartyState, keys: tuple[SignedKey, ...]) -> bytes:
-    return digest(VIEW, state.sheet, *(each.key for each in keys))
 
 
 HANDLERS = (

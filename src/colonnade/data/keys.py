@@ -115,7 +115,8 @@ def _times(column: Any) -> Any:
     seconds = pc.strftime(column.cast(pa.timestamp(unit, zone and "UTC")), format="%Y-%m-%dt%H:%M:%S")
     # A fraction of a second is written without zeros at its end, and not at all where it is zero.
     seconds = pc.utf8_rtrim(pc.utf8_rtrim(seconds, characters="0"), characters=".")
-    return pc.binary_join_element_wise(seconds.cast(pa.large_string()), "z" if zone else "", "")
+    end, nothing = (pa.scalar(text, pa.large_string()) for text in ("z" if zone else "", ""))
+    return pc.binary_join_element_wise(seconds.cast(pa.large_string()), end, nothing)
 
 
 def _kept(party: str, names: Sequence[str], values: list[bytes], duplicates: Duplicates) -> Rows:

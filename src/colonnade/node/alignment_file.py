@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from colonnade.contracts import Alignment, Keys
-from colonnade.errors import AlignmentError
+from colonnade.errors import AlignmentError, InputError
 from colonnade.node.state_folder import write_private
 
 ALIGNMENT = "alignment.arrow"
@@ -25,9 +25,9 @@ def keep_alignment(path: Path, alignment: Alignment, keys: Keys) -> Alignment:
     """Write an alignment down, and give it with the numbers that the keys have."""
     import pyarrow as pa
 
-    earlier = dict(zip(*_columns(_read(path), "key", "number"), strict=True)) if path.exists() else {}
-    numbers = _numbered(keys, earlier)
-    gone = [(key, number) for key, number in earlier.items() if key not in set(keys.values)]
+    earlier = _earlier(path)
+    numbers, present = _numbered(keys, earlier), set(keys.values)
+    gone = [(key, number) for key, number in earlier.items() if key not in present]
     table = pa.table(
         {
             "key": pa.array([*keys.values, *(key for key, _ in gone)], pa.large_binary()),
@@ -59,6 +59,17 @@ def recall_alignment(path: Path, keys: Keys) -> Alignment | None:
     return Alignment(table.schema.metadata[FINGERPRINT], positions[places], numbers[places])
 
 
+def _earlier(path: Path) -> dict[bytes, int]:
+    """Give the numbers that keys have; none where the file is broken, which is then set aside for the owner."""
+    if not path.exists():
+        return {}
+    try:
+        return dict(zip(*_columns(_read(path), "key", "number"), strict=True))
+    except AlignmentError:
+        path.replace(path.with_name(f"{path.name}.broken"))
+        return {}
+
+
 def _numbered(keys: Keys, earlier: dict[bytes, int]) -> Any:
     """Give each key the number it had, and others new ones; in the first alignment, that of its row."""
     if not earlier:
@@ -74,7 +85,11 @@ def _read(path: Path) -> Any:
     import pyarrow as pa
 
     try:
-        table = pa.ipc.open_file(pa.BufferReader(path.read_bytes())).read_all()
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path.name}, its alignment, cannot be read: {error.strerror}. Mend that first.") from error
+    try:
+        table = pa.ipc.open_file(pa.BufferReader(content)).read_all()
         if table.schema.names != ["key", "position", "number"] or FINGERPRINT not in (table.schema.metadata or {}):
             raise pa.ArrowInvalid("other columns")
     except (OSError, pa.ArrowException) as error:

@@ -49,5 +49,9 @@ def _encoded(path: Path, table: Any) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
-    writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    writer.writerows(zip(*(map(_written, column.to_pylist()) for column in table.columns), strict=True))
     return text.getvalue().encode()
+
+
+def _written(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value

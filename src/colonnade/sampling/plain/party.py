@@ -36,7 +36,7 @@ from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.rounded import RoundedScores, log_step_of
 from colonnade.sampling.seeds import count_even, even_rng
 from colonnade.sampling.size import MAX_SIZE
-from colonnade.signing import digest, draw_statement
+from colonnade.signing import digest, draw_statement, rows_digest
 
 # The party has told its total; it has drawn its share of the rows.
 SCORED, DRAWN = "scored", "drawn"
@@ -53,7 +53,7 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
         return state
     table, n_rows = data.table, data.table.n_rows
     scaling = "own" if state.view is None else state.view.scaling
-    note = ScoredNote(digest(digest_of_view(table.row_weights, scaling), str(_inner(rule)).encode()))
+    note = ScoredNote(digest(digest_of_view(table.row_weights, scaling), str(_inner(rule)).encode(), *_common(data)))
     n_columns = len(table.feature_names) + (table.label_name is not None)
     products = n_columns * (n_columns + 1) // 2
     most = max(1, min(int(math.log2(max(n_rows / least, 1))), products // 2))
@@ -65,6 +65,12 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
             party=data.name,
         )
     return replace(state, notes=(*state.notes, note))
+
+
+def _common(data: PartyData) -> list[bytes]:
+    """Know the rows that an alignment left: those of another are another way to score."""
+    numbers = data.table.row_numbers
+    return [] if numbers is None else [rows_digest(np.sort(numbers))]
 
 
 def _inner(rule: ScoreRule) -> ScoreRule:

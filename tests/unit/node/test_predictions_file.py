@@ -1,0 +1,80 @@
+"""Predictions that a party was given: a file by key, never over another one."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from colonnade.errors import InputError
+from colonnade.node.predictions_file import write_predictions
+from colonnade.protocol.session import Delivery
+
+KEYS = pa.table({"carrier": ["AA", "ÜA"], "hour": [datetime.datetime(2013, 1, 1, 5), datetime.datetime(2013, 1, 2, 6)]})
+
+
+def delivery(values: list[float] | list[int] = [0.1, -2.5e300], keys: pa.Table | None = KEYS) -> Delivery:  # noqa: B006
+    return Delivery(np.array([3, 7]), np.array(values), keys=keys)
+
+
+def test_csv_by_key(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    write_predictions(path, delivery())
+    lines = ["carrier,hour,prediction", "AA,2013-01-01 05:00:00,0.1", "ÜA,2013-01-02 06:00:00,-2.5e+300", ""]
+    assert path.read_text().split("\n") == lines
+
+
+def test_parquet_by_key(tmp_path: Path) -> None:
+    path = tmp_path / "out.PARQUET"
+    write_predictions(path, delivery())
+    table = pq.read_table(path)
+    assert table.column_names == ["carrier", "hour", "prediction"]
+    assert table.select(["carrier", "hour"]).equals(KEYS)
+    assert table["prediction"].to_pylist() == [0.1, -2.5e300]
+
+
+def test_clusters_and_rows_without_a_key(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    write_predictions(path, delivery([1, 0], None))
+    assert path.read_text() == "row,prediction\n3,1\n7,0\n"
+
+
+def test_a_key_that_is_called_prediction_keeps_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    write_predictions(path, delivery(keys=pa.table({"prediction": ["a", "b"], "prediction_": [1, 2]})))
+    assert path.read_text().splitlines()[0] == "prediction,prediction_,prediction__"
+
+
+def test_texts_that_are_csv_themselves(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    names = ['a,"b"', "c\nd"]
+    write_predictions(path, delivery([1.0, 2.0], pa.table({"name": names})))
+    assert pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True))["name"].to_pylist() == names
+
+
+def test_bytes_are_written_as_hexadecimal_digits(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    write_predictions(path, delivery([1.0, 2.0], pa.table({"id": [b"\x00\xff", b"ab"]})))
+    assert path.read_text() == "id,prediction\n00ff,1.0\n6162,2.0\n"
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_no_file_is_written_over_but_by_the_same(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    write_predictions(path, delivery())
+    before = path.read_bytes()
+    write_predictions(path, delivery())
+    with pytest.raises(InputError, match="exists, and is not written over. Move it, or name another") as refused:
+        write_predictions(path, delivery([9.0, 9.0]))
+    assert str(tmp_path) not in str(refused.value), "the server reads this"
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_another_ending_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must end in .csv or .parquet"):
+        write_predictions(tmp_path / "out.txt", delivery())
+    assert not list(tmp_path.iterdir())
