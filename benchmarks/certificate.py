@@ -192,7 +192,8 @@ def tampering(folder: Path, seeds: int) -> Results:
         doubts = []
         for seed in range(max(seeds // 10, 1)):
             run = learning.fit(cn.Regression(), sampler=cn.ImportanceSampling(600), seed=seed)
-            found = certifying.certify(run, rows=AUDIT, seed=seed)
+            # Who is not honest says that its table is the same.
+            found = certifying.certify(replace(run, tables=None), rows=AUDIT, seed=seed)
             chance = 1.0 if found.gradient_p is None else found.gradient_p
             doubts.append((chance < 0.01, found.draws_p < 0.01, not found.trusted))
         of_gradient, of_draws, either = np.mean(doubts, axis=0)

@@ -12,6 +12,7 @@ from typing import Any
 
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
+from colonnade.diagnosing import diagnose
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.diagnostics.sizes import TheorySize, theory_size
@@ -32,7 +33,7 @@ from colonnade.errors import (
     WireVersionError,
 )
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
-from colonnade.federation import Federation, diagnose
+from colonnade.federation import Federation
 from colonnade.ledger import Ledger
 from colonnade.node.party import serve_party
 from colonnade.planning.records import Plan

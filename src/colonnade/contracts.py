@@ -198,9 +198,10 @@ class PartyCard:
 
 @dataclass(frozen=True)
 class Roster:
-    """The parties of a federation, in order."""
+    """The parties of a federation, in order, and the fingerprint of the alignment of their rows, if there is one."""
 
     cards: tuple[PartyCard, ...]
+    alignment: str | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -83,6 +83,8 @@ class Coreset:
         G, the sum of all parties' scores, where rows were drawn by scores.
     evidence : Evidence or None
         What a spot check needs, where draws were committed.
+    alignment : str or None
+        The fingerprint of the alignment that the rows go by, where records were matched: by another, they are others.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class Coreset:
     rule: str | None = None
     total: float | None = None
     evidence: Evidence | None = None
+    alignment: str | None = None
 
     def __post_init__(self) -> None:
         if np.asarray(self.rows).dtype.kind not in "iu":

@@ -24,7 +24,7 @@ MEANINGS = {
     Reveals.MATCHES: "how many rows it has, and which of them, by numbers, others have too; no key",
     Reveals.ROW_IDS: "which rows were drawn or set aside: unusual ones are drawn more often",
     Reveals.TOTALS: "one number about all its rows, such as how many independent columns it has",
-    Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys",
+    Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys, whether the table changed",
 }
 RAW = (Reveals.FEATURES, Reveals.LABELS)
 LIMITS = (

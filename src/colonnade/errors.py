@@ -19,7 +19,7 @@ class InputError(ColonnadeError, ValueError):
 
 
 class AlignmentError(InputError):
-    """The parties do not hold the same rows: counts or key digests differ."""
+    """The parties do not hold the same rows, or not those of before: counts, key digests or fingerprints differ."""
 
 
 class UnsupportedError(InputError):

@@ -18,16 +18,15 @@ from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics import certifying
 from colonnade.diagnostics.certificate import Certificate
-from colonnade.diagnostics.in_one_place import diagnose_tables
 from colonnade.diagnostics.over_parties import diagnose as diagnose_over_parties
 from colonnade.diagnostics.over_parties import rows_to_look_at, with_cost
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
-from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
+from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
-from colonnade.options import positive_number, whole_number
+from colonnade.options import whole_number
 from colonnade.planning.outcome import with_plan
 from colonnade.planning.pilot import play_pilot
 from colonnade.planning.planned_fit import planned_fit
@@ -35,9 +34,9 @@ from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
+from colonnade.protocol.fingerprints import Changed
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
-from colonnade.protocol.viewing import UseFrame
 from colonnade.rehearsal import in_small, stand_ins
 from colonnade.run import Run
 from colonnade.runtime import MakeTransport, Runtime
@@ -392,6 +391,7 @@ class Federation:
         bits: int | None = None,
         by: str | None = None,
         seed: int = 0,
+        changed: Changed = "refuse",
     ) -> R:
         """Count a model's cost on all rows through the parties, or estimate it from a sample.
 
@@ -411,11 +411,14 @@ class Federation:
             all centres, row by row. Needs the extra ``colonnade[secure]``.
         seed : int
             Draws these rows, and the dither that parts are rounded with.
+        changed : str
+            "allow" evaluates also where a party's table changed since the model was learned, but not its number of
+            rows; that is else an `AlignmentError`.
 
         Returns
         -------
         RegressionReport or ClusteringReport
-            Costs, errors, sizes.
+            Costs, errors, sizes; and its `table`, whether that is the one the model was learned from.
 
         Examples
         --------
@@ -430,16 +433,17 @@ class Federation:
         validation.check_can_evaluate(model, self.roster)
         size = None if rows is None else sample_size(rows)
         validation.check_kind("split", split, AnySplit | None)
-        seed = validation.seed_number(seed)
-        bits = checked_bits(bits)
+        seed, bits = validation.seed_number(seed), checked_bits(bits)
         if by is None:
             script = jobs.evaluate(model, size, split, bits, self.roster, seed)
         else:
             validation.check_evaluator(by, bits, self.roster)
             script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
         what = {"model": model, "rows": size, "split": split, "bits": bits, "by": by, "seed": seed}
-        report, _ = self._runtime.play(script, "evaluate", **what)
-        return report
+        learned_from = getattr(model, "learned_from_", None)
+        if changed == "refuse":
+            validation.check_held_out(learned_from, split, self.roster)
+        return self._runtime.play_on(learned_from, changed, script, "evaluate", **what)[0]
 
     def plan(
         self,
@@ -596,7 +600,7 @@ class Federation:
         >>> federation = cn.Federation(cn.split_columns(X, None, [4, 2]))
         >>> found = federation.diagnose(cn.KMeans(n_clusters=3), pairs=500)
         >>> found.tau.party, found.tau.value > 2, found.sensitivity.total, found.reveals
-        ('party1', True, 16.0, ('totals', 'row ids', 'scores', 'predictions'))
+        ('party1', True, 16.0, ('schema', 'totals', 'row ids', 'scores', 'predictions'))
         """
         if sampler is not None and coreset is not None:
             raise InputError("diagnose measures one coreset. Pass a sampler or a coreset, not both.")
@@ -658,7 +662,7 @@ class Federation:
         checked.spot_check()
         return checked
 
-    def certify(self, run: Run[Any], *, rows: int = 600, seed: int = 1) -> Certificate:
+    def certify(self, run: Run[Any], *, rows: int = 600, seed: int = 1, changed: Changed = "refuse") -> Certificate:
         """Say what a run's model costs on all rows, and how far from the best it can be, from rows it has not seen.
 
         Parameters
@@ -669,6 +673,8 @@ class Federation:
             How many rows to draw for it, by the scores. Of each the parties send 16 bits, for k-means 16 a centre.
         seed : int
             Draws them, apart from whatever the run drew.
+        changed : str
+            "allow" certifies also where a party's table changed since the run; that is else an `AlignmentError`.
 
         Returns
         -------
@@ -684,7 +690,7 @@ class Federation:
         >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=500))
         >>> found = federation.certify(run)
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
-        (True, True, ('totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
+        (True, True, ('schema', 'totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
         """
         subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
@@ -696,68 +702,9 @@ class Federation:
         what = {"task": run.task, "model": run.model, "split": run.split, "rows": size, "seed": seed}
         hidden = 0 if run.precision is None else len(run.precision.hidden)
         what |= {"precision": run.precision, "options": {"secure": secure, "directions": 1 + hidden}}
-        found, sent = self._runtime.play(script, "certify", **what)
+        found, sent = self._runtime.play_on(run.tables, changed, script, "certify", **what)
         return certifying.with_cost(found, sent, run.ledger.bytes)
 
     def __repr__(self) -> str:
         roster = self.roster
         return f"Federation({', '.join(roster.names)}; {roster.n_rows} rows, {len(roster.feature_names)} features)"
-
-
-def diagnose(
-    parties: Iterable[Party],
-    task: AnyTask,
-    *,
-    coreset: Coreset | None = None,
-    pairs: int = 2000,
-    epsilon: float = 0.1,
-    seed: int = 0,
-) -> Diagnosis:
-    """Measure what the theory assumes, and a coreset's error, on all rows of all parties: for whoever may hold them.
-
-    `Federation.diagnose` is the form over the parties, which estimates the same from a few rows.
-
-    Parameters
-    ----------
-    parties : iterable of Party
-        All of them, with their tables.
-    task : Regression or KMeans
-        Whose assumptions.
-    coreset : Coreset, optional
-        The one to measure.
-    pairs : int
-        For k-means: how many pairs of rows to compare.
-    epsilon : float
-        For the robust definition: how many rows must be set aside for the coreset to be within this.
-    seed : int
-        Draws pairs, models and centres.
-
-    Returns
-    -------
-    Diagnosis
-        Exact. Nothing is sent.
-
-    Examples
-    --------
-    >>> import numpy as np, colonnade as cn
-    >>> X = np.random.default_rng(0).normal(size=(1000, 4))
-    >>> parties = cn.split_columns(X, X @ np.ones(4) + np.random.default_rng(1).normal(size=1000), [2, 2])
-    >>> coreset = cn.Federation(parties).coreset(cn.Regression(), cn.ImportanceSampling(size=400)).coreset
-    >>> found = cn.diagnose(parties, cn.Regression(), coreset=coreset)
-    >>> round(found.gamma.value, 2), found.gamma.bound <= found.gamma.value, round(found.sensitivity.total, 6)
-    (0.44, True, 8.0)
-    """
-    parties = validation.check_parties(parties)
-    roster = Federation(parties).roster
-    task = validation.paper_task(task, "diagnosed")
-    validation.check_job(task, roster, coreset=coreset)
-    if roster.weight_party is not None:
-        raise UnsupportedError("A diagnosis counts every row once. Diagnose parties without weight=.")
-    pairs = whole_number("pairs", pairs, least=2, example="Pass for instance pairs=2000.")
-    within = positive_number("epsilon", epsilon, example="Pass for instance epsilon=0.1.")
-    view = UseFrame("train", task.scaling, None, None, None)
-    tables = {party.name: view.of(party.table) for party in parties}
-    found = diagnose_tables(task, tables, coreset, pairs, within, validation.seed_number(seed))
-    for concern in found.concerns:
-        warnings.warn(concern, AssumptionWarning, stacklevel=2)
-    return found

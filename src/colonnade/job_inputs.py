@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from colonnade.contracts import Model
+from colonnade.contracts import Model, Roster
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
@@ -35,6 +35,15 @@ def read_model(folder: Path) -> tuple[Model[Any], AnySplit | None]:
         return load_model(folder), None
     run = read_run(folder)
     return run.model, run.split
+
+
+def unseen(model: Model[Any], held_out: AnySplit | None, roster: Roster) -> AnySplit | None:
+    """Give the split of a run where these are its rows; of other tables, all rows are new to its model."""
+    learned_from = getattr(model, "learned_from_", None)
+    if learned_from is None:
+        return held_out
+    is_same = (learned_from.rows, learned_from.alignment) == (roster.n_rows, roster.alignment)
+    return held_out if is_same else None
 
 
 def read_run(folder: Path) -> Run[Any]:

@@ -63,6 +63,7 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         parties=tuple(map(sheet_party, roster.cards)),
         rows=roster.n_rows,
         run_by=run_by,
+        alignment=roster.alignment,
         task=_plain(what.get("task")),
         sampler=_plain(sampler),
         solver=_plain(what.get("solver")),

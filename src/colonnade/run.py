@@ -2,7 +2,7 @@
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -18,6 +18,7 @@ from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.ledger import SERVER, Ledger
 from colonnade.node.identity_files import read_pins
 from colonnade.privacy.identities import is_signed
+from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.sheet import read_sheet, sheet_party
 from colonnade.protocol.splits import AnySplit, SplitBy, counted
 from colonnade.sampling import AnySampler, ImportanceSampling
@@ -74,6 +75,9 @@ class Run(Generic[M]):
         Of Python, NumPy and Colonnade.
     precision : Precision or None
         What the coreset's rows say of the model, where the server saw them: `Federation.certify` uses it.
+    tables : Tables or None
+        The fingerprints of the parties' tables, which change with their data and tell nothing else; None in runs of
+        earlier versions.
 
     Examples
     --------
@@ -99,6 +103,7 @@ class Run(Generic[M]):
     seconds: float
     versions: dict[str, str]
     precision: Precision | None = None
+    tables: Tables | None = field(default=None, repr=False)
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -246,6 +251,7 @@ class _Record(msgspec.Struct):
     versions: dict[str, str]
     run_by: str | None = None
     precision: Precision | None = None
+    tables: Tables | None = None
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -269,6 +275,7 @@ def _record(run: Run[Any]) -> _Record:
         run.versions,
         run.ledger.run_by,
         run.precision,
+        run.tables,
     )
 
 
@@ -287,6 +294,7 @@ def _read(folder: Folder) -> Run[Any]:
     if not record.parties:
         raise ValueError("it names no parties")
     drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
+    alignment = None if record.tables is None else record.tables.alignment
     coreset = Coreset(
         drawn["row"],
         drawn["weight"],
@@ -296,6 +304,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.rule,
         record.total,
         storage.read_json(folder / EVIDENCE, Evidence) if os.path.lexists(folder / EVIDENCE) else None,
+        alignment,
     )
     return Run(
         record.task,
@@ -303,7 +312,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.solver,
         record.split,
         record.seed,
-        Roster(record.parties),
+        Roster(record.parties, alignment),
         coreset,
         read_model(folder) if record.has_model else None,
         record.facts,
@@ -311,6 +320,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.seconds,
         record.versions,
         record.precision,
+        record.tables,
     )
 
 

@@ -27,8 +27,10 @@ from colonnade.node.files import FLARE, FederationFile, read_federation_file
 from colonnade.node.server import NetworkServer
 from colonnade.privacy.identities import BesideServer, identities_here
 from colonnade.protocol.conductor import Conductor, RoundListener
+from colonnade.protocol.fingerprints import Changed, Tables, key_here, with_table
 from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.memory import KeptHere
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobSheet, opened
@@ -81,6 +83,8 @@ class Runtime:
         cards = {} if align == "exact" else self._aligned(names, align, again=again)
         self.roster, _ = self._play(hello(names), "hello", {"parties": names})
         self.alignment = AlignmentReport.of(align, cards, self.roster.n_rows) if cards else None
+        if self.alignment is not None:
+            self.roster = replace(self.roster, alignment=self.alignment.fingerprint)
 
     @classmethod
     def here(
@@ -93,7 +97,7 @@ class Runtime:
         """Let parties of this process meet, each known to the others by its identity."""
         check_mode(align)
         who, server = identities_of(parties)
-        sessions = {each.name: party_session(each.table, each.policy, who[each.name]) for each in parties}
+        sessions = {each.name: _session_here(each, who[each.name]) for each in parties}
         here = PartiesHere(sessions, transport)
         return cls(tuple(sessions), server, here.run, on_round, align=align, here=here)
 
@@ -132,15 +136,27 @@ class Runtime:
             parties = tuple(card.party for card in cards.values())
             sheet = JobSheet(verb="align", parties=parties, rows=0, run_by=self.ledger.run_by, align=mode)
             what = {"align": mode, "cards": [(card.n_keys, card.alignment) for card in cards.values()]}
-            cards, _ = self._play(opened(sheet, self._identity, align(mode, cards)), "align", what)
+            (cards, _), _ = self._play(opened(sheet, self._identity, align(mode, cards)), "align", what)
         return cards
 
-    def play(self, script: Script[T], verb: str, **what: object) -> tuple[T, Ledger]:
+    def play(self, script: Script[T], verb: str, expected: Tables | None = None, /, **what: object) -> tuple[T, Ledger]:
         """Play a script as one run, opened by its job sheet, and give its result and its part of the ledger.
 
-        Verb and options say what it does: together they are the same only for the same requests.
+        Verb and options say what it does: together they are the same only for the same requests. `expected` are the
+        tables that it must be done on; those that it was done on are `tables` afterwards.
         """
-        return self._play(opened(self._sheet(verb, what), self._identity, script), verb, what)
+        whole = opened(self._sheet(verb, what), self._identity, script, expected)
+        (result, self.tables), sent = self._play(whole, verb, what)
+        return result, sent
+
+    def play_on(
+        self, learned_from: Tables | None, changed: Changed, script: Script[T], verb: str, /, **what: object
+    ) -> tuple[T, Ledger]:
+        """Play a script that applies a model: on tables that have not changed, unless asked for; it says which."""
+        if changed not in ("refuse", "allow"):
+            raise InputError(f"changed must be 'refuse' or 'allow', got {changed!r}. Leave it out, or pass 'allow'.")
+        found, sent = self.play(script, verb, learned_from if changed == "refuse" else None, **what)
+        return with_table(found, learned_from, self.tables), sent
 
     def _sheet(self, verb: str, what: Mapping[str, object]) -> JobSheet:
         return sheet_of(verb, what, self.roster, self.ledger.run_by)
@@ -173,7 +189,10 @@ class Runtime:
         if evidence is not None and what["sampler"] is not None:  # not of a coreset that was made before
             evidence = msgspec.structs.replace(evidence, sheet=msgspec.msgpack.encode(self._sheet(verb, what)))
             learned = replace(learned, coreset=replace(learned.coreset, evidence=evidence))
+        learned = replace(learned, coreset=replace(learned.coreset, alignment=self.roster.alignment))
         sampler, solver = learned.chosen or (what["sampler"], what.get("solver"))
+        if isinstance(learned.model, msgspec.Struct) and hasattr(learned.model, "learned_from_"):
+            msgspec.structs.force_setattr(learned.model, "learned_from_", self.tables)  # nobody else has it yet
         return Run(
             task=what["task"],
             sampler=sampler,
@@ -188,6 +207,7 @@ class Runtime:
             seconds=perf_counter() - started,
             versions=current_versions(),
             precision=learned.precision,
+            tables=self.tables,
         )
 
     def received(self, party: str) -> Delivery | None:
@@ -201,6 +221,10 @@ class Runtime:
         if delivery is not None and delivery.problem:
             raise InputError(delivery.problem)
         return delivery
+
+
+def _session_here(party: Party, identity: Identity | None) -> PartySession:
+    return party_session(party.table, party.policy, identity, KeptHere([key_here(party.name)]))
 
 
 def identities_of(parties: Iterable[Party]) -> tuple[dict[str, Identity | None], Identity]:

@@ -12,10 +12,11 @@ import numpy as np
 from colonnade import disk
 from colonnade.errors import ColonnadeError, InputError
 from colonnade.federation import Federation
-from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run
+from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run, unseen
 from colonnade.node.files import read_federation_file
 from colonnade.node.state_folder import write_private
 from colonnade.planning.records import Plan
+from colonnade.protocol.fingerprints import Changed
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination
 from colonnade.sampling import AnySampler
@@ -113,14 +114,17 @@ class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", f
     split: AnySplit | None = None
     by: str | None = None
     seed: int = 0
+    changed: Changed = "refuse"
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
         model, held_out = read_model(folder / self.model)
-        split = held_out if self.split is None else self.split
-        report = federation.evaluate(model, rows=self.rows, split=split, by=self.by, seed=self.seed)
+        split = unseen(model, held_out, federation.roster) if self.split is None else self.split
+        report = federation.evaluate(
+            model, rows=self.rows, split=split, by=self.by, seed=self.seed, changed=self.changed
+        )
         write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(report)) + b"\n")
-        return {"rows": report.n_evaluated, "cost": report.cost, "saved": str(folder / self.out)}
+        return {"rows": report.n_evaluated, "cost": report.cost, "table": report.table, "saved": str(folder / self.out)}
 
 
 class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", forbid_unknown_fields=True):
@@ -168,10 +172,12 @@ class CertifyJob(msgspec.Struct, frozen=True, tag_field="do", tag="certify", for
     out: str
     rows: int = 600
     seed: int = 1
+    changed: Changed = "refuse"
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
-        found = federation.certify(read_run(folder / self.run), rows=self.rows, seed=self.seed)
+        run = read_run(folder / self.run)
+        found = federation.certify(run, rows=self.rows, seed=self.seed, changed=self.changed)
         write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
         return {"rows": found.rows, "certified": str(found), "saved": str(folder / self.out)}
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Model, PartyCard, Roster, Task
-from colonnade.coreset import Coreset, Evidence
+from colonnade.coreset import GIVEN, Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import AuditSubject
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
@@ -18,6 +18,7 @@ from colonnade.kernels.arrays import Rows
 from colonnade.options import whole_number
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
+from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
@@ -44,12 +45,8 @@ def check_job(
     task.check(roster)
     if isinstance(sampler, AnySampler):
         sampler.check(task, roster, run_by)
-    if isinstance(coreset, Coreset) and coreset.n_rows != roster.n_rows:
-        raise AlignmentError(
-            f"The coreset was made of {coreset.n_rows} rows; these parties hold {roster.n_rows}. "
-            "Use it with the parties it came from."
-        )
     if isinstance(coreset, Coreset):
+        _check_same_rows(coreset, roster, "coreset")
         _warn_of_other_task(task, coreset)
     if isinstance(solver, AnySolver):
         solver.check(task, roster, run_by)
@@ -147,6 +144,30 @@ def check_evaluator(name: str, bits: int | None, roster: Roster) -> None:
         raise InputError("Parts under masks are not rounded. Leave out bits, or the party to evaluate by.")
 
 
+def check_held_out(learned_from: Tables | None, split: object, roster: Roster) -> None:
+    """Require, where rows are held out, that they are those that a model was not learned from."""
+    if split is None or learned_from is None or learned_from.alignment == roster.alignment:
+        return
+    raise AlignmentError(
+        "Rows that are held out under one alignment are others under another: the records were aligned again since the "
+        "model was learned, or these are other tables. Leave out the split, and all rows count; changed='allow' takes "
+        'the split as it is (--changed allow, or changed = "allow" in a [[job]]).'
+    )
+
+
+def _check_same_rows(coreset: Coreset, roster: Roster, what: str) -> None:
+    if coreset.n_rows != roster.n_rows:
+        raise AlignmentError(
+            f"The {what} was made of {coreset.n_rows} rows; these parties hold {roster.n_rows}. "
+            "Use it with the parties it came from."
+        )
+    if coreset.alignment != roster.alignment and not (coreset.alignment is None and coreset.sampler == GIVEN):
+        raise AlignmentError(
+            f"The {what} goes by another alignment of the parties' records than they have now: its rows are others. "
+            "Draw anew."
+        )
+
+
 def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
     """Require a run of these parties, with a model; take of it what an audit needs."""
     check_kind("run", run, Run)
@@ -155,11 +176,7 @@ def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
     task = paper_task(run.task, "certified")
     check_model(run.model, roster)
     check_can_evaluate(run.model, roster)
-    if run.coreset.n_rows != roster.n_rows:
-        raise AlignmentError(
-            f"The run was of {run.coreset.n_rows} rows; these parties hold {roster.n_rows}. "
-            "Certify it with the parties it came from."
-        )
+    _check_same_rows(run.coreset, roster, "run")
     return AuditSubject(task, run.model, run.split, run.coreset, run.precision)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -143,6 +144,7 @@ def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
             here.predict(model, rows=rows, to="party2").tobytes()
             == apart.predict(model, rows=rows, to="party2").tobytes()
         )
+        model = msgspec.structs.replace(model, learned_from_=None)  # here and there tables have other fingerprints
         assert here.evaluate(model, split=cn.HoldOut(0.3)) == apart.evaluate(model, split=cn.HoldOut(0.3))
         secret, told = (f.coreset(cn.Regression(), cn.ImportanceSampling(size=120), seed=3) for f in (apart, here))
         assert secret.sampler == cn.ImportanceSampling(size=120, scores="secure"), "between machines it is the default"
@@ -175,7 +177,7 @@ def test_rounds_that_ask_only_some_are_the_same_over_the_network(tmp_path: Path)
         assert first.ledger == second.ledger
         some = [f.predict(first.model, rows=[1, 2], to="last").tobytes() for f in (here, apart)]
         assert some[0] == some[1]
-        assert here.evaluate(first.model, split=split) == apart.evaluate(first.model, split=split)
+        assert here.evaluate(first.model, split=split) == apart.evaluate(second.model, split=split)
 
 
 def test_a_refusal_over_the_network_is_the_same_refusal(tmp_path: Path) -> None:

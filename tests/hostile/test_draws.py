@@ -7,6 +7,7 @@ row to 0.1 %, and no amount counted them.
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -19,7 +20,7 @@ from colonnade.privacy.pair_keys import AskPairKey, PairKey
 from colonnade.privacy.pairwise import Secret
 from colonnade.privacy.statements import SignedKey, digest_of_view, key_statement
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.sheet import JobAccepted
+from colonnade.protocol.sheet import OpenJob
 from colonnade.protocol.viewing import Moments, RowWeights, UseFrame, agree_on_view
 from colonnade.sampling.committed.messages import AskOpenings, Openings
 from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, OpenDraw, Scores, Total
@@ -223,8 +224,8 @@ class WeighingParty:
         self._folder, self._sheet = folder, b""
 
     def __call__(self, request: Message, reply: Message) -> Message:
-        if isinstance(reply, JobAccepted):
-            self._sheet = reply.digest
+        if isinstance(request, OpenJob):
+            self._sheet = digest(request.sheet)
         if request.kind == "AskRowWeights":
             weights = sendable_floats(np.where(np.arange(N_ROWS) < 2, 1.0, 1e-18))
             signature = identity_of(self._folder, "party2").sign(weights_statement("party2", self._sheet, weights))
@@ -274,8 +275,10 @@ def centers_by_collusion(server: HostileServer, drawer: Identity, wanted: Rows) 
     The server has that party's secret, and speaks for it. Gives the target's part of the centre.
     """
     task, sampler = cn.KMeans(n_clusters=1, n_starts=1), cn.ImportanceSampling(40, scores="plain")
-    server.new_run(task=task, sampler=sampler, solver=cn.SecureLloyd(), seed=0)
-    sheet = next(reply.digest for _, reply in reversed(server.received) if isinstance(reply, JobAccepted))
+    what = {"task": task, "sampler": sampler, "solver": cn.SecureLloyd(), "seed": 0}
+    job = sheet_of("fit", what, server.roster, None)
+    server.open(job)
+    sheet = digest(msgspec.msgpack.encode(job))
     view, honest = digest(digest_of_view(None, "own"), sheet), ("party1", "party2")
     seeds = Seeds.of(np.random.default_rng([0, 0]), 3)
     server.told_by_each(dict.fromkeys(honest, AskTotal(task.score_rule())), Total)

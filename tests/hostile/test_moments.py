@@ -13,8 +13,9 @@ from colonnade.contracts import Scaling
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.draws import hold_out
 from colonnade.messages import Message, Reveals, sendable_flags, sendable_floats
+from colonnade.protocol.sheet import OpenJob
 from colonnade.protocol.viewing import Moments, RowWeights, UseFrame, agree_on_view
-from colonnade.signing import SignedMarks, SignedWeights, weights_statement
+from colonnade.signing import SignedMarks, SignedWeights, digest, weights_statement
 from hostile_trial import (
     N_ROWS,
     HostileServer,
@@ -149,8 +150,8 @@ class WeighingParty:
         self._folder, self.sheet = folder, b""
 
     def __call__(self, request: Message, reply: Message) -> Message:
-        if request.kind == "OpenJob":
-            self.sheet = reply.digest  # type: ignore[attr-defined]
+        if isinstance(request, OpenJob):
+            self.sheet = digest(request.sheet)
         if request.kind == "AskRowWeights":
             weights = sendable_floats(one_hot(3, N_ROWS))
             signature = identity_of(self._folder, "party2").sign(weights_statement("party2", self.sheet, weights))

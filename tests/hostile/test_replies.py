@@ -52,6 +52,8 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     # What the table has, which rows count, and in which units: the owner's to say.
     "Card": ("feature_names", "label_name", "key_digest", "has_weights", "has_split"),
     "Split": ("held_out",),
+    # Which table it says that it has.
+    "JobAccepted": ("digest", "fingerprint"),
     "RowWeights": ("weights",),
     "Moments": ("shift", "scale"),
     # Another rank, or other scores of rows that nobody drew; and scores of rows, within their bounds and the total.

@@ -1,6 +1,7 @@
 """How often certificates are right on real houses, and what tampering they find. The full study is a benchmark."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_labels_that_were_not_the_true_ones_are_found(kc_house: House) -> None:
     honest, bent = (cn.Federation(cn.split_columns(features, y, [9, 9])) for y in (labels, 1.1 * labels))
     for seed in range(5):
         run = bent.fit(cn.Regression(), sampler=cn.ImportanceSampling(600), seed=seed)
-        found = honest.certify(run, seed=seed)
+        found = honest.certify(replace(run, tables=None), seed=seed)  # who lies does not tell that they are others
         assert found.gradient_p is not None
         assert found.gradient_p < 0.01 <= found.draws_p
 

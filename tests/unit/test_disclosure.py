@@ -101,7 +101,10 @@ def test_a_plan_that_shows_rows_warns_and_one_that_does_not_is_silent() -> None:
     assert sheet.headline == "Nobody would be shown features or labels of any row."
     assert {line.what for line in sheet.lines} == {"sums of scores", "row ids", "schema"}
     little = federation().disclosure(cn.KMeans(2), sampler=cn.UniformSampling(9))
-    assert {(line.what, line.messages) for line in little.lines} == {("schema", ("OpenJob",))}
+    assert {(line.what, line.messages) for line in little.lines} == {
+        ("schema", ("OpenJob",)),
+        ("schema", ("JobAccepted",)),
+    }
     nothing = Disclosure((), planned=True)
     assert str(nothing) == "Nobody would learn anything about anybody's data."
 

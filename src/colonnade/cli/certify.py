@@ -6,6 +6,7 @@ import msgspec
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, show, show_json
+from colonnade.cli.evaluate import ChangedOption
 from colonnade.cli.job import JobFile, read_job
 from colonnade.cli.report import SavedRun
 from colonnade.job_inputs import read_run
@@ -19,6 +20,7 @@ def command(
     run_folder: SavedRun,
     rows: RowsOption = 600,
     seed: SeedOption = 1,
+    changed: ChangedOption = "refuse",
     json: JsonFlag = False,
 ) -> None:
     """Say what a saved run's model costs on all rows, and how far from the best it can be, with 95 % confidence.
@@ -31,7 +33,7 @@ def command(
     job = read_job(job_file, None)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        found = federation.certify(run, rows=rows, seed=seed)
+        found = federation.certify(run, rows=rows, seed=seed, changed=changed)
     if json:
         show_json({**msgspec.to_builtins(found), "trusted": found.trusted})
         return

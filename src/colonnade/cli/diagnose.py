@@ -7,9 +7,9 @@ import typer
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress, show, show_json
 from colonnade.cli.job import Job, JobFile, read_job
+from colonnade.diagnosing import diagnose
 from colonnade.diagnostics import Diagnosis
 from colonnade.errors import AssumptionWarning
-from colonnade.federation import diagnose
 
 RowsOption = Annotated[
     int | None,

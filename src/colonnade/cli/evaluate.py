@@ -1,6 +1,6 @@
 """`colonnade evaluate`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -15,7 +15,7 @@ from colonnade.cli.job import (
     read_job,
     with_split,
 )
-from colonnade.job_inputs import read_model
+from colonnade.job_inputs import read_model, unseen
 from colonnade.ledger import aligned
 
 RowsOption = Annotated[
@@ -26,6 +26,16 @@ ByOption = Annotated[
     str | None,
     typer.Option("--by", help="Let this party evaluate: it learns each row's residual, the server only sums."),
 ]
+ChangedOption = Annotated[
+    Literal["refuse", "allow"],
+    typer.Option("--changed", help="Whether to go on where a table changed since the model was learned."),
+]
+TABLES: dict[str | None, str] = {
+    "same": "The table that the model was learned from.",
+    "changed": "The table CHANGED since the model was learned.",
+    "new rows": "A table with other rows than the one that the model was learned from.",
+    None: "Whether this is the table that the model was learned from is not known.",
+}
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for drawing the rows of --rows.")]
 
 
@@ -38,6 +48,7 @@ def command(
     bits: BitsOption = None,
     by: ByOption = None,
     seed: SeedOption = 0,
+    changed: ChangedOption = "refuse",
     json: JsonFlag = False,
 ) -> None:
     """Compute a saved model's cost on all rows of a job's parties, or estimate it from a sample.
@@ -48,17 +59,23 @@ def command(
     """
     model, held_out = read_model(run_folder)
     job = with_split(read_job(job_file, None), test_fraction, split_by)
-    split = held_out if test_fraction is None and split_by is None and held_out is not None else job.split
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        report = federation.evaluate(model, rows=rows, split=split, bits=bits, by=by, seed=seed)
+        split = job.split
+        if test_fraction is None and split_by is None and held_out is not None:
+            split = unseen(model, held_out, federation.roster)
+        report = federation.evaluate(model, rows=rows, split=split, bits=bits, by=by, seed=seed, changed=changed)
     ledger = federation.sent
     values = msgspec.to_builtins(report)
     if json:
         show_json({**values, "split": split, "units": ledger.units, "bytes": ledger.bytes})
         return
-    show("All rows count." if split is None else f"Rows held out by {split}.")
-    show(aligned([(name, _text(value)) for name, value in values.items() if value is not None], numbers={1}))
+    # Only in the table that a model was learned from, and by the same split, did it not see rows.
+    is_unseen = report.table == "same" and split == held_out
+    chosen = f"Rows held out by {split}." if is_unseen else f"Rows chosen by {split}: the model may have seen them."
+    show(f"{TABLES[report.table]} {'All rows count.' if split is None else chosen}")
+    told = [(name, _text(value)) for name, value in values.items() if value is not None and name != "table"]
+    show(aligned(told, numbers={1}))
     show(f"\nWhat was sent:\n{ledger}")
 
 

@@ -57,6 +57,7 @@ def run_summary(run: Run[Any], saved: Path | None, comparison: Comparison | None
         "by_party": run.ledger.by_party(),
         "evaluation": None if comparison is None else comparison.report,
         "excess": None if comparison is None else comparison.excess,
+        "tables": run.tables,
         "seconds": run.seconds,
         "versions": run.versions,
         "saved": None if saved is None else str(saved),

@@ -1,9 +1,16 @@
 """The certificate: what an audit says of a run, in numbers and in plain words."""
 
+from typing import Literal
+
 import msgspec
 
 # Of each test, the chance that it doubts an honest run.
 FALSE_ALARMS = 0.01
+_TABLES = {
+    "same": "of the table that the run learned from",
+    "changed": "of a table that CHANGED since the run",
+    None: "whether the table is the run's is not known",
+}
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -42,6 +49,9 @@ class Certificate(msgspec.Struct, frozen=True):
         What the run had cost.
     reveals : tuple of str
         What the parties showed the server for the audit.
+    table : str or None
+        "same" where the audit was of the table that the run learned from, "changed" where that changed since: such a
+        certificate has no bound. None where nobody can tell.
 
     Examples
     --------
@@ -70,6 +80,16 @@ class Certificate(msgspec.Struct, frozen=True):
     bytes: int = 0
     run_bytes: int = 0
     reveals: tuple[str, ...] = ()
+    table: Literal["same", "changed"] | None = None
+
+    def checked(self) -> "Certificate":
+        """Drop the bound where it was of another table: what the run's rows say of the model is not of this one."""
+        if self.excess is None or self.table != "changed":
+            return self
+        why = "the run learned from another table"
+        return msgspec.structs.replace(
+            self, excess=None, relative_excess=None, why_no_bound=why, gradient_p=None, n_hidden=0
+        )
 
     @property
     def trusted(self) -> bool:
@@ -83,6 +103,7 @@ class Certificate(msgspec.Struct, frozen=True):
                 f"cost {_number(self.cost)}, between {_number(low)} and {_number(high)} with 95 % confidence",
                 _excess_words(self),
                 *_doubts(self),
+                _TABLES[self.table],
                 f"{_size(self.run_bytes + self.bytes)} sent, {_size(self.bytes)} of it for this check",
             ]
         )

@@ -72,7 +72,8 @@ def certify(run: AuditSubject, roster: Roster, rows: int, seed: int, *, secure: 
 
 def with_cost(found: Certificate, ledger: Ledger, run_bytes: int) -> Certificate:
     """Add what an audit cost, what it showed the server, and what the run before it had cost."""
-    return replace(found, units=ledger.units, bytes=ledger.bytes, run_bytes=run_bytes, reveals=shown_to_server(ledger))
+    shown = shown_to_server(ledger)
+    return replace(found.checked(), units=ledger.units, bytes=ledger.bytes, run_bytes=run_bytes, reveals=shown)
 
 
 def check_rows(task: PaperTask, roster: Roster, rows: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.estimates import exponent_of
+from colonnade.protocol.fingerprints import Seen
 
 # Labels that vary by less than this part of the cost do not vary.
 NO_SPREAD = 1e-100
@@ -32,6 +33,9 @@ class RegressionReport(msgspec.Struct, frozen=True):
     rounded_by : float or None
         Where parts travelled rounded: no row's residual is off by more. The cost, and so mse and r2, are right on
         average: what rounding adds to squares is known and subtracted.
+    table : str or None
+        "same" where this is the table that the model was learned from, and rows that were held out are such; "changed"
+        where that changed since, "new rows" where it has others; None where nobody can tell.
     """
 
     n_evaluated: int
@@ -41,6 +45,7 @@ class RegressionReport(msgspec.Struct, frozen=True):
     r2: float | None
     cost_interval: tuple[float, float] | None
     rounded_by: float | None = None
+    table: Seen | None = None
 
     @property
     def cost_per_row(self) -> float:
@@ -71,6 +76,9 @@ class ClusteringReport(msgspec.Struct, frozen=True):
         95 % confidence interval of the cost, where a sample was evaluated.
     rounded_by : float or None
         Where parts travelled rounded: no row's squared distance, and so not the cost a row, is off by more.
+    table : str or None
+        "same" where this is the table that the model was learned from, and rows that were held out are such; "changed"
+        where that changed since, "new rows" where it has others; None where nobody can tell.
     """
 
     n_evaluated: int
@@ -79,6 +87,7 @@ class ClusteringReport(msgspec.Struct, frozen=True):
     cluster_sizes: tuple[int, ...]
     cost_interval: tuple[float, float] | None
     rounded_by: float | None = None
+    table: Seen | None = None
 
     def in_words(self) -> str:
         """Put the numbers that matter first into a few words."""

@@ -35,7 +35,7 @@ from colonnade.protocol.codec import Codec
 from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
-from colonnade.protocol.sheet import OpenJob
+from colonnade.protocol.sheet import JobAccepted, OpenJob
 from colonnade.signing import digest
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
@@ -226,8 +226,7 @@ class PartyDesk:
                 verdict = self._owners_word(self._approvals, ask.run, request, session)
                 if verdict != "yes":
                     return verdict
-            encoded = self._codec.encode(reply)
-            self._record(ask, run, session, request, encoded)
+            encoded = self._record(ask, run, session, request, reply)
         except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
             session.state = before
             return self._failure(ask.run, error)
@@ -275,20 +274,24 @@ class PartyDesk:
             self._session = self._session.aligned(self._keep(aligned))
         return reply
 
-    def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: bytes) -> None:
+    def _record(self, ask: Ask, run: _OpenRun | None, session: PartySession, request: Message, reply: Message) -> bytes:
+        """Put an answer into the journal, and give it as it is sent."""
+        encoded = self._codec.encode(reply)
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
             self._runs[ask.run] = run
             left = self._allowance.left()
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), left=left)
-        is_large = len(reply) >= LARGE
-        write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else reply))
+            table = {"table": (reply.fingerprint or b"").hex()} if isinstance(reply, JobAccepted) else {}
+            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), **table, left=left)
+        is_large = len(encoded) >= LARGE
+        write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else encoded))
         run.phase_ended = request.phase != run.phase and ask.number > 1
-        run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, reply
+        run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, encoded
         if not is_large:
-            run.kept[run.number] = len(reply)
+            run.kept[run.number] = len(encoded)
         self._run_to_tidy = run
+        return encoded
 
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
         self._log.write(

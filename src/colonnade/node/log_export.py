@@ -9,7 +9,21 @@ import msgspec
 
 # What most events have; the rest of an event goes into the last column, as JSON.
 COLUMNS = (
-    *("line", "time", "event", "run", "server", "verb", "task", "sampler", "solver", "size", "sheet", "number"),
+    *(
+        "line",
+        "time",
+        "event",
+        "run",
+        "server",
+        "verb",
+        "task",
+        "sampler",
+        "solver",
+        "size",
+        "sheet",
+        "table",
+        "number",
+    ),
     *("request", "reply", "reveals", "rows", "row_ids", "numbers", "moments", "units", "bytes", "cause", "status"),
     *("reason", "left", "signed", "signature_digest"),
 )

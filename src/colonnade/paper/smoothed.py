@@ -15,9 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from colonnade.data.parties import split_columns
+from colonnade.diagnosing import diagnose
 from colonnade.diagnostics import Diagnosis
 from colonnade.errors import AssumptionWarning, LocalProtocolError
-from colonnade.federation import Federation, diagnose
+from colonnade.federation import Federation
 from colonnade.kernels.arrays import Floats
 from colonnade.paper.data_sets.hard_instances import disjointness_instance
 from colonnade.paper.smoothed_report import SmoothedResult

@@ -11,16 +11,19 @@ from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.job_sheets import sheet_of
 from colonnade.messages import sendable_floats
 from colonnade.protocol.codec import wire_bytes
-from colonnade.protocol.sheet import JobAccepted, OpenJob
+from colonnade.protocol.fingerprints import FINGERPRINT_BYTES
+from colonnade.protocol.sheet import ACCEPTANCE_BYTES, JobAccepted, OpenJob
 from colonnade.tasks import KMeans, PaperTask, Regression
 
 A_SIGNATURE, A_DIGEST = bytes(64), bytes(32)
+AN_ACCEPTANCE = bytes(ACCEPTANCE_BYTES)
+A_FINGERPRINT = bytes(FINGERPRINT_BYTES)
 
 
 def opening_bytes(verb: str, what: Mapping[str, object], roster: Roster) -> int:
     """Give the bytes of the sheet of a job and of its acceptance, for one party: all get the same."""
     sheet = msgspec.msgpack.encode(sheet_of(verb, what, roster, None))
-    return len(wire_bytes(OpenJob(sheet, A_SIGNATURE))) + len(wire_bytes(JobAccepted(A_DIGEST)))
+    return len(wire_bytes(OpenJob(sheet, A_SIGNATURE))) + len(wire_bytes(JobAccepted(AN_ACCEPTANCE, A_FINGERPRINT)))
 
 
 def telling_bytes(task: PaperTask, card: PartyCard) -> int:

@@ -11,7 +11,7 @@ from colonnade.evaluation.telling import TellModel
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows, ScaledRows
-from colonnade.planning.sheet_sizes import A_DIGEST, A_SIGNATURE, opening_bytes, telling_bytes
+from colonnade.planning.sheet_sizes import A_SIGNATURE, AN_ACCEPTANCE, opening_bytes, telling_bytes
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import AnySplit
@@ -68,7 +68,7 @@ def sheet_messages(
 def branch_messages(task: PaperTask, roster: Roster, branch: Branch) -> Iterator[MessageSize]:
     """List what lets a pilot's run go on by a branch, and what ends it."""
     for card in roster.cards:
-        yield from _sent(card.name, TakeBranch(branch.encoded()), JobAccepted(A_DIGEST))
+        yield from _sent(card.name, TakeBranch(branch.encoded()), JobAccepted(AN_ACCEPTANCE, None))
         yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
 
 

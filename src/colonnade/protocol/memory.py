@@ -82,7 +82,26 @@ class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     of_each: int
 
 
-Note = CoresetNote | SpoiledNote | ModelNote | AppliedNote | CommittedNote | DistancesNote | ScoredNote | SumNote
+class TableKey(msgspec.Struct, frozen=True, array_like=True, tag="table key"):
+    """The secret with which the party's table gets its fingerprint."""
+
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "TableKey(not shown)"
+
+
+Note = (
+    TableKey
+    | CoresetNote
+    | SpoiledNote
+    | ModelNote
+    | AppliedNote
+    | CommittedNote
+    | DistancesNote
+    | ScoredNote
+    | SumNote
+)
 
 
 class Memory(Protocol):
@@ -98,8 +117,8 @@ class Memory(Protocol):
 class KeptHere:
     """A memory that ends with the process."""
 
-    def __init__(self) -> None:
-        self._notes: set[Note] = set()
+    def __init__(self, notes: Iterable[Note] = ()) -> None:
+        self._notes: set[Note] = set(notes)
 
     def notes(self) -> frozenset[Note]:
         """Give all of it."""

@@ -11,10 +11,11 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from colonnade.contracts import Outbox, PartyCard, Roster, Script
-from colonnade.errors import InputError, PolicyRefusedError
+from colonnade.errors import AlignmentError, InputError, PolicyRefusedError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
+from colonnade.protocol.fingerprints import FINGERPRINT_BYTES, Tables, fingerprint
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.routes import Route
@@ -24,6 +25,8 @@ from colonnade.signing import DrawSeeds, Seed, digest, sheet_statement
 MAX_SHEET_BYTES = 1 << 16
 # Of all parties: each column gets a name where a sheet is read.
 MAX_COLUMNS = 1 << 20
+# Half a digest does: it guards from slips.
+ACCEPTANCE_BYTES = 16
 Words = dict[str, Any]
 T = TypeVar("T")
 
@@ -82,6 +85,8 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         How finely parts of predictions travel.
     align : str or None
         How records are matched, where that is the job; no rows are common before that.
+    alignment : str or None
+        The fingerprint of the alignment that all parties' rows go by.
     branches : Branches or None
         What is left to choose within the run, and its caps: an owner's policy judges these.
     options : dict
@@ -105,6 +110,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     to: str | None = None
     bits: int | None = None
     align: str | None = None
+    alignment: str | None = None
     branches: Branches | None = None
     options: dict[str, int | bool] = {}
 
@@ -151,11 +157,15 @@ def read_sheet(encoded: bytes) -> JobSheet:
 
 
 class JobAccepted(Message, frozen=True):
-    """The party takes part: a digest of the sheet it read."""
+    """The party takes part: its table's fingerprint, which tells only of changes, and a digest of it and of the sheet.
+
+    Of a branch there is no fingerprint: it was told.
+    """
 
     phase: ClassVar[str] = "opening"
 
     digest: Annotated[bytes, Reveals.NOTHING]
+    fingerprint: Annotated[bytes | None, Reveals.SCHEMA]
 
 
 class OpenJob(Message, frozen=True):
@@ -185,11 +195,12 @@ RouteOf = Callable[[JobSheet, str], Route]
 Objection = Callable[[JobSheet, Route, PartyData], str | None]
 
 
-def open_job(sheet: JobSheet, server: Identity) -> Script[None]:
-    """Open a run at every party."""
+def open_job(sheet: JobSheet, server: Identity) -> Script[Tables]:
+    """Open a run at every party, and learn their tables' fingerprints."""
     encoded = msgspec.msgpack.encode(sheet)
     request = OpenJob(encoded, server.sign(sheet_statement(encoded)))
-    yield from _accepted({each.name: request for each in sheet.parties}, encoded)
+    told = yield from _accepted({each.name: request for each in sheet.parties}, encoded)
+    return Tables(sheet.rows, told, sheet.alignment)
 
 
 def take_branch(parties: Iterable[str], choice: bytes) -> Script[None]:
@@ -197,17 +208,29 @@ def take_branch(parties: Iterable[str], choice: bytes) -> Script[None]:
     yield from _accepted(dict.fromkeys(parties, TakeBranch(choice)), choice)
 
 
-def _accepted(outbox: Outbox, what: bytes) -> Script[None]:
+def _accepted(outbox: Outbox, what: bytes) -> Script[dict[str, str]]:
     inbox = yield outbox
+    fingerprints = {}
     for party, reply in checks.replies(inbox, JobAccepted).items():
-        if reply.digest != digest(what):
-            raise checks.wrong(party, reply, "the digest of another job sheet than it was sent")
+        told = reply.fingerprint or b""
+        if reply.digest != digest(what, told)[:ACCEPTANCE_BYTES]:
+            raise checks.wrong(
+                party, reply, "the digest of another job sheet than it was sent, or of another fingerprint"
+            )
+        if len(told) not in (0, FINGERPRINT_BYTES):
+            raise checks.wrong(party, reply, f"a fingerprint of {len(told):,} bytes")
+        fingerprints[party] = told.hex()
+    return fingerprints
 
 
-def opened(sheet: JobSheet, server: Identity, script: Script[T]) -> Script[T]:
-    """Open a run, and play it."""
-    yield from open_job(sheet, server)
-    return (yield from script)
+def opened(
+    sheet: JobSheet, server: Identity, script: Script[T], expected: Tables | None = None
+) -> Script[tuple[T, Tables]]:
+    """Open a run, and play it, on the tables that are expected; give its result, and the tables."""
+    tables = yield from open_job(sheet, server)
+    if expected is not None:
+        expected.require_unchanged(tables)
+    return (yield from script), tables
 
 
 def sheet_party(card: PartyCard) -> SheetParty:
@@ -235,15 +258,17 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
         route = route_of(sheet, data.name)
         if objection := objection_to(sheet, route, data):
             raise PolicyRefusedError(f"{objection}.", party=data.name)
-        name = digest(request.sheet)
-        return replace(state, sheet=name, route=route), JobAccepted(name)
+        told = fingerprint(data)
+        accepted = JobAccepted(digest(request.sheet, told)[:ACCEPTANCE_BYTES], told)
+        return replace(state, sheet=digest(request.sheet), route=route), accepted
 
     return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
 
 
 def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tuple[PartyState, Message]:
     """Go on: the route has seen that the choice is one of the sheet's. What is signed from now on is for both."""
-    return replace(state, sheet=digest(state.sheet, request.choice)), JobAccepted(digest(request.choice))
+    accepted = JobAccepted(digest(request.choice, b"")[:ACCEPTANCE_BYTES], None)
+    return replace(state, sheet=digest(state.sheet, request.choice)), accepted
 
 
 BRANCHING = Handler(TakeBranch, _answer_branch, after=None, then=GREETED)
@@ -266,6 +291,8 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     if sheet.align is None:
         data.check_aligned()
     rows = table.n_rows if sheet.align is None else 0
+    if sheet.align is None and sheet.alignment != (data.alignment and data.alignment.hex()):
+        raise AlignmentError("its rows do not go by the alignment of the job. Align again: `colonnade align --again`.")
     if party_on_sheet(data) not in sheet.parties or sheet.rows != rows:
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
     checks.seed(request, sheet.seed)

@@ -84,7 +84,7 @@ class ImportanceSampling(
     >>> three = cn.Federation(cn.split_columns(rng.normal(size=(500, 6)), rng.normal(size=500), [2, 2, 2]))
     >>> secure = three.coreset(cn.Regression(), cn.ImportanceSampling(size=100, scores="secure"), seed=1)
     >>> secure.ledger.disclosures()["party1", "server"]
-    ('totals', 'row ids', 'sums of scores')
+    ('schema', 'totals', 'row ids', 'sums of scores')
     """
 
     size: int

@@ -17,6 +17,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.ledger import aligned
 from colonnade.messages import sendable_floats
+from colonnade.protocol.fingerprints import Tables
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, given_names, matrix
@@ -42,6 +43,9 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         Where columns were standardised: distances are measured in these units, one a feature.
     parts_ : dict of str to int
         How many of the features each party holds, in their order.
+    learned_from_ : Tables or None
+        The fingerprints of the tables it was learned from: `Federation.evaluate` compares them. They change with the
+        data, and tell nothing else.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
     feature_names_in_: tuple[str, ...]
     scale_: Floats | None = None
     parts_: dict[str, int] = {}
+    learned_from_: Tables | None = None
 
     needs_label: ClassVar[bool] = False
     record: ClassVar[type[msgspec.Struct]] = KMeansRecord
@@ -173,11 +178,16 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
     def files(self) -> dict[str, bytes]:
         """Write the model as the files that keep it, a folder's or part of a run's."""
         numbers = {f"{CENTRE}{i}": center for i, center in enumerate(self.cluster_centers_)}
-        return pack(KMeansRecord(parts=self.parts_), self.feature_names_in_, numbers, self.scale_)
+        return pack(
+            KMeansRecord(parts=self.parts_, learned_from=self.learned_from_),
+            self.feature_names_in_,
+            numbers,
+            self.scale_,
+        )
 
     @classmethod
     def restored(cls, record: KMeansRecord, features: tuple[str, ...], numbers: dict[str, Floats]) -> "KMeansModel":
         """Make the model of what `files` wrote."""
         scale = numbers.pop(SCALE, None)
         check_columns_of_file(numbers, [f"{CENTRE}{i}" for i in range(len(numbers))])
-        return cls(np.array(list(numbers.values())), features, scale, record.parts)
+        return cls(np.array(list(numbers.values())), features, scale, record.parts, record.learned_from)

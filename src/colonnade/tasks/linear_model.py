@@ -16,6 +16,7 @@ from colonnade.evaluation.reports import RegressionReport, regression_report, re
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import aligned
 from colonnade.messages import sendable_floats
+from colonnade.protocol.fingerprints import Tables
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, given_names, matrix
@@ -49,6 +50,9 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         How many of the features each party holds, in their order.
     scale_ : ndarray of float64, shape (n_features,), or None
         Where columns were standardised: their standard deviations. The penalty is on ``coef_ * scale_``.
+    learned_from_ : Tables or None
+        The fingerprints of the tables it was learned from: `Federation.evaluate` compares them. They change with the
+        data, and tell nothing else.
 
     Examples
     --------
@@ -66,6 +70,7 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
     path: RegularisationPath | None = None
     parts_: dict[str, int] = {}
     scale_: Floats | None = None
+    learned_from_: Tables | None = None
 
     needs_label: ClassVar[bool] = True
     record: ClassVar[type[msgspec.Struct]] = LinearRecord
@@ -190,7 +195,9 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
 
     def files(self) -> dict[str, bytes]:
         """Write the model as the files that keep it, a folder's or part of a run's."""
-        record = LinearRecord(parts=self.parts_, intercept=self.intercept_, path=self.path)
+        record = LinearRecord(
+            parts=self.parts_, learned_from=self.learned_from_, intercept=self.intercept_, path=self.path
+        )
         return pack(record, self.feature_names_in_, {COEFFICIENT: self.coef_}, self.scale_)
 
     @classmethod
@@ -198,4 +205,5 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         """Make the model of what `files` wrote."""
         scale = numbers.pop(SCALE, None)
         check_columns_of_file(numbers, [COEFFICIENT])
-        return cls(numbers[COEFFICIENT], record.intercept, features, record.path, record.parts, scale)
+        told = (record.path, record.parts, scale, record.learned_from)
+        return cls(numbers[COEFFICIENT], record.intercept, features, *told)

@@ -9,6 +9,7 @@ from msgspec import Meta, field
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
+from colonnade.protocol.fingerprints import Tables
 from colonnade.storage import AnyPath, Folder, Layout, arrow_bytes, json_bytes, read_arrow, read_record, written_by
 
 LINES = "model.arrow"
@@ -25,6 +26,7 @@ class ModelRecord(msgspec.Struct, kw_only=True):
     format: int = MODEL.newest
     versions: dict[str, str] = field(default_factory=written_by)
     parts: dict[str, Width]
+    learned_from: Tables | None = None
 
 
 def pack(

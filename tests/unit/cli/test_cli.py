@@ -208,6 +208,52 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     assert f"5,{one['predictions'][0]}" == lines[6]
 
 
+def test_evaluate_and_certify_say_on_which_table_they_ran(job: Callable[..., str], tmp_path: Path) -> None:
+    """Rows are called held out only in the table, and by the split, that the model was learned with."""
+    saved, fraction = str(tmp_path / "run"), ("--test-fraction", "0.3")
+    run("fit", job(), *fraction, "--out", saved)
+    held_out, chosen = ("Rows held out by HoldOut(fraction=0.3, ", "Rows chosen by HoldOut(fraction=0.3, ")
+
+    def first_line(*options: str) -> str:
+        done = run("evaluate", job(), saved, *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.partition("\n")[0]
+
+    assert first_line().startswith(f"The table that the model was learned from. {held_out}")
+    assert "Rows chosen by HoldOut(fraction=0.2, seed=0): the model may have seen" in first_line(
+        "--test-fraction", "0.2"
+    )
+    assert "; of the table that the run learned from; " in run("certify", job(), saved).stdout
+    shop = tmp_path / "bank" / "shop.csv"
+    whole = shop.read_text()
+    shop.write_text(whole.replace("72.11", "73.11", 1))
+    for command in ("evaluate", "certify"):
+        done = run(command, job(), saved)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "AlignmentError\nThe table of shop changed since the model was learned" in done.stderr
+        assert run(command, job(), saved, "--changed", "maybe").returncode == 2
+    assert first_line("--changed", "allow").startswith(f"The table CHANGED since the model was learned. {chosen}")
+    assert "; of a table that CHANGED since the run; " in run("certify", job(), saved, "--changed", "allow").stdout
+    for name in ("bank", "telephone", "shop"):
+        path = tmp_path / "bank" / f"{name}.csv"
+        path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    assert first_line().startswith(f"A table with other rows than the one that the model was learned from. {chosen}")
+    assert "The run was of 800 rows; these parties hold 799" in run("certify", job(), saved).stderr
+
+
+def test_of_a_run_of_an_earlier_version_the_table_is_not_known(job: Callable[..., str], tmp_path: Path) -> None:
+    saved = tmp_path / "run"
+    run("fit", job(), "--out", str(saved))
+    for name, field in (("run.json", "tables"), ("model.json", "learned_from")):
+        record = json.loads((saved / name).read_text())
+        del record[field]
+        (saved / name).write_text(json.dumps(record))
+    told = run("evaluate", job(), str(saved)).stdout
+    assert told.startswith("Whether this is the table that the model was learned from is not known. All rows count.")
+    assert json.loads(run("certify", job(), str(saved), "--json").stdout)["table"] is None
+    assert "Fingerprints" not in run("report", str(saved)).stdout
+
+
 def test_evaluate_and_predict_with_a_saved_model(job: Callable[..., str], tmp_path: Path) -> None:
     run("fit", job(), "--out", str(tmp_path / "run"))
     model = str(cn.LinearModel.load(tmp_path / "run").save(tmp_path / "model"))

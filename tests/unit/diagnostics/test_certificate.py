@@ -56,13 +56,31 @@ def test_words(federation: cn.Federation, run: cn.Run[Any]) -> None:
     )
     assert str(exact) == (
         "cost 4.13e10, between 3.9e10 and 4.4e10 with 95 % confidence; at most 3 % above the best possible, with 95 % "
-        "confidence; 0.41 MB sent, 4 kB of it for this check"
+        "confidence; of the table that the run learned from; 0.41 MB sent, 4 kB of it for this check"
     )
     assert "NOT TO BE TRUSTED: the drawn rows" in str(msgspec.structs.replace(found, draws_p=1e-4))
     doubted = msgspec.structs.replace(found, gradient_p=1e-4)
     assert "NOT TO BE TRUSTED: the audit's rows pull" in str(doubted)
     assert not doubted.trusted
     assert "at most 12.3 above" in str(msgspec.structs.replace(found, excess=12.3, relative_excess=None))
+    assert "; whether the table is the run's is not known; " in str(msgspec.structs.replace(found, table=None))
+
+
+def test_of_a_table_that_changed_there_is_a_cost_and_no_bound(run: cn.Run[Any]) -> None:
+    """Also where the run learned on all rows, and was the best possible there."""
+    other = cn.Federation(cn.split_columns(X, Y + 1.0, WIDTHS))
+    on_all = cn.Federation(cn.split_columns(X, Y, WIDTHS)).fit(cn.Regression(), sampler=cn.AllRows())
+    for of in (run, on_all):
+        with pytest.raises(cn.AlignmentError, match="The table of party3 changed since the model was learned"):
+            other.certify(of)
+        found = other.certify(of, changed="allow")
+        assert (found.table, found.excess, found.relative_excess, found.gradient_p) == ("changed", None, None, None)
+        words = (
+            "how far it is from the best possible is not known: the run learned from another table; of a table that "
+        )
+        assert f"{words}CHANGED since the run; " in str(found)
+    low, high = found.cost_interval
+    assert low < other.evaluate(on_all.model, changed="allow").cost < high
 
 
 def test_its_cost_and_what_it_shows_are_in_it(federation: cn.Federation, run: cn.Run[Any]) -> None:
@@ -70,7 +88,7 @@ def test_its_cost_and_what_it_shows_are_in_it(federation: cn.Federation, run: cn
     found = federation.certify(run)
     ledger = federation.ledger.since(position)
     assert (found.units, found.bytes, found.run_bytes) == (ledger.units, ledger.bytes, run.ledger.bytes)
-    assert found.reveals == ("totals", "row ids", "scores", "features", "moments", "labels")
+    assert found.reveals == ("schema", "totals", "row ids", "scores", "features", "moments", "labels")
     told = ledger.by_phase()["certifying"].bytes
     assert 3 * 2 * 600 < told < 3 * (2 * 600 + 250), "16 bits a row and party, and little else"
     assert {entry.phase for entry in ledger} == {"opening", "sampling", "summing", "certifying"}

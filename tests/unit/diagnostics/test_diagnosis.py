@@ -95,7 +95,7 @@ def test_over_the_parties_comes_near_the_exact_numbers_and_says_what_it_cost() -
     assert found.units == (2000 + m) * (rank + 2 * T) + m + 4 * T + sum(
         entry.units for entry in ledger if entry.kind == "DrawnRows" and entry.round == 3
     )
-    assert found.reveals == ("totals", "row ids", "scores", "features", "labels")
+    assert found.reveals == ("schema", "totals", "row ids", "scores", "features", "labels")
 
 
 def test_gamma_from_few_rows_is_rarely_much_too_large() -> None:
@@ -163,7 +163,7 @@ def test_k_means_over_the_parties_with_a_model() -> None:
     assert found.epsilon.near_max < 0.3
     assert exact.robustness is not None
     assert exact.robustness.share < 0.05
-    assert found.reveals == ("totals", "row ids", "scores", "predictions", "features")
+    assert found.reveals == ("schema", "totals", "row ids", "scores", "predictions", "features")
     assert "Models near the best" in str(found)
 
 

@@ -58,7 +58,8 @@ def test_an_honest_sheet_is_accepted_by_its_digest() -> None:
     session, request = opening(), request_of(SHEET)
     reply = session.answer(request)
     assert isinstance(reply, JobAccepted)
-    assert reply.digest == session.state.sheet == digest(request.sheet)
+    assert session.state.sheet == digest(request.sheet)
+    assert reply.digest == digest(request.sheet, reply.fingerprint or b"")[:16]
     assert isinstance(session.answer(UseSharedDraw(5, SHEET.draws[0].shared)), Ready)
 
 
@@ -256,17 +257,27 @@ def test_whatever_a_hostile_server_signs_it_gets_an_answer_and_never_a_crash(she
 # At the server
 
 
-def test_the_same_sheet_goes_to_all_and_all_must_have_read_it() -> None:
+@pytest.mark.parametrize("changes", [{"digest": bytes(16)}, {"fingerprint": bytes(15) + b"1"}, {"fingerprint": b""}])
+def test_the_same_sheet_goes_to_all_and_all_must_have_read_it(changes: dict[str, bytes]) -> None:
     script = open_job(SHEET, PEOPLE[SERVER])
     outbox = next(script)
     assert list(outbox) == ["airline", "weather"]
     first, second = outbox.values()
     assert first is second
     assert isinstance(first, OpenJob)
-    accepted = JobAccepted(digest(first.sheet))
+    accepted = JobAccepted(digest(first.sheet, bytes(16))[:16], bytes(16))
     with pytest.raises(RemoteProtocolError, match="'weather' sent a JobAccepted with the digest of another") as caught:
-        script.send({"airline": accepted, "weather": JobAccepted(bytes(32))})
+        script.send({"airline": accepted, "weather": msgspec.structs.replace(accepted, **changes)})
     assert caught.value.party == "weather"
+
+
+def test_a_fingerprint_has_its_length() -> None:
+    script = open_job(SHEET, PEOPLE[SERVER])
+    first = next(script)["airline"]
+    assert isinstance(first, OpenJob)
+    long = JobAccepted(digest(first.sheet, bytes(17))[:16], bytes(17))
+    with pytest.raises(RemoteProtocolError, match="'airline' sent a JobAccepted with a fingerprint of 17 bytes"):
+        script.send({"airline": long, "weather": long})
 
 
 def test_a_sheet_says_how_many_columns_there_are_and_not_their_names() -> None:

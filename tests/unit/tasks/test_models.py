@@ -236,7 +236,7 @@ def test_anyone_can_read_a_linear_model(tmp_path: Path) -> None:
     record = json.loads((folder / "model.json").read_text())
     assert record["path"]["chosen"] == {"l2": 1 / 3, "l1": 0.0, "error": 2.25, "std_error": 0.2}
     del record["path"], record["versions"]
-    assert record == {"kind": "linear", "format": 1, "parts": PARTS, "intercept": 1 / 3}
+    assert record == {"kind": "linear", "format": 1, "parts": PARTS, "learned_from": None, "intercept": 1 / 3}
 
 
 def test_anyone_can_read_centres(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""The fingerprint of a party's table: the same as long as names and values are, and it tells nothing of them.
+
+It is keyed with a secret that the party keeps with what it remembers, so that nobody can try values until one fits, and
+so that it outlives restarts and new identities. It begins with a name of that key: under another key nobody can tell
+whether a table changed. In one process, where nobody is to be feared, the key follows from the party's name: what was
+saved is recognised by the next process.
+"""
+
+import hashlib
+import hmac
+from typing import Any, Literal, TypeVar
+
+import msgspec
+import numpy as np
+
+from colonnade.contracts import Table
+from colonnade.errors import AlignmentError
+from colonnade.protocol.memory import TableKey
+from colonnade.protocol.session import PartyData
+from colonnade.signing import digest
+
+FINGERPRINT_BYTES = 16
+# Of these, so many name the key.
+KEY_NAME_BYTES = 4
+KEY_BYTES = 32
+Seen = Literal["same", "changed", "new rows"]
+Changed = Literal["refuse", "allow"]
+R = TypeVar("R")
+
+
+class Tables(msgspec.Struct, frozen=True):
+    """On which tables a job was done.
+
+    Parameters
+    ----------
+    rows : int
+        How many rows each has.
+    fingerprints : dict of str to str
+        Of each party's table, in hexadecimal: the first 8 digits name the party's key, the rest change with its data.
+    alignment : str or None
+        The fingerprint of the alignment that their rows go by: by another, a position is another row.
+    """
+
+    rows: int
+    fingerprints: dict[str, str] = {}
+    alignment: str | None = None
+
+    def compared(self, now: "Tables") -> Seen | None:
+        """Say whether these are the tables of now, or have changed, or others; None where nobody can tell."""
+        if self.rows != now.rows or self.alignment != now.alignment:
+            return "new rows"
+        if self.changed(now):
+            return "changed"
+        return "same" if self.fingerprints and self.fingerprints == now.fingerprints else None
+
+    def changed(self, now: "Tables") -> list[str]:
+        """Name the parties whose tables are not as they were."""
+        return [
+            party
+            for party, before in self.fingerprints.items()
+            if before != (after := now.fingerprints.get(party, "")) and _key_name(before) == _key_name(after)
+        ]
+
+    def require_unchanged(self, now: "Tables") -> None:
+        """Require tables that did not change: other rows are other rows, but these were rows that a model has seen."""
+        if self.compared(now) == "changed":
+            names = self.changed(now)
+            whose = f"table of {names[0]}" if len(names) == 1 else f"tables of {', '.join(names)}"
+            raise AlignmentError(
+                f"The {whose} changed since the model was learned, with as many rows as before: what is found would be "
+                "neither of rows that it learned from, nor of rows held out. Use the table of before, or learn again; "
+                "changed='allow' takes it as it is (--changed allow, or changed = \"allow\" in a [[job]])."
+            )
+
+
+def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
+    """Have a report say on which table it rests, if it has a place for that."""
+    if learned_from is None or not isinstance(found, msgspec.Struct) or not hasattr(found, "table"):
+        return found
+    return msgspec.structs.replace(found, table=learned_from.compared(now))
+
+
+def fingerprint(data: PartyData) -> bytes:
+    """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
+    found = None
+    for note in data.memory.notes():
+        found = note if isinstance(note, TableKey) else found
+    if found is None:
+        found = TableKey(data.known().fresh(KEY_BYTES))
+        data.memory.keep([found])
+    name = hmac.digest(found.key, b"name", "sha256")[:KEY_NAME_BYTES]
+    return (name + hmac.digest(found.key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
+
+
+def key_here(party: str) -> TableKey:
+    """Give a party of one process the key that it has in the next one, too."""
+    return TableKey(digest(b"colonnade table key", party.encode()))
+
+
+def table_digest(table: Table) -> bytes:
+    """Read a table once, with its names, keys, weights and split; whoever has this can try values: it is for no one."""
+    names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
+    columns = [hashlib.sha256(name.encode()) for name in names]
+    for block in table.blocks():
+        for column, values in zip(columns, block.T, strict=True):
+            column.update(np.ascontiguousarray(values, "<f8").data)
+    what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
+    whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
+    for column in columns:
+        whole.update(column.digest())
+    return whole.digest()
+
+
+def _bytes(values: Any) -> bytes:
+    found: bytes = values.tobytes()
+    return found
+
+
+def _key_name(told: str) -> str:
+    return told[: 2 * KEY_NAME_BYTES]
