@@ -33,6 +33,7 @@ from rbcl import (
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
+from colonnade.kernels.ristretto import hashed_to_points, multiplied
 from colonnade.protocol.session import PartySession
 
 N_PARTIES = 3
@@ -132,6 +133,22 @@ def measure(mode: str, n_keys: int, repeats: int) -> tuple[Row, list[Row]]:
     return row, rows
 
 
+def cores_of(n_keys: int, repeats: int) -> list[Row]:
+    """Multiply a list of points by one core and by all: wall seconds."""
+    points = hashed_to_points([hashlib.blake2b(key, digest_size=64).digest() for key in keys_of(n_keys)])
+    scalar, rows = crypto_core_ristretto255_scalar_random(), []
+    found = {cores: [] for cores in (1, os.cpu_count() or 1)}
+    for _ in range(repeats):
+        for cores, seconds in found.items():
+            os.sched_setaffinity(0, list(range(cores)))
+            seconds.append(timed(lambda: multiplied(points, scalar))[1])
+    for cores, seconds in found.items():
+        row = {"cores": cores, "multiplications": f"{n_keys:,}", "wall s": median(seconds), "best wall s": min(seconds)}
+        rows.append(row)
+        print(json.dumps(row), file=sys.stderr)
+    return rows
+
+
 def be_measured(mode: str, n_keys: int) -> None:
     """Align once, and tell by how much the most memory that was held grew."""
     cn.Federation(parties_of(100), align=mode)  # type: ignore[arg-type]  # loads what it needs
@@ -183,6 +200,7 @@ def main() -> None:
     found = [measure(mode, n_keys, options.repeats) for mode, n_keys in sizes.items()]
     measured = {
         "speed": table([row for row, _ in found]),
+        "cores": table(cores_of(options.curve, options.repeats)),
         "answers": table([row for _, rows in found for row in rows]),
         "memory": table([memory(mode, n // part) for mode, n in sizes.items() for part in (4, 2, 1)]),
     }

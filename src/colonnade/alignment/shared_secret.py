@@ -163,9 +163,7 @@ def _answer_deal(state: PartyState, request: DealSecret, data: PartyData) -> tup
         return state, DealtSecret(())
     keys, text = [each.key for each in request.keys], b"".join(_dealt(state, data))
     others = range(1, len(keys))
-    return state, DealtSecret(
-        tuple(secret.encrypt_for(text, other, keys, this_alignment(state)) for other in others)
-    )
+    return state, DealtSecret(tuple(secret.encrypt_for(text, other, keys, this_alignment(state)) for other in others))
 
 
 def _dealt(state: PartyState, data: PartyData) -> tuple[bytes, bytes]:

@@ -50,7 +50,9 @@ def test_tables_that_have_no_record_in_common(mode: str, n_parties: int) -> None
     disjoint = [list(range(10 * party, 10 * party + 10)) for party in range(n_parties)]
     pairwise = [[number for number in range(n_parties) if number != party] for party in range(n_parties)]
     for keys in [disjoint, pairwise if n_parties > 2 else disjoint, [*[[1, 2]] * (n_parties - 1), [3]]]:
-        with pytest.raises(cn.AlignmentError, match=rf"No key is at every party \({named(0)} {len(keys[0])}, .* keys\)"):
+        with pytest.raises(
+            cn.AlignmentError, match=rf"No key is at every party \({named(0)} {len(keys[0])}, .* keys\)"
+        ):
             cn.Federation(parties(frames(keys)), align=mode)
 
 
@@ -116,7 +118,9 @@ def test_duplicates_are_left_out_and_counted() -> None:
         federation = cn.Federation(parties(tables, duplicates=how), align="curve")
         assert federation.alignment is not None
         assert federation.alignment.parties[named(0)].repeated == 5 - n_rows
-        assert set(table_rows(federation)[:, 0]) == set(doubled["id"]) - ({doubled["id"][0]} if how == "drop" else set())
+        assert set(table_rows(federation)[:, 0]) == set(doubled["id"]) - (
+            {doubled["id"][0]} if how == "drop" else set()
+        )
 
 
 def test_weights_and_marks_go_with_their_rows() -> None:

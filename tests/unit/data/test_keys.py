@@ -84,7 +84,9 @@ def values(*columns: Any, duplicates: Any = "error") -> list[bytes]:
 def forms(text: str) -> list[str]:
     """Write a name as others might: composed or not, in other letters, with blanks around."""
     written = [unicodedata.normalize(form, text) for form in ("NFC", "NFD")]
-    return [blank + each + other for each in written for blank, other in (("", ""), (" ", "\t"), ("\u3000", "\u00a0\n"))]
+    return [
+        blank + each + other for each in written for blank, other in (("", ""), (" ", "\t"), ("\u3000", "\u00a0\n"))
+    ]
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip()))

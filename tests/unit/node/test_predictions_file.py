@@ -52,7 +52,9 @@ def test_texts_that_are_csv_themselves(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     names = ['a,"b"', "c\nd"]
     write_predictions(path, delivery([1.0, 2.0], pa.table({"name": names})))
-    assert pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True))["name"].to_pylist() == names
+    assert (
+        pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True))["name"].to_pylist() == names
+    )
 
 
 def test_bytes_are_written_as_hexadecimal_digits(tmp_path: Path) -> None:
