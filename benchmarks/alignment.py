@@ -137,7 +137,7 @@ def cores_of(n_keys: int, repeats: int) -> list[Row]:
     """Multiply a list of points by one core and by all: wall seconds."""
     points = hashed_to_points([hashlib.blake2b(key, digest_size=64).digest() for key in keys_of(n_keys)])
     scalar, rows = crypto_core_ristretto255_scalar_random(), []
-    found = {cores: [] for cores in (1, os.cpu_count() or 1)}
+    found: dict[int, list[float]] = {cores: [] for cores in (1, os.cpu_count() or 1)}
     for _ in range(repeats):
         for cores, seconds in found.items():
             os.sched_setaffinity(0, list(range(cores)))
