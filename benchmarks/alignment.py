@@ -33,7 +33,6 @@ from rbcl import (
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
-from colonnade.kernels.ristretto import hashed_to_points, multiplied
 from colonnade.protocol.session import PartySession
 
 N_PARTIES = 3
@@ -44,7 +43,7 @@ Row = dict[str, Any]
 class Timed:
     """Hands each request to a party as bytes, and adds up what its answer takes, by kind of request."""
 
-    spent: ClassVar[dict[str, list[float]]] = defaultdict(lambda: [0.0, 0.0])  # processor and wall seconds of one party
+    spent: ClassVar[dict[str, float]] = defaultdict(float)  # processor seconds of one party
 
     def __init__(self, sessions: Mapping[str, PartySession]) -> None:
         self._sessions = sessions
@@ -54,12 +53,10 @@ class Timed:
         return {party: CODEC.decode(self._answered(party, CODEC.encode(each))) for party, each in outbox.items()}
 
     def _answered(self, party: str, request: bytes) -> bytes:
-        processor, wall = time.process_time(), time.perf_counter()
+        begun = time.process_time()
         message = CODEC.decode(request)
         reply = CODEC.encode(self._sessions[party].answer(message))
-        spent = self.spent[message.kind]
-        spent[0] += (time.process_time() - processor) / N_PARTIES
-        spent[1] += (time.perf_counter() - wall) / N_PARTIES
+        self.spent[message.kind] += (time.process_time() - begun) / N_PARTIES
         return reply
 
 
@@ -96,57 +93,39 @@ def bare_points(keys: list[bytes], threads: int) -> None:
         list(pool.map(work, [keys[start : start + 1024] for start in range(0, len(keys), 1024)]))
 
 
-def timed(call: Callable[[], object]) -> tuple[float, float]:
-    """Give the processor and the wall seconds of a call."""
-    processor, wall = time.process_time(), time.perf_counter()
+def timed(call: Callable[[], object]) -> float:
+    """Give the processor seconds of a call."""
+    begun = time.process_time()
     call()
-    return time.process_time() - processor, time.perf_counter() - wall
+    return time.process_time() - begun
 
 
 def measure(mode: str, n_keys: int, repeats: int) -> tuple[Row, list[Row]]:
     """Let bare calls and alignments take turns; give a line of the whole, and one a kind of request."""
     keys, parties, cores = keys_of(n_keys), parties_of(n_keys), os.cpu_count() or 1
     bare_calls = (lambda: bare_hashes(keys)) if mode == "aided" else (lambda: bare_points(keys, cores))
-    bare, party, server, wall, kinds = [], [], [], [], defaultdict(list)
+    bare, party, server, kinds = [], [], [], defaultdict(list)
     for _ in range(repeats):
         bare.append(timed(bare_calls))
         Timed.spent.clear()
-        whole = timed(lambda: cn.Federation(parties, align=mode, transport=Timed))[0]  # type: ignore[arg-type]
-        party.append(sum(seconds for seconds, _ in Timed.spent.values()))
-        wall.append(sum(seconds for _, seconds in Timed.spent.values()))
+        whole = timed(lambda: cn.Federation(parties, align=mode, transport=Timed))  # type: ignore[arg-type]
+        party.append(sum(Timed.spent.values()))
         server.append(whole - N_PARTIES * party[-1])
-        for kind, (seconds, _) in Timed.spent.items():
+        for kind, seconds in Timed.spent.items():
             kinds[kind].append(seconds)
     row = {
         "mode": mode,
         "keys a party": f"{n_keys:,}",
         "a party, s": median(party),
-        "bare calls, s": median(seconds for seconds, _ in bare),
-        "of the bare speed": f"{median(b / p for (b, _), p in zip(bare, party, strict=True)):.0%}",
+        "bare calls, s": median(bare),
+        "of the bare speed": f"{median(b / p for b, p in zip(bare, party, strict=True)):.0%}",
         "keys a second and core": f"{n_keys / median(party):,.0f}",
-        "cores in use": median(p / w for p, w in zip(party, wall, strict=True)),
         "the server, s": median(server),
     }
     print(json.dumps(row), file=sys.stderr)
     found = {kind: median(seconds) for kind, seconds in kinds.items()}
     rows = [{"mode": mode, "answer to": f"`{kind}`", "s": each} for kind, each in found.items() if each > 0.001]
     return row, rows
-
-
-def cores_of(n_keys: int, repeats: int) -> list[Row]:
-    """Multiply a list of points by one core and by all: wall seconds."""
-    points = hashed_to_points([hashlib.blake2b(key, digest_size=64).digest() for key in keys_of(n_keys)])
-    scalar, rows = crypto_core_ristretto255_scalar_random(), []
-    found: dict[int, list[float]] = {cores: [] for cores in (1, os.cpu_count() or 1)}
-    for _ in range(repeats):
-        for cores, seconds in found.items():
-            os.sched_setaffinity(0, list(range(cores)))
-            seconds.append(timed(lambda: multiplied(points, scalar))[1])
-    for cores, seconds in found.items():
-        row = {"cores": cores, "multiplications": f"{n_keys:,}", "wall s": median(seconds), "best wall s": min(seconds)}
-        rows.append(row)
-        print(json.dumps(row), file=sys.stderr)
-    return rows
 
 
 def be_measured(mode: str, n_keys: int) -> None:
@@ -200,7 +179,6 @@ def main() -> None:
     found = [measure(mode, n_keys, options.repeats) for mode, n_keys in sizes.items()]
     measured = {
         "speed": table([row for row, _ in found]),
-        "cores": table(cores_of(options.curve, options.repeats)),
         "answers": table([row for _, rows in found for row in rows]),
         "memory": table([memory(mode, n // part) for mode, n in sizes.items() for part in (4, 2, 1)]),
     }
