@@ -1,20 +1,24 @@
-"""Every kind of job between real processes, one of which is killed at a named point and started again."""
+"""Every kind of job between real processes, which are killed at a named point or at any moment, and started again."""
 
 import json
 import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import colonnade as cn
-from network_trial import Trial, events, write_federation_file, write_party_file
+from colonnade.node.memory_file import MEMORY
+from network_trial import Trial, events, until, write_federation_file, write_party_file
 from nursery import Child, Nursery
 
 LIMIT = 60.0
+# What a party says when it has rebuilt its runs.
+UP = "Dialling"
 REGRESSION = {"kind": "regression", "l2": 0.1}
 KMEANS = {"kind": "kmeans", "n_clusters": 3, "n_starts": 2}
 
@@ -31,6 +35,8 @@ def coreset(**changes: object) -> dict[str, object]:
     return {"do": "coreset", "task": REGRESSION, "sampler": sampler(**changes), "seed": 4, "out": "run"}
 
 
+# Who is killed at every point: the server, the label party, and another.
+SIDES = ("server", "bank", "shop")
 # By name; `base` is a run that is there before, and `diagnose` no job of a server's file.
 JOBS: dict[str, dict[str, object]] = {
     "coreset": coreset(),
@@ -77,6 +83,14 @@ class Kill(NamedTuple):
     time: int
 
 
+class Fall(NamedTuple):
+    """Who dies at once, so many seconds after the fall before, and how long they lie."""
+
+    after: float
+    who: tuple[str, ...]
+    rest: float
+
+
 @dataclass
 class Outcome:
     """What came of a job: files by name, and what each party told in it."""
@@ -86,12 +100,12 @@ class Outcome:
     results: dict[str, bytes]
     told: dict[str, Counter[str]]
     spent: dict[str, Counter[str]]
-    runs: dict[str, int]
+    runs: dict[str, int]  # opened by each party
     twice: list[tuple[str, str, int]]
 
 
 class Sweep:
-    """A server and three parties, of which one at a time is killed."""
+    """A server and three parties, of which some are killed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -101,6 +115,7 @@ class Sweep:
         self._nursery = Nursery(folder)
         self.parties = {name: self._party(name) for name in Trial.names}
         self._undisturbed: dict[str, Outcome] = {}
+        self._wait_for_parties()
         assert self.play(fit({"kind": "central"}, out="base")).code == 0
 
     def close(self) -> None:
@@ -108,6 +123,12 @@ class Sweep:
 
     def _party(self, name: str, **options: Any) -> Child:
         return self._nursery.start("party", f"{name}.toml", "--json", **options)
+
+    def _renewed(self, name: str, **options: Any) -> Child:
+        """Stop a party, and start it without what it remembers of what it told: it has to write that again."""
+        self.parties[name].kill(signal.SIGTERM)
+        (self.folder / f"{name}-state" / MEMORY).unlink(missing_ok=True)
+        return self._party(name, **options)
 
     def _server(self, job: dict[str, object], **options: Any) -> Child:
         is_job = job["do"] != "diagnose"
@@ -122,10 +143,10 @@ class Sweep:
         if who == "server":
             self._undisturbed[job] = self.play(JOBS[job], trace=trace)
         else:
-            self.parties[who].kill(signal.SIGTERM)
-            self.parties[who] = self._party(who, trace=trace)
+            self.parties[who] = self._renewed(who, trace=trace)
             self._undisturbed[job] = self.play(JOBS[job])
         assert self._undisturbed[job].code == 0, self._undisturbed[job].said
+        until(lambda: not list(self.folder.glob("*-state/*.journal")))  # parties end a run when the server has gone
         return Counter(trace.read_text().splitlines())
 
     def play(self, job: dict[str, object], **options: Any) -> Outcome:
@@ -144,30 +165,54 @@ class Sweep:
             if was_killed and not self._is_over():
                 server = self._server(job)
         else:
-            self.parties[kill.who].kill(signal.SIGTERM)
-            victim = self._party(kill.who, kill=where)
+            victim = self._renewed(kill.who, kill=where)
             server = self._server(job)
-            until = time.monotonic() + LIMIT
-            while victim.poll() is None and server.poll() is None and time.monotonic() < until:
-                time.sleep(0.005)
+            until(lambda: victim.poll() is not None or server.poll() is not None, LIMIT)
             time.sleep(0.05)
             was_killed = victim.poll() is not None
-            self.parties[kill.who] = self._party(kill.who) if was_killed else victim
+            victim.kill(signal.SIGTERM)  # the job is over, and it may come by its point in the next one
+            self.parties[kill.who] = self._party(kill.who)
         server.wait(2 * LIMIT)
+        self._wait_for_parties()
         return self._outcome(server, before), was_killed
+
+    def play_with_falls(self, job: str, falls: list[Fall]) -> tuple[Outcome, list[str]]:
+        """Do a job while processes fall at these moments, and tell who did before it was over."""
+        before, fallen = self._clear(), list[str]()
+        server = self._server(JOBS[job])
+        for fall in falls:
+            time.sleep(fall.after)
+            if server.poll() is not None:
+                break
+            for who in fall.who:
+                (server if who == "server" else self.parties[who]).kill()
+            fallen.extend(fall.who)
+            time.sleep(fall.rest)
+            for who in fall.who:
+                if who != "server":
+                    self.parties[who] = self._party(who)
+                elif not self._is_over():
+                    server = self._server(JOBS[job])
+        server.wait(2 * LIMIT)
+        self._wait_for_parties()
+        return self._outcome(server, before), fallen
+
+    def _wait_for_parties(self) -> None:
+        for party in self.parties.values():
+            party.wait_until_it_says(UP)
 
     def _is_over(self) -> bool:
         """Tell whether the server had done all but exit: whoever starts it then wants its jobs done anew."""
         state = self.folder / "server-state"
         return bool(self._results()) and not (state / "jobs.json").exists() and not list(state.glob("*.journal"))
 
-    def check(self, kill: Kill, outcome: Outcome) -> list[str]:
-        """Name all that is not as it should be."""
-        wanted = self._undisturbed[kill.job]
+    def check(self, job: str, outcome: Outcome, fallen: Sequence[str]) -> list[str]:
+        """Name all that is not as it should be, after these have been killed."""
+        wanted, dead_parties = self._undisturbed[job], sum(who != "server" for who in fallen)
         if outcome.code not in (0, -signal.SIGKILL):
             return [f"it failed: {outcome.said[-300:]}"]
         wrong = []
-        if kill.job not in BY_CHANCE and outcome.results != wanted.results:
+        if job not in BY_CHANCE and outcome.results != wanted.results:
             wrong.append(f"results differ: {sorted(outcome.results)}, {sorted(wanted.results)}")
         if outcome.results.keys() != wanted.results.keys():
             wrong.append(f"{sorted(outcome.results)} instead of {sorted(wanted.results)}")
@@ -179,29 +224,34 @@ class Sweep:
                 ("told", outcome.told[party], wanted.told[party]),
                 ("counted", outcome.spent[party], wanted.spent[party]),
             ):
-                if not self._agree(kill, found, expected):
+                if not self._agree(job, dead_parties, found, expected):
                     wrong.append(f"{party} {word} {dict(found)} instead of {dict(expected)}")
         if left := list((self.folder / "server-state").glob("*.journal")):
             wrong.append(f"the server left {[file.name for file in left]}")
         return wrong
 
     @staticmethod
-    def _agree(kill: Kill, found: Counter[str], expected: Counter[str]) -> bool:
+    def _agree(job: str, dead_parties: int, found: Counter[str], expected: Counter[str]) -> bool:
         """Compare amounts, but for what differs from time to time: how many of the rows are whose."""
-        names = [name for name in AMOUNTS if kill.job not in BY_CHANCE or name != "row_ids"]
-        if kill.job in MASKED and kill.who != "server":
-            return all(expected[name] <= found[name] <= 3 * expected[name] for name in names)
-        if kill.job == "spot check":  # rows that were drawn twice are opened once
+        names = [name for name in AMOUNTS if job not in BY_CHANCE or name != "row_ids"]
+        if job in MASKED and dead_parties:
+            most = 1 + 2 * dead_parties
+            return all(expected[name] <= found[name] <= most * expected[name] for name in names)
+        if job == "spot check":  # rows that were drawn twice are opened once
             return all(abs(expected[name] - found[name]) <= 0.2 * expected[name] for name in names)
         return all(expected[name] == found[name] for name in names)
 
     def left_behind(self) -> list[str]:
         """Name what stays of runs once a server has come and gone."""
         assert self.play(JOBS["coreset"]).code == 0
-        time.sleep(0.3)
-        return [
-            str(file.relative_to(self.folder)) for end in ("journal", "fresh") for file in self.folder.rglob(f"*.{end}")
-        ]
+
+        def left() -> list[str]:
+            paths = [path for path in self.folder.rglob("*") if path.suffix in (".journal", ".fresh")]
+            return [str(path.relative_to(self.folder)) for path in paths]
+
+        with suppress(AssertionError):  # parties may still be at it
+            until(lambda: not left(), 5.0)
+        return left()
 
     def _clear(self) -> dict[str, tuple[int, Counter[str]]]:
         for file in ((self.folder / "run").glob("*"), *([self.folder / name] for name in (*FILES, "diagnosis.txt"))):
@@ -223,7 +273,7 @@ class Sweep:
         told = {name: _sums(log) for name, log in logs.items()}
         spent = {name: self._spent(name) - counted for name, (_, counted) in before.items()}
         opened = {
-            name: sum(line["event"] == "run opened" and line["verb"] != "hello" for line in log)
+            name: len({line["run"] for line in log if line["event"] == "run opened" and line["verb"] != "hello"})
             for name, log in logs.items()
         }
         code = server.poll()
@@ -243,8 +293,13 @@ class Sweep:
 
 
 def _sums(log: list[dict[str, Any]]) -> Counter[str]:
-    """Add up what was told: each reply once, also where the party died before it could log it."""
-    replies = {(line["run"], line["number"]): line for line in log if line["event"] in ("answered", "run rebuilt")}
+    """Add up what was told: each reply once, also where the party died before it could log it.
+
+    A party that was dead at the end of an earlier run finds that one again, and what it told in it: it counts there.
+    """
+    opened = {line["run"] for line in log if line["event"] == "run opened"}
+    lines = [line for line in log if line["event"] in ("answered", "run rebuilt") and line["run"] in opened]
+    replies = {(line["run"], line["number"]): line for line in lines}
     counted: Counter[str] = Counter()
     for line in replies.values():
         counted.update({name: line[name] for name in AMOUNTS if line[name]})
@@ -262,3 +317,14 @@ def kills(points: dict[tuple[str, str], Counter[str]]) -> Iterator[Kill]:
 def sampled(found: list[Kill], number: int, seed: int) -> list[Kill]:
     """Choose some of them."""
     return random.Random(seed).sample(found, min(number, len(found)))  # noqa: S311  # whom to kill is no secret
+
+
+def random_falls(chance: random.Random, seconds: float) -> list[Fall]:
+    """Choose up to three moments in a job that takes so long undisturbed, and who dies in each: one process, or two."""
+    names = ("server", *Trial.names)
+    return [
+        Fall(
+            chance.uniform(0.0, seconds), tuple(chance.sample(names, chance.choice((1, 1, 2)))), chance.uniform(0, 0.3)
+        )
+        for _ in range(chance.randint(1, 3))
+    ]

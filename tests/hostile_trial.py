@@ -333,5 +333,5 @@ def _serve_honestly(path: Path) -> None:
 
 def _serve_hostilely(path: Path, lie: Lie) -> None:
     file = read_party_file(path)
-    with opened_desk(file, lambda _: None) as (desk, log):
+    with opened_desk(file, lambda _: None) as (desk, log, _revoked):
         GrpcParty(file, HostileParty(desk, lie), log.write, lambda _: None).serve(once=True)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,8 +28,10 @@ from colonnade.node.log import EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.sheet import still_signed
 from colonnade.transports.endpoints import Tls
 from colonnade.transports.grpc.party import GrpcParty
+from colonnade.transports.revoked import Revoked
 
 BANK = Path(__file__).parents[1] / "examples" / "bank"
 COMMAND = [sys.executable, "-c", "from colonnade.cli.main import main; main()"]
@@ -54,7 +57,7 @@ def bank_fit(solver: Any = None) -> cn.Run[Any]:
     return cn.Federation(parties).fit(cn.Regression(l2=0.1), sampler=sampler, solver=solver or cn.Central(), seed=6)
 
 
-def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
     """Wait for what another process does."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -145,16 +148,19 @@ class PartyThread:
         log = EventLog(self.log_path)
         rules, spent = self.file.policy, self.folder.path / "spent.json"
         self._memory = KeptInFile(self.folder.path / MEMORY)
+        revoked = Revoked(self.file.revoked, self.said.append)
+        identity = identity or read_identity(party.name, named, revoked, self.said.append)
         self.desk = PartyDesk(
-            party_session(party.table, party.policy, identity or read_identity(party.name, named), self._memory),
+            party_session(party.table, party.policy, identity, self._memory),
             codec(self.file.max_message_bytes),
             allowance=Allowance(spent, self.file.server_name, rules.a_day(party.table.n_rows), rules.requests_a_minute),
             folder=self.folder,
             log=log,
             max_runs=rules.open_runs,
+            is_signed=partial(still_signed, identity),
             show=self.said.append,
         )
-        self.line = GrpcParty(self.file, self.desk, log.write, self.said.append)
+        self.line = GrpcParty(self.file, self.desk, log.write, self.said.append, revoked)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -178,7 +184,9 @@ class PartyThread:
 
 
 @contextmanager
-def federation_in_threads(folder: Path, parties: Sequence[cn.Party], **changes: Any) -> Iterator[cn.Federation]:
+def federation_in_threads(
+    folder: Path, parties: Sequence[cn.Party], *, party_changes: dict[str, Any] | None = None, **changes: Any
+) -> Iterator[cn.Federation]:
     """Connect parties that run in threads of this process."""
     names = [party.name for party in parties]
     if not (folder / "certs").exists():
@@ -187,13 +195,14 @@ def federation_in_threads(folder: Path, parties: Sequence[cn.Party], **changes: 
     path = write_federation_file(folder, names, port, **changes)
     with ExitStack() as stack:
         for party in parties:
-            stack.callback(PartyThread(folder, party, port, identity=party.identity).stop)
+            stack.callback(PartyThread(folder, party, port, identity=party.identity, **party_changes or {}).stop)
         with cn.Federation.connect(path) as federation:
             yield federation
 
 
 def events(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Read a log that may be written to meanwhile: whole lines only."""
+    return [json.loads(line) for line in path.read_text().rpartition("\n")[0].splitlines()]
 
 
 class Trial:

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +78,33 @@ def diagnose(path: str) -> None:
         write_private(Path("diagnosis.txt"), str(found).encode())
 
 
+# A fork takes one thread along, and the locks that others held: there must be no others.
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+# What a process of the trial would import as it goes, which takes longer than all else that it does.
+WARM = (
+    "colonnade.cli.main",
+    "colonnade.transports.grpc.hub",
+    "colonnade.transports.grpc.party",
+    "grpc._channel",
+    "pandas",
+    "pyarrow.csv",
+    "pyarrow.pandas_compat",
+    "pyarrow.parquet",
+    "pydantic",
+    "sklearn.cluster",
+)
+
+
 def serve() -> None:
     """Fork and tell how it ended, as asked."""
-    import colonnade.cli.main
-    import colonnade.transports.grpc.hub
-    import colonnade.transports.grpc.party  # noqa: F401
-
+    for module in WARM:
+        with suppress(ImportError):
+            import_module(module)
+    assert len(list(Path("/proc/self/task").iterdir())) == 1
     for line in sys.stdin:
         order = json.loads(line)
         if "poll" in order:
@@ -123,7 +146,7 @@ class Child:
     def wait(self, seconds: float) -> int:
         until = time.monotonic() + seconds
         while self.poll() is None:
-            assert time.monotonic() < until, f"it hangs: {self.said()[-2000:]}"
+            assert time.monotonic() < until, f"{self.pid} hangs. {self._nursery.last_words()}"
             time.sleep(0.005)
         assert self._code is not None
         return self._code
@@ -133,8 +156,15 @@ class Child:
             os.kill(self.pid, number)
             self.wait(20)
 
+    def wait_until_it_says(self, words: str, seconds: float = 30.0) -> None:
+        until = time.monotonic() + seconds
+        while words not in self.said():
+            assert self.poll() is None, f"it ended: {self.said()[-2000:]}"
+            assert time.monotonic() < until, f"{self.pid} hangs. {self._nursery.last_words()}"
+            time.sleep(0.005)
+
     def said(self) -> str:
-        return self._out.read_text()
+        return self._out.read_text() if self._out.exists() else ""
 
 
 class Nursery:
@@ -149,7 +179,7 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+            env={**os.environ, **ONE_THREAD, "PYTHONWARNINGS": "ignore"},
         )
 
     def start(self, *arguments: str, kill: tuple[str, int] | None = None, trace: Path | None = None) -> Child:
@@ -166,6 +196,10 @@ class Nursery:
         self._process.stdin.write(f"{json.dumps(order)}\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
+
+    def last_words(self) -> str:
+        """Tell how the newest processes are, for whoever looks for what hangs."""
+        return "\n".join(f"{child.pid}, {child.poll()}: {child.said()[-600:]}" for child in self._children[-6:])
 
     def close(self) -> None:
         for child in self._children:

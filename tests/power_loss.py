@@ -82,9 +82,13 @@ class Disk:
     def start_again(self) -> None:
         """Put what is on the disk in the place of what the process saw."""
         root = self.home.stat().st_ino
-        for path in self.home.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in list(self.home.iterdir()):  # threads that have not heard of it may be at work
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         self._put(self.home, root)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close what is open."""
         for file in self._held:
             os.close(file)
         self._held.clear()
@@ -92,7 +96,7 @@ class Disk:
     def _put(self, folder: Path, number: int) -> None:
         for name, each in self.names.get(number, {}).items():
             if each in self.folders:
-                (folder / name).mkdir()
+                (folder / name).mkdir(exist_ok=True)
                 self._put(folder / name, each)
             else:
                 (folder / name).write_bytes(self.contents.get(each, b""))
@@ -108,3 +112,15 @@ def power_loss(home: Path) -> Iterator[Disk]:
     finally:
         failpoints.unlisten(disk.reached)
         disk.start_again()
+
+
+@contextmanager
+def killed(home: Path) -> Iterator[Disk]:
+    """Follow the steps likewise, where only the process dies: what it has written stays."""
+    disk = Disk(home)
+    failpoints.listen(disk.reached)
+    try:
+        yield disk
+    finally:
+        failpoints.unlisten(disk.reached)
+        disk.let_go()

@@ -60,6 +60,13 @@ def replace(path: Path, target: Path) -> None:
     reach("after rename", target)
 
 
+def link(path: Path, name: Path) -> None:
+    """Give a file another name, unless something has it; its own stays."""
+    reach("before link", path)
+    os.link(path, name)
+    reach("after link", name)
+
+
 def remove(path: Path) -> None:
     """Remove a file, if it is there."""
     reach("before remove", path)

@@ -46,7 +46,7 @@ class SiteParty:
         file = read_party_file(path)
         if file.server != FLARE or file.name != name:
             raise InputError(f'{path}: write name = "{name}", as FLARE calls this site, and server = "{FLARE}".')
-        desk, _ = self._closing.enter_context(opened_desk(file, say))
+        desk, *_ = self._closing.enter_context(opened_desk(file, say))
         self._party = FlareParty(file, desk)
         self._closing.callback(self._party.close)
 

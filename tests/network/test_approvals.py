@@ -5,8 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 
 import colonnade as cn
 from command import run
-from network_trial import Trial, events, write_party_file
+from network_trial import Trial, events, until, write_party_file
 
 FIT: dict[str, object] = {
     "do": "fit",
@@ -56,13 +54,6 @@ class Asking(Trial):
     def assert_nothing_waits(self) -> None:
         assert self.approve() == []
         assert list((self.state / "approvals").iterdir()) == []
-
-
-def until(is_so: Callable[[], bool], seconds: float = 90.0) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.05)
 
 
 def test_a_run_waits_until_its_owner_says_yes(tmp_path: Path) -> None:

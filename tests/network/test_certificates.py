@@ -18,52 +18,26 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import colonnade as cn
-from colonnade.node.certificates import new_certificates
+from colonnade.node.certificates import new_certificates, renew_certificate
 from colonnade.node.files import read_federation_file
 from colonnade.node.identity_files import read_identity
 from colonnade.transports.endpoints import Tls
-from colonnade.transports.envelopes import ENVELOPE_VERSION, Join, encode
+from colonnade.transports.envelopes import Goodbye
 from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.certified import read_credentials
 from network_trial import (
     PartyThread,
+    events,
     federation_in_threads,
     free_port,
     identity_file,
     tls,
+    until,
     write_federation_file,
 )
+from small_federation import PARTIES, check_unharmed, dial, make_parties
 
-PARTIES = ("bank", "shop")
 VARIABLE = "WHERE_ITS_PASSPHRASE_IS"
-
-
-def make_parties() -> list[cn.Party]:
-    rng = np.random.default_rng(0)
-    return [
-        cn.Party("bank", rng.normal(size=(60, 2)), label=rng.normal(size=60)),
-        cn.Party("shop", rng.normal(size=(60, 2))),
-    ]
-
-
-def check_unharmed(federation: cn.Federation) -> None:
-    """Run a job: it gives what it gives in one process."""
-    job = {"sampler": cn.ImportanceSampling(size=20), "seed": 4}
-    here = cn.Federation(make_parties()).fit(cn.Regression(), **job)  # type: ignore[arg-type]
-    found = federation.fit(cn.Regression(), **job)  # type: ignore[arg-type]
-    assert found.model.coef_.tobytes() == here.model.coef_.tobytes()
-
-
-def dial(folder: Path, credentials: Tls, *claim: tuple[str, str]) -> tuple[Any, str]:
-    """Join with any certificate, and tell how it ended."""
-    address = read_federation_file(folder / "federation.toml").listen
-    options: list[tuple[str, Any]] = [*wire.options(5.0), ("grpc.ssl_target_name_override", "server")]
-    with grpc.secure_channel(address, wire.dialling_credentials(credentials), options) as channel:
-        call = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
-        with pytest.raises(grpc.RpcError) as caught:
-            list(call(encode(Join(ENVELOPE_VERSION, ())).pieces(), metadata=claim, timeout=10))
-    error: Any = caught.value
-    return error.code(), error.details()
 
 
 def sign(
@@ -213,6 +187,44 @@ def test_nobody_listens(tmp_path: Path) -> None:
     assert "nobody answers there (Connection refused). Start the server" in str(bank.join())
 
 
+def test_files_that_are_being_changed_stop_nobody(tmp_path: Path) -> None:
+    """A key without its certificate, half a file, an open one, none: the party says so, and dials until it is right."""
+    new_certificates(tmp_path / "certs", PARTIES)
+    port = free_port()
+    path = write_federation_file(tmp_path, PARTIES, port)
+    parties = [PartyThread(tmp_path, party, port) for party in make_parties()]
+    until(lambda: all(events(party.log_path) for party in parties))  # both have dialled
+    certificate, key = tmp_path / "certs/shop.pem", tmp_path / "certs/shop.key"
+    old, (bank, shop) = certificate.read_bytes(), parties
+    renew_certificate(tmp_path / "certs", "shop", new_key=True)
+    new = certificate.read_bytes()
+
+    def said(words: str) -> None:
+        until(lambda: any(words in each for each in shop.said))
+
+    def change() -> None:
+        said("is not that of its key")
+        certificate.write_bytes(new[:100])
+        n_lines = len(events(shop.log_path))
+        until(lambda: len(events(shop.log_path)) > n_lines)
+        key.chmod(0o644)
+        said(f"run chmod 600 {key}")
+        key.chmod(0o600)
+        certificate.unlink()
+        said("No such file")
+        certificate.write_bytes(new)
+
+    certificate.write_bytes(old)
+    changing = threading.Thread(target=change)
+    changing.start()
+    with cn.Federation.connect(path) as federation:
+        check_unharmed(federation)
+    changing.join()
+    assert not any(str(tmp_path) in each.get("reason", "") for each in events(shop.log_path)), "no paths are told"
+    assert isinstance(bank.join(), Goodbye)
+    assert isinstance(shop.join(), Goodbye)
+
+
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o620, 0o604])
 @pytest.mark.parametrize("name", ["bank.key", "bank.identity"])
 def test_secrets_that_others_can_read_are_refused_with_the_remedy(tmp_path: Path, name: str, mode: int) -> None:
@@ -257,3 +269,14 @@ def test_encrypted_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv(VARIABLE)
     with pytest.raises(cn.InputError, match=f"{VARIABLE}, which is not set"):
         parties[0].line.serve(once=True)
+    monkeypatch.setenv(VARIABLE, "open barley")
+    with pytest.raises(cn.InputError, match=r"The passphrase of .*bank\.key is wrong") as caught:
+        parties[0].line.serve(once=True)
+    assert "barley" not in str(caught.value) + repr(caught.value.__context__)
+    with pytest.raises(
+        cn.InputError, match=r"bank\.key is encrypted\. Name its passphrase_env or passphrase_file in \[tls\]"
+    ):
+        read_credentials(tls(tmp_path, "bank"))
+    secret_file.chmod(0o640)
+    with pytest.raises(cn.InputError, match=r"passphrase_file of \[tls\].*others can read or change it.*chmod 600"):
+        cn.Federation.connect(path)

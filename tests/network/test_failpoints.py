@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from failpoint_trial import JOBS, Kill, Sweep, kills
+from failpoint_trial import JOBS, SIDES, Fall, Kill, Sweep, kills
 
 # What the sample kills at: between the end of a run and its result, in compaction, before an answer leaves.
 SAMPLE = (
@@ -14,6 +14,7 @@ SAMPLE = (
     Kill("predict", "server", "before rename .jobs.json.fresh", 1),
     Kill("coreset, committed", "shop", "after rename spent.json", 2),
     Kill("fit, saga", "shop", "before rename a new journal", 2),
+    Kill("coreset", "bank", "after write log.jsonl", 9),
 )
 
 
@@ -26,7 +27,7 @@ def sweep(tmp_path: Path) -> Iterator[Sweep]:
 
 def play(sweep: Sweep, kill: Kill) -> bool:
     outcome, was_killed = sweep.play_with(kill)
-    assert sweep.check(kill, outcome) == [], kill
+    assert sweep.check(kill.job, outcome, [kill.who]) == [], kill
     return was_killed
 
 
@@ -37,10 +38,19 @@ def test_a_sample_of_all_points(sweep: Sweep) -> None:
     assert sweep.left_behind() == []
 
 
+def test_two_fall_at_once(sweep: Sweep) -> None:
+    for job, who in (("coreset", ("server", "bank")), ("fit, saga", ("bank", "shop"))):
+        sweep.points(job, "server")
+        outcome, fallen = sweep.play_with_falls(job, [Fall(0.1, who, 0.1), Fall(0.1, who[::-1], 0.0)])
+        assert sweep.check(job, outcome, fallen) == []
+        assert len(fallen) >= 2
+    assert sweep.left_behind() == []
+
+
 @pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("job", JOBS)
 def test_every_point(sweep: Sweep, job: str) -> None:
-    points = {(job, who): sweep.points(job, who) for who in ("server", "shop")}
+    points = {(job, who): sweep.points(job, who) for who in SIDES}
     died = sum(play(sweep, kill) for kill in kills(points))
     assert died > 50
     assert sweep.left_behind() == []

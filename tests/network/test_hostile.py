@@ -85,7 +85,7 @@ def meeting(tmp_path: Path) -> Iterator[Meeting]:
 
 def soon(condition: Callable[[], object]) -> bool:
     """Wait a little for what another thread does."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
     return bool(condition())
@@ -294,16 +294,16 @@ def test_a_job_is_done_with_the_pinned_parties_or_not_at_all(tmp_path: Path) -> 
 def test_after_the_limit_all_sides_report_the_same(tmp_path: Path) -> None:
     new_certificates(tmp_path / "certs", PARTIES)
     port = free_port()
-    path = write_federation_file(tmp_path, PARTIES, port, wait_seconds=1.0)
+    path = write_federation_file(tmp_path, PARTIES, port, wait_seconds=3.0)  # parties have to come within it, too
     bank, shop = (PartyThread(tmp_path, party, port) for party in make_parties())
     with pytest.raises(cn.PartyUnreachableError) as caught, cn.Federation.connect(path) as federation:  # noqa: PT012
         shop.stop()
         started = time.monotonic()
         federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=20))
-    assert 0.9 < time.monotonic() - started < 10
+    assert 2.9 < time.monotonic() - started < 60
     assert caught.value.party == "shop"
     reason = str(caught.value)
-    assert reason == "Party 'shop' stayed away for more than 1 s. Start it again, then the run."
+    assert reason == "Party 'shop' stayed away for more than 3 s. Start it again, then the run."
     assert bank.join() == Goodbye("failed", reason, 5)
     ended = next(line for line in events(bank.log_path) if line["event"] == "run ended" and line["status"] == "failed")
     assert ended["reason"] == reason
@@ -314,7 +314,7 @@ def test_after_the_limit_all_sides_report_the_same(tmp_path: Path) -> None:
 def test_a_party_that_comes_back_too_late_is_told_what_became_of_the_run(tmp_path: Path) -> None:
     new_certificates(tmp_path / "certs", PARTIES)
     port = free_port()
-    path = write_federation_file(tmp_path, PARTIES, port, wait_seconds=1.0)
+    path = write_federation_file(tmp_path, PARTIES, port, wait_seconds=3.0)  # parties have to come within it, too
     bank, shop = (PartyThread(tmp_path, party, port) for party in make_parties())
     slow = shop.desk.answer
 
@@ -331,7 +331,7 @@ def test_a_party_that_comes_back_too_late_is_told_what_became_of_the_run(tmp_pat
         shop.join()
         assert list((tmp_path / "shop-state").glob("fit-*.journal"))
         again = PartyThread(tmp_path, make_parties()[1], port)
-        assert soon(lambda: any("stayed away for more than 1 s" in words for words in again.said))
+        assert soon(lambda: any("stayed away for more than 3 s" in words for words in again.said))
         assert len(federation.coreset(cn.Regression(), cn.ImportanceSampling(size=20)).coreset) == 20
     again.join()
     bank.join()

@@ -195,7 +195,7 @@ def test_a_port_in_use_is_told(town: Town) -> None:
 def test_the_server_that_a_party_runs_is_named_in_the_disclosures(town: Town) -> None:
     town.path = write_federation_file(town.folder, ["bank", "shop"], town.port, run_by="bank")
     run = town.play(lambda federation: federation.fit(TASK, sampler=SAMPLER))
-    assert run.ledger.disclosures()["shop", "server (bank)"] == ("totals", "row ids", "scores", "features")
+    assert run.ledger.disclosures()["shop", "server (bank)"] == ("schema", "totals", "row ids", "scores", "features")
     again = cn.Run.load(run.save(town.folder / "run"))
     assert again.ledger.disclosures() == run.ledger.disclosures()
 

@@ -33,7 +33,8 @@ def test_names_change_by_steps(tmp_path: Path, reached: list[str]) -> None:
     (tmp_path / "c").touch()
     disk.replace(tmp_path / "b", tmp_path / "c")
     disk.sync_folder(tmp_path)
-    for _ in range(2):
-        disk.remove(tmp_path / "c")
+    disk.link(tmp_path / "c", tmp_path / "d")
+    for name in "cdc":
+        disk.remove(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
-    assert reached == around("rename", "rename", "sync", "remove", "remove")
+    assert reached == around("rename", "rename", "sync", "link", "remove", "remove", "remove")

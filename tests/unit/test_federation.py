@@ -62,8 +62,8 @@ def test_central_adds_the_rows_it_fetches() -> None:
 def test_the_ledger_names_every_disclosure() -> None:
     run = federation().fit(cn.Regression(), sampler=cn.ImportanceSampling(size=30))
     assert run.ledger.disclosures() == {
-        ("airline", "server"): ("totals", "row ids", "scores", "features", "labels"),
-        ("weather", "server"): ("totals", "row ids", "scores", "features"),
+        ("airline", "server"): ("schema", "totals", "row ids", "scores", "features", "labels"),
+        ("weather", "server"): ("schema", "totals", "row ids", "scores", "features"),
         ("server", "airline"): ("schema", "totals", "row ids", "model"),
         ("server", "weather"): ("schema", "totals", "row ids", "model"),
     }

@@ -1,6 +1,5 @@
 """`colonnade log`: look whether a party's log is as it was written, and hand it over."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
 
@@ -14,6 +13,7 @@ from colonnade.node.log import LOG, read_head
 from colonnade.node.log_chain import Head, LogReport, facts_of, raw_lines
 from colonnade.node.log_chain import verify as verified
 from colonnade.node.log_export import log_csv
+from colonnade.privacy.identities import Pins as SigningPins
 
 app = typer.Typer(help="A party's log: was it changed; hand it over.", no_args_is_help=True)
 Source = Annotated[
@@ -24,7 +24,7 @@ Pins = Annotated[Path | None, typer.Option("--pins", help="The pins.toml to chec
 
 class _Log(NamedTuple):
     path: Path
-    pins: Mapping[str, bytes]
+    pins: SigningPins
     head: Head | None
 
 

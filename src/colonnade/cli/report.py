@@ -40,9 +40,6 @@ def command(run_folder: RunOrJob, disclosure: DisclosureFlag = False, json: Json
         show_json(run_summary(run, run_folder))
     else:
         show(run_text(run))
-        if run.tables is not None:
-            told = ", ".join(f"{party} {each}" for party, each in run.tables.fingerprints.items())
-            show(f"\nFingerprints of the tables: {told}.")
 
 
 def _planned(job_file: Path) -> Disclosure:

@@ -23,9 +23,11 @@ def words_of(sheet: JobSheet, route: Route, party: str, table: Table, policy: Po
         "rows": _n_rows(sheet) * sum(bool(OF_ROWS.intersection(_told(ask, table))) for ask in asks),
         "row_ids": _n_rows(sheet) * sum(Reveals.ROW_IDS in _told(ask, table) for ask in asks),
     }
+    if sheet.align is not None and table.keys is not None:
+        takes["keys"] = table.keys.count
     return JobWords(
         job_facts(sheet),
-        sheet.rows,
+        sheet.rows or table.n_rows,
         tuple(_tells(sheet, asks, party, table)),
         takes,
         tuple(_in_all(sheet, policy, memory, table)),
@@ -38,7 +40,8 @@ def job_facts(sheet: JobSheet) -> dict[str, object]:
     facts = {
         "verb": sheet.verb,
         **{name: None if words is None else words.get("kind") for name, words in kinds.items()},
-        "rows": _n_rows(sheet),
+        "align": sheet.align,
+        "rows": _n_rows(sheet) if sheet.align is None else None,
         "parties": [each.name for each in sheet.parties],
         "run_by": sheet.run_by,
         "to": sheet.to,
@@ -55,6 +58,8 @@ def _tells(sheet: JobSheet, asks: list[Ask], party: str, table: Table) -> Iterat
         replies = [ask.kind.reply.__name__ for ask in asks if ask.kind.reply is not None and what in _told(ask, table)]
         if replies:
             rows = None if what in OF_MANY_ROWS else _n_rows(sheet)
+            if sheet.align is not None and table.keys is not None:
+                rows = table.keys.count
             to = (
                 (server, *(each.name for each in sheet.parties if each.name != party))
                 if what in PASSED_ON

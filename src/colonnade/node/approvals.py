@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from colonnade import disk
 from colonnade.errors import InputError
 from colonnade.node.state_folder import write_private
 from colonnade.options import learn_types
@@ -242,11 +243,12 @@ def decide(folder: Path, job: PendingJob, *, is_approved: bool, by: By, reason: 
     draft = folder / f".{secrets.token_hex(8)}.draft"
     write_private(draft, msgspec.json.encode(decision))
     try:
-        os.link(draft, _decision_path(folder, job))  # fails where there is one
+        disk.link(draft, _decision_path(folder, job))  # fails where there is one
     except FileExistsError:
         return _read_decision(folder, job) or decision
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
+    disk.sync_folder(folder)
     return decision
 
 

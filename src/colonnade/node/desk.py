@@ -28,6 +28,7 @@ from colonnade.node.desk_records import (
     read_records,
     write_record,
 )
+from colonnade.node.desk_words import reply_words, sheet_words
 from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder
@@ -36,7 +37,6 @@ from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobAccepted, OpenJob
-from colonnade.signing import digest
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -54,6 +54,7 @@ class _OpenRun:
     request: bytes = b""
     reply: bytes = b""
     is_fresh: bool = False
+    opening: OpenJob | None = None
     # The size of each reply that the journal has, by its number.
     kept: dict[int, int] = field(default_factory=dict)
 
@@ -84,9 +85,9 @@ class PartyDesk:
     """Answers for one party.
 
     Each run gets a session like `session`. `server` is the name in the server's certificate. `approvals` ask the owner
-    for each job, where they are given. `deliver` is given predictions that were delivered to this party; `keep` an
-    alignment of its rows, by which all later runs go; `show` the traceback of what failed inside, which can quote data
-    and is for the owner's eyes only.
+    for each job, where they are given. `is_signed` tells whether the signature that opened a run still counts.
+    `deliver` is given predictions that were delivered to this party; `keep` an alignment of its rows, by which all
+    later runs go; `show` the traceback of what failed inside, which can quote data and is for the owner's eyes only.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class PartyDesk:
         server: str = SERVER,
         max_runs: int = 4,
         approvals: Approvals | None = None,
+        is_signed: Callable[[OpenJob], bool] = lambda _: True,
         deliver: Callable[[Delivery], None] = lambda _: None,
         keep: Callable[[Alignment], Alignment] = lambda alignment: alignment,
         show: Callable[[str], None] = lambda _: None,
@@ -112,6 +114,7 @@ class PartyDesk:
         self._server = server
         self._max_runs = max_runs
         self._approvals = approvals
+        self._is_signed = is_signed
         self._deliver = deliver
         self._keep = keep
         self._show = show
@@ -135,6 +138,9 @@ class PartyDesk:
     def answer(self, ask: Ask) -> Answer | None:
         """Answer a request, or repeat the answer it gave; None is: ask again when it no longer waits for the owner."""
         run = self._runs.get(ask.run)
+        if run is not None and run.opening is not None and not self._is_signed(run.opening):
+            self._drop(ask.run, "the pin under which the server signed its job sheet no longer counts")
+            run = None
         if run is not None and (earlier := run.reply_to(ask)) is not None:
             self._log.write("repeated", run=ask.run, number=ask.number, server=self._server, bytes=len(earlier))
             return Answer(ask.run, ask.number, earlier)
@@ -171,10 +177,8 @@ class PartyDesk:
         if run is not None:
             run.journal.remove()
         if run is not None or was_asked:
-            left = self._allowance.left()
-            self._log.write(
-                "run ended", run=end.run, status=end.status, reason=end.reason, server=self._server, left=left
-            )
+            facts = {"status": end.status, "reason": end.reason, "left": self._allowance.left()}
+            self._log.write("run ended", run=end.run, server=self._server, **facts)
 
     def give_up(self, reason: str) -> None:
         """Forget every run, because the server stayed away."""
@@ -230,19 +234,8 @@ class PartyDesk:
         except Exception as error:  # whatever a table, a kernel or the disk raises: the party stays for its other runs
             session.state = before
             return self._failure(ask.run, error)
-        self._log.write(
-            "answered",
-            run=ask.run,
-            number=ask.number,
-            server=self._server,
-            request=request.kind,
-            reply=reply.kind,
-            reveals=[str(kind) for kind in reply.reveals()],
-            **amounts(reply),
-            units=reply.units(),
-            bytes=len(encoded),
-            **_evidence(reply, encoded),
-        )
+        told = reply_words(request, reply, encoded)
+        self._log.write("answered", run=ask.run, number=ask.number, server=self._server, **told)
         return encoded
 
     def _owners_word(
@@ -253,7 +246,11 @@ class PartyDesk:
             return Refused("order", "another job sheet of this run is with its owner. Start the run again.")
         if session.state.route is not None and (job := approvals.ask(run, request, session.state.route)):
             self._log.write(
-                "waiting for the owner", run=run, server=self._server, **_words(request), until=job.until.isoformat()
+                "waiting for the owner",
+                run=run,
+                server=self._server,
+                **sheet_words(request),
+                until=job.until.isoformat(),
             )
         decision = approvals.decision(run)
         if decision is None:
@@ -280,12 +277,16 @@ class PartyDesk:
         if run is None:
             run = _OpenRun(Journal(self._folder.journal(ask.run)), session)
             write_record(run.journal, OpeningRecord(session.state.run_nonce))
+            self._folder.sync()
             self._runs[ask.run] = run
             left = self._allowance.left()
             table = {"table": (reply.fingerprint or b"").hex()} if isinstance(reply, JobAccepted) else {}
-            self._log.write("run opened", run=ask.run, server=self._server, **_words(request), **table, left=left)
+            self._log.write("run opened", run=ask.run, server=self._server, **sheet_words(request), **table, left=left)
+        run.opening = request if isinstance(request, OpenJob) else run.opening
         is_large = len(encoded) >= LARGE
-        write_record(run.journal, AnswerRecord(ask.number, ask.payload, None if is_large else encoded))
+        record = AnswerRecord(ask.number, ask.payload, None if is_large else encoded)
+        # If it says anything: a party without its memory could be asked for something else instead.
+        write_record(run.journal, record, durable=bool(reply.__struct_fields__))
         run.phase_ended = request.phase != run.phase and ask.number > 1
         run.number, run.phase, run.request, run.reply = ask.number, request.phase, ask.payload, encoded
         if not is_large:
@@ -339,6 +340,7 @@ class PartyDesk:
                 run = run or _OpenRun(journal, self._session.greeted(run_nonce))
                 request = self._codec.decode(record.request, party=SERVER)
                 reply = run.session.answer(request)
+                run.opening = request if isinstance(request, OpenJob) else run.opening
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
                 run.is_fresh = reply.fresh
                 encoded = record.reply if reply.fresh and record.reply is not None else self._codec.encode(reply)
@@ -347,7 +349,7 @@ class PartyDesk:
                     run.kept[record.number] = len(record.reply)
             if run is not None and not run.is_fresh and not is_same_reply(run.reply, record):
                 raise RemoteProtocolError(
-                    f"after a restart its reply to request {run.number} differs: its data or policy has changed."
+                    f"after a restart its reply to request {run.number} differs: its data, policy or key has changed."
                 )
         if run is None:
             journal.remove()  # it died before its first answer
@@ -357,20 +359,3 @@ class PartyDesk:
 def _digest(ask: Ask, session: PartySession) -> str:
     """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
     return hashlib.sha256(session.state.run_nonce + ask.number.to_bytes(8) + ask.payload).hexdigest()
-
-
-def _words(request: Message) -> dict[str, object]:
-    """Say what a run is for, as its sheet does."""
-    if not isinstance(request, OpenJob):
-        return {"verb": "hello"}
-    sheet = request.read()
-    kinds = {"task": sheet.task, "sampler": sheet.sampler, "solver": sheet.solver}
-    words = {name: None if each is None else each.get("kind") for name, each in kinds.items()}
-    parties, size = [each.name for each in sheet.parties], sheet.size or sheet.size_of_coreset()
-    return {"verb": sheet.verb, **words, "size": size, "parties": parties, "sheet": digest(request.sheet).hex()}
-
-
-def _evidence(reply: Message, encoded: bytes) -> dict[str, str]:
-    """Keep digests of what the party signed, such as a committed draw, and of its signature: they tell no value."""
-    signature = getattr(reply, "signature", None)
-    return {} if signature is None else {"signed": digest(encoded).hex(), "signature_digest": digest(signature).hex()}

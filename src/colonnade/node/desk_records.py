@@ -44,9 +44,9 @@ def read_records(journal: Journal) -> Iterator[Record]:
         raise LocalProtocolError("its journal of this run was begun by another version of Colonnade.") from error
 
 
-def write_record(journal: Journal, record: Record) -> None:
+def write_record(journal: Journal, record: Record, *, durable: bool = False) -> None:
     """Append a record."""
-    journal.append(msgspec.msgpack.encode(record))
+    journal.append(msgspec.msgpack.encode(record), durable=durable)
 
 
 def checksum_record(number: int, reply: bytes) -> ChecksumRecord:

@@ -25,6 +25,8 @@ MISSING = {
     "identity": "it has no [identity], and parties and server could not tell each other from impostors. Write "
     "[identity] with key and pins; `colonnade certs new` makes all for a trial, `colonnade certs identity` one.",
 }
+TLS_FILES = ("authority", "certificate", "key", "passphrase_file")
+IDENTITY_FILES = ("key", "pins", "passphrase_file")
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -65,6 +67,8 @@ class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     key: str
     pins: str
+    passphrase_env: str | None = None
+    passphrase_file: str | None = None
 
 
 class AlignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -209,6 +213,7 @@ def read_federation_file(path: Path) -> FederationFile:
     return msgspec.structs.replace(
         file,
         state=str(folder / file.state),
+        revoked=None if file.revoked is None else str(folder / file.revoked),
         tls=_absolute(file.tls, folder),
         identity=_beside(file.identity, folder),
     )
@@ -227,6 +232,7 @@ def read_party_file(path: Path) -> PartyFile:
     return msgspec.structs.replace(
         file,
         state=str(folder / file.state),
+        revoked=None if file.revoked is None else str(folder / file.revoked),
         tls=_absolute(file.tls, folder),
         identity=_beside(file.identity, folder),
         data=_data_beside(file.data, folder),
@@ -299,7 +305,8 @@ def _check_security(path: Path, tls: Tls | None, plaintext: bool, address: str) 
 
 
 def _beside(identity: IdentityFile, folder: Path) -> IdentityFile:
-    return IdentityFile(str(folder / identity.key), str(folder / identity.pins))
+    files = {name: str(folder / path) for name in IDENTITY_FILES if (path := getattr(identity, name)) is not None}
+    return msgspec.structs.replace(identity, **files)
 
 
 def _command_beside(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
@@ -314,6 +321,5 @@ def _data_beside(data: DataFile, folder: Path) -> DataFile:
 def _absolute(tls: Tls | None, folder: Path) -> Tls | None:
     if tls is None:
         return None
-    files = ("authority", "certificate", "key", "passphrase_file")
-    named = {name: str(folder / path) for name in files if (path := getattr(tls, name)) is not None}
+    named = {name: str(folder / path) for name in TLS_FILES if (path := getattr(tls, name)) is not None}
     return msgspec.structs.replace(tls, **named)

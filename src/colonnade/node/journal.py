@@ -1,9 +1,9 @@
 """A journal: an append-only file of checksummed records that survives the death of its process at any byte.
 
 What was written is with the operating system when `append` returns, so killing the process loses nothing; the last
-record may be torn, and is then dropped. It is forced to the disk at the ends of phases, by `sync` and `compact`, not at
-every record: a machine that loses its power may lose the last ones. Only its owner can read the file: it holds
-whatever was disclosed.
+record may be torn, and is then dropped. It is forced to the disk by `sync` and `compact`: by a party before an answer
+that says anything leaves, by a server at the ends of phases, and its machine may lose the last records with
+its power. Only its owner can read the file: it holds whatever was disclosed.
 """
 
 import os
@@ -40,8 +40,11 @@ class Journal:
                 self.remove()
                 raise
 
-    def append(self, first: bytes, *rest: bytes) -> None:
-        """Write one record at the end: its first part, and others that are kept apart from it and not copied."""
+    def append(self, first: bytes, *rest: bytes, durable: bool = False) -> None:
+        """Write one record at the end: its first part, and others that are kept apart from it and not copied.
+
+        It is on the disk when this returns, if it is durable.
+        """
         length = len(first) + sum(map(len, rest))
         head = HEAD.pack(length, len(first), _checksum(length, first, *rest))
         parts = [b"".join([head, first, *rest])] if length < SMALL else [head + first, *rest]
@@ -49,6 +52,8 @@ class Journal:
         try:
             for part in parts:
                 disk.write(self._file, part)
+            if durable:
+                disk.sync(self._file)
         except OSError:
             os.ftruncate(self._file, before)  # where the disk is full: the next record must not follow half of this one
             raise

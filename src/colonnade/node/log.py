@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from colonnade.node.journal import PRIVATE
+from colonnade import disk
+from colonnade.disk import PRIVATE
 from colonnade.node.log_chain import CHECKPOINT, DIFFERS, MAX_LINE, Head, chained, checkpoint_statement, head_of
 from colonnade.node.log_chain import read_head as decoded_head
 from colonnade.node.terminal import say
@@ -69,13 +70,16 @@ class EventLog:
     def _append(self, event: str, facts: dict[str, object]) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line, last = chained(self._last, {"time": now, "event": event, **facts})
-        written = os.write(self._file, line)
-        if written < len(line):
-            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
-            raise OSError(f"The log took {written} of the {len(line)} bytes of a line. Is the disk full?")
+        before = os.fstat(self._file).st_size
+        try:
+            disk.write(self._file, line)
+        except OSError:
+            os.ftruncate(self._file, before)  # where the disk is full: the next line must not follow half of this one
+            raise
         self._last = last
         self._n_unsigned += 1
-        os.pwrite(self._head, last.encoded(), 0)
+        os.lseek(self._head, 0, os.SEEK_SET)
+        disk.write(self._head, last.encoded())
 
     def _fail(self, error: OSError) -> None:
         """Stop a party that cannot write down what it tells; a server goes on, and says so once."""
@@ -90,8 +94,8 @@ class EventLog:
         if self._signer is not None:
             signature = self._signer.sign(checkpoint_statement(self._signer.name, self._last)).hex()
             self._append(CHECKPOINT, {"party": self._signer.name, "signature": signature})
-            os.fsync(self._file)
-            os.fsync(self._head)
+            disk.sync(self._file)
+            disk.sync(self._head)
         self._n_unsigned = 0
 
     def _open(self, path: Path) -> None:
@@ -146,7 +150,7 @@ def _end_of(path: Path) -> tuple[Head, bytes]:
 def _set_aside(path: Path, content: bytes) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
     try:
-        os.write(file, content + b"\n")
-        os.fsync(file)
+        disk.write(file, content + b"\n")
+        disk.sync(file)
     finally:
         os.close(file)

@@ -5,13 +5,13 @@ chain anew, but not the signatures: what stands before the last signed checkpoin
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from colonnade.privacy.identities import is_signed
+from colonnade.privacy.identities import Pins, is_signed
 from colonnade.signing import digest
 
 # In every signed text, so that none of another protocol, or of another version, can take its place.
@@ -107,7 +107,7 @@ def facts_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             yield msgspec.json.decode(raw)
 
 
-def verify(lines: Iterable[bytes], pins: Mapping[str, bytes], head: Head | None = None) -> LogReport:
+def verify(lines: Iterable[bytes], pins: Pins, head: Head | None = None) -> LogReport:
     """Look for lines that were changed, cut, added or moved; `head` is where the log ended, if that was kept."""
     last, party, checkpoints, signed_to, place = Head(), "", 0, 0, 0
     findings: list[Finding] = []
@@ -125,7 +125,8 @@ def verify(lines: Iterable[bytes], pins: Mapping[str, bytes], head: Head | None 
             if line.party == party and _is_ours(line, pins):
                 checkpoints, signed_to = checkpoints + 1, place
             else:
-                findings.append(Finding(place, f"has no signature of {party!r} on the lines above it"))
+                words = f"has no signature of {party!r} on the lines above it: changed, or signed with an older key"
+                findings.append(Finding(place, f"{words}, whose pin --pins can name"))
         if line.event == DIFFERS:
             words = f"lines to {line.expected} had been written and lines to {line.found} were found"
             findings.append(Finding(place, f"when the party started here, {words}: cut, changed, or lost with power"))
@@ -152,7 +153,7 @@ def _follows(following: bytes, raw: bytes) -> bool:
     return not following or (line is not None and line.before == _digest(raw))
 
 
-def _is_ours(line: LogLine, pins: Mapping[str, bytes]) -> bool:
+def _is_ours(line: LogLine, pins: Pins) -> bool:
     try:
         signature = bytes.fromhex(line.signature)
     except ValueError:

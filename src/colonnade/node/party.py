@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -23,9 +24,12 @@ from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.predictions_file import write_predictions
 from colonnade.node.state_folder import StateFolder
 from colonnade.node.terminal import say as say_on_stderr
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import Memory
 from colonnade.protocol.session import Delivery
+from colonnade.protocol.sheet import still_signed
 from colonnade.transports.envelopes import Goodbye
+from colonnade.transports.revoked import Revoked
 
 Say = Callable[[str], None]
 
@@ -67,31 +71,39 @@ def serve_party(path: str | PathLike[str], *, once: bool = False, say: Say = say
         from colonnade.transports.grpc.party import GrpcParty
     except ImportError as error:
         raise UnsupportedError(f"Other machines need gRPC: {error}. pip install 'colonnade[grpc]'.") from error
-    with opened_desk(file, say) as (desk, log):
+    with opened_desk(file, say) as (desk, log, revoked):
         say(f"Dialling {file.server}.")
-        line = GrpcParty(file, desk, log.write, say)
+        line = GrpcParty(file, desk, log.write, say, revoked)
         with _stopped_by_signals(line.stop):
             return line.serve(once=once)
 
 
 @contextmanager
-def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog]]:
+def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog, Revoked]]:
     """Read a party's data, rebuild the runs it was in the middle of, and hold its state folder."""
     with ExitStack() as closing:
         folder = StateFolder(Path(file.state))
         closing.callback(folder.release)
-        identity = read_identity(file.name, file.identity)
+
+        def tell(words: str) -> None:
+            say(words)
+            log.write("read again", words=words)
+
+        revoked = Revoked(file.revoked, tell)
+        identity = read_identity(file.name, file.identity, revoked, tell)
         log = EventLog(folder.path / LOG, identity)
         closing.callback(log.close)
         memory = KeptInFile(folder.path / MEMORY)
         closing.callback(memory.close)
-        desk = _desk(file, file.data.party(file.name, file.policy.policy(), identity), folder, log, memory, say)
+        desk = _desk(file, identity, folder, log, memory, say)
         closing.callback(desk.close)
-        yield desk, log
+        yield desk, log, revoked
 
 
-def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, memory: Memory, say: Say) -> PartyDesk:
-    rules = file.policy
+def _desk(
+    file: PartyFile, identity: Identity, folder: StateFolder, log: EventLog, memory: Memory, say: Say
+) -> PartyDesk:
+    rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity)
     say(f"{party!r}. Policy: {rules.level}.")
     if rules.level == "open":
         say(
@@ -114,6 +126,7 @@ def _desk(file: PartyFile, party: Party, folder: StateFolder, log: EventLog, mem
         server=file.server_name,
         max_runs=rules.open_runs,
         approvals=_approvals(file, party, folder, memory, say),
+        is_signed=partial(still_signed, identity),
         deliver=lambda delivery: _write_predictions(file, delivery, say),
         keep=lambda alignment: _keep_alignment(kept, alignment, party.table, say),
         show=say,

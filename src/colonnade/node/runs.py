@@ -159,7 +159,7 @@ class RunBook:
         self._done: list[str] = []
         self._written = 0.0
         self.lost_writes = 0  # of the status
-        self._writing = threading.Lock()
+        self._writing, self._is_closed = threading.Lock(), False
         self.status = read_status(folder.path)
         for path in folder.journals():
             self._find(path)
@@ -207,7 +207,7 @@ class RunBook:
         for name in (*self._done_before, *self._done):
             disk.remove(self._folder.journal(name))
         if self._done_before or self._done:
-            disk.sync_folder(self._folder.path)
+            self._folder.sync()
         self._done_before, self._done = {}, []
 
     def knows(self, name: str) -> bool:
@@ -226,6 +226,8 @@ class RunBook:
         if not now and time.monotonic() - self._written < STATUS_SECONDS:
             return
         with self._writing:  # streams come and go in threads of their own
+            if self._is_closed:
+                return
             self.status.runs = self.status.runs[-KEPT_OUTCOMES:]
             self._written = time.monotonic()
             try:
@@ -239,11 +241,17 @@ class RunBook:
                     self._log.write("status written again", lost=self.lost_writes)
                 self.lost_writes = 0
 
+    def close(self) -> None:
+        """Write the status a last time: a stream that ends later finds the folder another server's."""
+        self.write_status(now=True)
+        with self._writing:
+            self._is_closed = True
+
     def _begin(self, purpose: RunPurpose) -> ServerRun:
         name = f"{purpose.verb}-{secrets.token_hex(6)}"
         journal = Journal(self._folder.journal(name))
         journal.append(msgspec.msgpack.encode(_Opening(purpose)))
-        disk.sync_folder(self._folder.path)
+        self._folder.sync()
         self._unfinished[name] = purpose
         self._log.write("run opened", run=name, verb=purpose.verb, task=purpose.task, solver=purpose.solver)
         return ServerRun(self._listed(name, purpose), journal, iter(()), is_done=False)

@@ -17,6 +17,7 @@ from colonnade.protocol.refusal import without_paths
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.transports.carriers import MakeCarrier
 from colonnade.transports.envelopes import Ask, Goodbye, RunEnd, Status
+from colonnade.transports.revoked import Revoked
 
 MAX_REASON = 1000
 
@@ -26,7 +27,7 @@ class NetworkServer:
 
     def __init__(self, file: FederationFile, carrier: MakeCarrier) -> None:
         self.file = file
-        self.identity = read_identity(SERVER, file.identity)
+        self.identity = read_identity(SERVER, file.identity, Revoked(file.revoked))
         self._codec = codec(file.max_message_bytes)
         self._folder = StateFolder(Path(file.state))
         self._log = EventLog(self._folder.path / LOG)
@@ -97,7 +98,7 @@ class NetworkServer:
         self._carrier.tell_all(Goodbye(status, without_paths(reason)[:MAX_REASON], code))
         self._carrier.close()
         self._book.status.connected = []
-        self._book.write_status(now=True)
+        self._book.close()
         self._log.write("closed", status=status, reason=reason)
         self._log.close()
         self._folder.release()

@@ -41,6 +41,10 @@ class StateFolder:
         """Name the journal of a run."""
         return self.path / f"{run}.journal"
 
+    def sync(self) -> None:
+        """Force the names of its files to the disk."""
+        disk.sync_folder(self.path)
+
     def release(self) -> None:
         """Let another process have it."""
         if self._lock >= 0:

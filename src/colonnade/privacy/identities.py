@@ -6,6 +6,8 @@ Certificates of a network can take the place of pins: whatever is a `colonnade.p
 
 import hmac
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import TypeAlias
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
@@ -14,6 +16,8 @@ from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
 Entropy = Callable[[int], bytes]
+# By name. While a key is renewed, the old one and the new one count.
+Pins: TypeAlias = Mapping[str, bytes | tuple[bytes, ...]]
 
 
 def signing_key(seed: bytes) -> bytes:
@@ -23,14 +27,49 @@ def signing_key(seed: bytes) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 
 
-def is_signed(pins: Mapping[str, bytes], party: str, statement: bytes, signature: bytes) -> bool:
+def encrypted(seed: bytes, passphrase: bytes) -> bytes:
+    """Write a seed as an encrypted key, in PEM, that OpenSSL reads, too."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(seed).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(passphrase),
+    )
+
+
+def decrypted(pem: bytes, passphrase: bytes) -> bytes | None:
+    """Read the seed of an encrypted key; None if the passphrase, or the kind of key, is another."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(pem, passphrase)
+    except ValueError:
+        return None
+    return key.private_bytes_raw() if isinstance(key, Ed25519PrivateKey) else None
+
+
+def pins_of(pins: Pins, party: str) -> tuple[bytes, ...]:
+    """List the pins of a party; none of one that is not there."""
+    found = pins.get(party, ())
+    return (found,) if isinstance(found, bytes) else found
+
+
+def is_signed(pins: Pins, party: str, statement: bytes, signature: bytes) -> bool:
     """Tell whether a pinned party signed this statement: whoever has the pins can."""
+    return any(_fits(pin, statement, signature) for pin in pins_of(pins, party))
+
+
+@lru_cache(maxsize=64)  # a run's opening is looked at again with each of its requests
+def _fits(pin: bytes, statement: bytes, signature: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(pins[party]).verify(signature, statement)
-    except (InvalidSignature, KeyError, ValueError):
+        Ed25519PublicKey.from_public_bytes(pin).verify(signature, statement)
+    except (InvalidSignature, ValueError):
         return False
     return True
 
@@ -44,25 +83,33 @@ class PinnedIdentity:
         The party's.
     seed : bytes
         32 secret bytes of the operating system's entropy, from which the signing key is made. Kept in memory only.
-    pins : mapping of str to bytes
+    pins : mapping of str to bytes, or to several
         The signing keys of the server and of all parties of the federation, this one included, as their owners told
-        them. A job is done with exactly these parties, or not at all.
+        them; two of one that is being renewed. A job is done with exactly these parties, or not at all.
     entropy : callable
         Gives so many bytes, for the keys of single runs: the operating system's, outside tests.
+    now : callable, optional
+        Gives the pins that count now, where they change while a party runs: some are added, some revoked.
     """
 
-    def __init__(self, name: str, seed: bytes, pins: Mapping[str, bytes], entropy: Entropy) -> None:
+    def __init__(
+        self, name: str, seed: bytes, pins: Pins, entropy: Entropy, now: Callable[[], Pins] | None = None
+    ) -> None:
         if len(seed) != KEY_BYTES or name not in pins:
             raise InputError(
                 f"The identity of {name!r} needs {KEY_BYTES} secret bytes and a pin of its own among those of "
                 f"{', '.join(pins) or 'nobody'}. Pass os.urandom({KEY_BYTES}) and the pins of all parties."
             )
         self.name = name
-        # Whom it takes part with, itself included, in the order of their names.
-        self.parties = tuple(sorted(set(pins) - {SERVER}))
         self._seed = seed
-        self._pins = pins
+        self._now = now or (lambda: pins)
         self._entropy = entropy
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Whom it takes part with, itself included, in the order of their names; nobody all of whose pins are gone."""
+        pins = self._now()
+        return tuple(sorted(name for name in pins if name != SERVER and pins_of(pins, name)))
 
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
@@ -84,7 +131,7 @@ class PinnedIdentity:
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a pinned party signed this statement."""
-        return is_signed(self._pins, party, statement, signature)
+        return is_signed(self._now(), party, statement, signature)
 
     def __repr__(self) -> str:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"

@@ -265,6 +265,11 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
     return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
 
 
+def still_signed(identity: Identity, opening: OpenJob) -> bool:
+    """Tell whether the signature on a sheet counts now: pins are revoked while a run goes on."""
+    return identity.is_signed(SERVER, sheet_statement(opening.sheet), opening.signature)
+
+
 def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tuple[PartyState, Message]:
     """Go on: the route has seen that the choice is one of the sheet's. What is signed from now on is for both."""
     accepted = JobAccepted(digest(request.choice, b"")[:ACCEPTANCE_BYTES], None)
@@ -279,8 +284,8 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
     identity, table = data.known(), data.table
     if not identity.is_signed(SERVER, sheet_statement(request.sheet), request.signature):
         raise InputError(
-            "it was sent a job sheet that the server its owner pinned did not sign. Compare the line of the server in "
-            "pins.toml with that of the server's own pins.toml, by telephone."
+            "it was sent a job sheet that the server its owner pinned did not sign, or whose pin its owner revoked. "
+            "Compare the line of the server in pins.toml with that of the server's own pins.toml, by telephone."
         )
     if len(request.sheet) > MAX_SHEET_BYTES:
         raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
@@ -304,6 +309,7 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         raise checks.wrong(
             SERVER,
             request,
-            f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job",
+            f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job, "
+            "with pins that are not revoked",
         )
     return sheet

@@ -25,7 +25,10 @@ class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class ServerEndpoint(msgspec.Struct, frozen=True):
-    """Where a server listens, and for whom. `parties` are in the order of the model's columns."""
+    """Where a server listens, and for whom. `parties` are in the order of the model's columns.
+
+    `revoked` is a file of certificates and pins that no longer count, at either end.
+    """
 
     parties: Annotated[list[Name], msgspec.Meta(min_length=1)]
     listen: str
@@ -34,6 +37,7 @@ class ServerEndpoint(msgspec.Struct, frozen=True):
     answer_seconds: Seconds = 86400.0
     keepalive_seconds: Seconds = 10.0
     max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
+    revoked: str | None = None
 
 
 class PartyEndpoint(msgspec.Struct, frozen=True):
@@ -46,3 +50,4 @@ class PartyEndpoint(msgspec.Struct, frozen=True):
     wait_seconds: Seconds = 600.0
     keepalive_seconds: Seconds = 10.0
     max_message_bytes: MessageBytes = MAX_MESSAGE_BYTES
+    revoked: str | None = None

@@ -251,7 +251,7 @@ def test_of_a_run_of_an_earlier_version_the_table_is_not_known(job: Callable[...
     told = run("evaluate", job(), str(saved)).stdout
     assert told.startswith("Whether this is the table that the model was learned from is not known. All rows count.")
     assert json.loads(run("certify", job(), str(saved), "--json").stdout)["table"] is None
-    assert "Fingerprints" not in run("report", str(saved)).stdout
+    assert json.loads(run("report", str(saved), "--json").stdout)["tables"] is None
 
 
 def test_evaluate_and_predict_with_a_saved_model(job: Callable[..., str], tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_diagnose_says_what_was_measured_what_it_means_and_what_to_do(job: Calla
         "What to do: The parties' columns overlap",
     ):
         assert words in done.stdout
-    assert "The server was shown: totals, row ids, scores, features, labels" in done.stdout
+    assert "The server was shown: schema, totals, row ids, scores, features, labels" in done.stdout
     assert "AssumptionWarning" not in done.stderr, "it is printed with the rest"
     found = json.loads(run("diagnose", job(), "--json", "--rows", "500", "--seed", "3").stdout)
     assert found["rows"] == 500

@@ -3,6 +3,7 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from colonnade.protocol.refusal import Refused
 from colonnade.protocol.sheet import JobAccepted, OpenJob
 from colonnade.signing import sheet_statement
 from colonnade.transports.envelopes import Ask, RunEnd
+from power_loss import killed, power_loss
 
 CODEC = codec()
 TABLE = np.random.default_rng(0).normal(size=(40, 2))
@@ -149,6 +151,26 @@ def test_a_decision_that_was_left_behind_is_for_no_later_run(asking: Asking) -> 
     decide(asking.path / APPROVALS, waiting, is_approved=True, by="the owner's command", reason="")
     asking.die_and_return()
     assert asking.files == []
+
+
+@pytest.mark.parametrize("is_without_power", [False, True])
+def test_killed_at_any_step_of_a_decision_there_is_a_whole_one_or_none(tmp_path: Path, is_without_power: bool) -> None:
+    step, finished = 0, False
+    while not finished:
+        asking = Asking(tmp_path / f"{step}")
+        asking.ask(job())
+        with power_loss(asking.path) if is_without_power else killed(asking.path) as power:
+            finished = power.cut_after(step, partial(decide_for_owner, asking.path, "fit-1", is_approved=True))
+        asking.die_and_return()
+        assert not any("draft" in name or "fresh" in name for name in asking.files)
+        decided = not asking.desk.is_waiting("fit-1")
+        assert decided or not finished
+        if not decided:
+            assert asking.ask(job()) is None
+            decide_for_owner(asking.path, "fit-1", is_approved=False, reason="too late")
+        assert isinstance(asking.ask(job()), JobAccepted if decided else Refused)
+        step += 1
+    assert step > 8
 
 
 def test_the_first_decision_stands(asking: Asking) -> None:

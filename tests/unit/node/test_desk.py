@@ -58,6 +58,7 @@ from colonnade.sampling.selecting import Ready, UseAllRows
 from colonnade.signing import SignedRows, sheet_statement
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.transports.envelopes import Ask, RunEnd
+from power_loss import power_loss
 
 CODEC = codec()
 TABLE = np.random.default_rng(0).normal(size=(40, 2))
@@ -83,7 +84,7 @@ class Office:
         policy, opening = options.pop("policy", cn.Policy(level="open")), options.pop("opening", None)
         self.state = StateFolder(self.folder)
         self.memory = KeptInFile(self.folder / MEMORY)
-        allowance = Allowance(
+        self.allowance = Allowance(
             self.folder / "spent.json",
             options.get("server", SERVER),
             options.pop("a_day", DayLimits()),
@@ -95,7 +96,7 @@ class Office:
         self.desk = PartyDesk(
             PartySession(table, HANDLERS, policy, IDENTITIES["bank"], self.memory, opening),
             CODEC,
-            allowance=allowance,
+            allowance=self.allowance,
             folder=self.state,
             log=EventLog(self.folder / "log.jsonl"),
             deliver=self.delivered.append,
@@ -159,6 +160,37 @@ def test_what_was_counted_before_a_kill_is_counted_once(tmp_path: Path, monkeypa
     office.desk.end(RunEnd("fit-1", "done", ""))
     office.ask(1, TOTAL)
     assert isinstance(office.ask(2, DRAW), Refused), "ten were told"
+
+
+def test_without_power_at_any_step_what_was_told_is_counted_and_nothing_else_is_told_instead(tmp_path: Path) -> None:
+    """A server that gets an answer, and then the party without its memory, could ask as often as it likes."""
+    requests = (TOTAL, DRAW, UseAllRows(), AskColumns(with_label=True))
+    step, finished = 0, False
+    while not finished:
+        home = tmp_path / f"{step}"
+        home.mkdir()
+        told: list[bytes] = []
+        with power_loss(home) as power:
+            office = Office(home, a_day=DayLimits(row_ids=10))
+
+            def work(office: Office = office, told: list[bytes] = told) -> None:
+                for number, request in enumerate(requests, start=1):
+                    answer = office.desk.answer(Ask("fit-1", number, CODEC.encode(request)))
+                    assert answer is not None
+                    told.append(answer.payload)
+                    office.desk.after_sending()
+
+            finished = power.cut_after(step, work)
+        office.die_and_return()
+        last = len(told) if len(told) != 3 else 2  # the third reply tells nothing: it may be forgotten
+        if told:
+            again = office.ask(last, requests[last - 1])
+            assert CODEC.encode(again) == told[last - 1], "it repeats itself"
+            assert isinstance(office.ask(last, AskTotal(LeverageScores(fit_intercept=False))), Refused)
+        if len(told) >= 2:
+            assert office.allowance.left()["row_ids"] == 5
+        step += 1
+    assert step > 40
 
 
 def test_a_disk_that_is_full_is_an_error_of_the_request_and_not_the_end_of_the_party(
@@ -404,7 +436,7 @@ def test_other_data_after_a_restart_loses_the_run_and_says_so(office: Office) ->
     office.die_and_return()
     reply = office.ask(2, DRAW)
     assert isinstance(reply, Refused)
-    assert "its data or policy has changed" in reply.reason
+    assert "its data, policy or key has changed" in reply.reason
     assert office.log("run lost")
     assert not list(office.folder.glob("*.journal"))
 
@@ -446,6 +478,19 @@ def test_a_calendar_that_is_set_back_gives_no_second_day(tmp_path: Path) -> None
     assert isinstance(office.ask(3, columns), Refused)
     office.now += timedelta(days=2)
     assert isinstance(office.ask(3, columns), Columns)
+
+
+def test_a_calendar_that_jumps_to_and_fro_gives_no_day_twice(tmp_path: Path) -> None:
+    office = Office(tmp_path, a_day=DayLimits(row_ids=5))
+    answered = []
+    for number, days in enumerate((0, 1, -1, 1, 0, -30, 1), start=1):
+        office.now = datetime(2026, 1, 1, 12, tzinfo=UTC) + timedelta(days=days)
+        run = f"fit-{number}"
+        office.ask(1, TOTAL, run)
+        answered.append(isinstance(office.ask(2, DRAW, run), DrawnRows))
+        office.desk.end(RunEnd(run, "done", ""))
+        office.die_and_return()
+    assert answered == [True, True, False, False, False, False, False]
 
 
 def test_requests_a_minute(tmp_path: Path) -> None:

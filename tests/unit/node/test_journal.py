@@ -2,6 +2,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -86,6 +87,18 @@ def test_compaction_replaces_all_and_appending_goes_on(tmp_path: Path) -> None:
     journal.close()
     assert contents(tmp_path / "a.journal") == [b"1", b"3", b"5", b"7", b"9", b"11"]
     assert [file.name for file in tmp_path.iterdir()] == ["a.journal"]
+
+
+def test_a_record_that_cannot_be_forced_to_the_disk_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "a.journal")
+    journal.append(b"first", durable=True)
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", Mock(side_effect=OSError(errno.EIO, "Input/output error")))
+        with pytest.raises(OSError, match="Input/output"):
+            journal.append(b"second", durable=True)
+    journal.append(b"third")
+    journal.close()
+    assert contents(tmp_path / "a.journal") == [b"first", b"third"]
 
 
 def test_a_disk_that_is_full_leaves_no_half_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from colonnade.node import runs
 from colonnade.node.log import LOG, EventLog
-from colonnade.node.runs import KEPT_DONE, KEPT_UNFINISHED, RunBook, read_status
+from colonnade.node.runs import KEPT_DONE, KEPT_UNFINISHED, STATUS, RunBook, read_status
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.run_purpose import RunPurpose
 from network_trial import events
@@ -171,6 +171,14 @@ def test_a_journal_of_a_done_run_that_is_torn_or_flipped_gives_the_same_or_is_lo
 
 def no_files(*_: object, **__: object) -> None:
     raise OSError(errno.EMFILE, "Too many open files")
+
+
+def test_a_server_that_has_closed_writes_no_status(server: Server) -> None:
+    server.book.close()
+    file = server.state.path / STATUS
+    file.unlink()
+    server.book.write_status(now=True)
+    assert not file.exists(), "the folder may be another server's by now"
 
 
 def test_a_status_that_cannot_be_written_is_said_once_and_ends_nothing(

@@ -1,9 +1,7 @@
 """What certificates say: whose they are and until when; and, in words, why a line could not be made."""
 
-import os
 import socket
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,9 +13,11 @@ from cryptography.x509.oid import NameOID
 from colonnade.errors import InputError
 from colonnade.storage import MAX_SECRET_BYTES, read_file, read_private
 from colonnade.transports.endpoints import PartyEndpoint, Tls
+from colonnade.transports.passphrases import ENCRYPTED, needed_passphrase, passphrase, wrong_passphrase
 
 WARNED_BEFORE = timedelta(days=30)
 PROBE_SECONDS = 5.0
+TABLE = "[tls]"
 # OpenSSL's numbers of what is wrong with a certificate (x509_vfy.h).
 NOT_YET_VALID, EXPIRED, OTHER_NAME = 9, 10, 62
 TRIAL = "`colonnade certs new` makes certificates for a trial"
@@ -69,6 +69,11 @@ class Credentials:
     certificate: bytes
     key: bytes
 
+    def is_pair(self) -> bool:
+        """Tell whether the key is the certificate's."""
+        own = serialization.load_pem_private_key(self.key, None).public_key()
+        return own == x509.load_pem_x509_certificate(self.certificate).public_key()
+
     def __repr__(self) -> str:
         return "Credentials(not shown)"
 
@@ -85,36 +90,59 @@ def read_credentials(tls: Tls) -> Credentials:
     return Credentials(authority, certificate, _decrypted(key, tls))
 
 
-def check_own(tls: Tls, say: Callable[[str], None], name: str | None = None) -> Credentials:
-    """Require a certificate that is valid, belongs to its key and has this name; say where it expires soon."""
+def check_own(tls: Tls, name: str | None = None) -> None:
+    """Require a certificate that is valid, belongs to its key and has this name, of an authority that is valid."""
     found = read_credentials(tls)
     try:
         shown = x509.load_pem_x509_certificate(found.certificate)
-        own = serialization.load_pem_private_key(found.key, None).public_key()
-        x509.load_pem_x509_certificates(found.authority)
+        authorities = [Certified.of(each) for each in x509.load_pem_x509_certificates(found.authority)]
+        is_pair = found.is_pair()
     except (ValueError, TypeError) as error:
         raise InputError(f"{tls.certificate}, its key or {tls.authority} is not PEM: {error}. {TRIAL}.") from error
     certified, now = Certified.of(shown), datetime.now(UTC)
     if problem := certified.problem(now):
         raise InputError(f"The certificate {tls.certificate} {problem}. Put a new one in its place.")
-    if own != shown.public_key():
+    if all(each.problem(now) for each in authorities):
+        raise InputError(f"{tls.authority} {authorities[0].problem(now)}, and all it signed with it. Make a new one.")
+    if not is_pair:
         raise InputError(f"{tls.key} is not the key of {tls.certificate}. Name the two that belong together.")
     if name is not None and name not in certified.names:
         raise InputError(
             f"The certificate {tls.certificate} is of {_listed(certified.names)}, and this party is {name!r}: the "
             "server would take it for another party. Name the party's own certificate, or correct its name."
         )
-    if warning := certified.warning(now):
-        say(f"Warning: the certificate {tls.certificate} {warning}. Put a new one in its place before.")
-    return found
+
+
+def warnings_of_own(tls: Tls) -> list[str]:
+    """Say which of an end's certificates expire soon; one that cannot be read now is left to who needs it."""
+    try:
+        found, now = read_credentials(tls), datetime.now(UTC)
+        authorities = [Certified.of(each) for each in x509.load_pem_x509_certificates(found.authority)]
+        last = max(authorities, key=lambda each: each.ends)
+        return [
+            f"Warning: the certificate {path} {warning}. Put a new one in its place before."
+            for path, each in ((tls.certificate, Certified.read(found.certificate)), (tls.authority, last))
+            if (warning := each.warning(now))
+        ]
+    except (InputError, ValueError):
+        return []
+
+
+def shown_serial(endpoint: PartyEndpoint, tls: Tls) -> int:
+    """Dial without gRPC, and read the serial of the certificate that the server shows."""
+    with _connected(endpoint, tls, ssl.CERT_REQUIRED) as line:
+        shown = line.getpeercert(binary_form=True)
+    return x509.load_der_x509_certificate(shown or b"").serial_number
 
 
 def why_no_line(endpoint: PartyEndpoint, tls: Tls) -> str | None:
     """Dial once more, without gRPC, and say what is wrong; None if nothing is, or nothing that can be told."""
     try:
-        own = Certified.read(read_credentials(tls).certificate)
-        if problem := own.problem(datetime.now(UTC)):
+        own = read_credentials(tls)
+        if problem := Certified.read(own.certificate).problem(datetime.now(UTC)):
             return f"this party's own certificate {problem}"
+        if not own.is_pair():
+            return "this party's own certificate is not that of its key"
         return _shaken_hands(endpoint, tls)
     except ssl.SSLCertVerificationError as error:
         return _of_server(endpoint, tls, error)
@@ -158,7 +186,7 @@ def _connected(endpoint: PartyEndpoint, tls: Tls, verify: ssl.VerifyMode) -> ssl
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = verify is not ssl.CERT_NONE
     context.verify_mode = verify
-    context.load_cert_chain(tls.certificate, tls.key, lambda: passphrase(tls) or b"")
+    context.load_cert_chain(tls.certificate, tls.key, lambda: passphrase(tls, TABLE) or b"")
     context.set_alpn_protocols(["h2"])
     address, _, port = endpoint.server.rpartition(":")
     line = socket.create_connection((address.strip("[]"), int(port)), timeout=PROBE_SECONDS)
@@ -169,30 +197,14 @@ def _connected(endpoint: PartyEndpoint, tls: Tls, verify: ssl.VerifyMode) -> ssl
         raise
 
 
-def passphrase(tls: Tls) -> bytes | None:
-    """Look up the key's passphrase, in the environment or in a file, as [tls] says; it is kept nowhere."""
-    if tls.passphrase_env is not None:
-        if (found := os.environ.get(tls.passphrase_env)) is None:
-            raise InputError(f"[tls] names the environment variable {tls.passphrase_env}, which is not set. Set it.")
-        return found.encode()
-    if tls.passphrase_file is not None:
-        try:
-            return read_private(Path(tls.passphrase_file)).rstrip(b"\r\n")
-        except (OSError, ValueError) as error:
-            raise InputError(f"Cannot read the passphrase_file of [tls]: {error}. Correct that.") from error
-    return None
-
-
 def _decrypted(key: bytes, tls: Tls) -> bytes:
-    if b"ENCRYPTED" not in key:
+    if ENCRYPTED not in key:
         return key
-    secret = passphrase(tls)
-    if secret is None:
-        raise InputError(f"{tls.key} is encrypted. Name its passphrase_env or passphrase_file in [tls].")
+    secret = needed_passphrase(tls, TABLE, tls.key)
     try:
         opened = serialization.load_pem_private_key(key, secret)
     except ValueError:
-        raise InputError(f"The passphrase of {tls.key} is wrong, or the file is damaged. Check both.") from None
+        raise wrong_passphrase(tls.key) from None
     return opened.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

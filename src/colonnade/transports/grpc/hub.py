@@ -33,8 +33,9 @@ from colonnade.transports.envelopes import (
     from_party,
 )
 from colonnade.transports.grpc import wire
-from colonnade.transports.grpc.certified import check_own
+from colonnade.transports.grpc.certified import check_own, warnings_of_own
 from colonnade.transports.grpc.links import DaemonThreads, Link, most_files
+from colonnade.transports.revoked import Revoked
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
@@ -83,6 +84,7 @@ class Hub:
     ) -> None:
         self._endpoint = endpoint
         self._log = log
+        self._revoked = Revoked(endpoint.revoked, self._tell)
         self._outcome = outcome
         self._on_waiting = on_waiting
         self._on_change = on_change
@@ -116,6 +118,10 @@ class Hub:
     def ask(self, asks: Mapping[str, Ask]) -> dict[str, bytes]:
         """Send each party its request and wait for all answers."""
         encoded = {party: encode(ask) for party, ask in asks.items()}
+        with self._changed:
+            links = list(self._links.items())
+        for party, link in links:
+            self._shut_out_if_revoked(party, link)
         with self._changed:
             self._expected = {party: (ask.run, ask.number) for party, ask in asks.items()}
             self._pending, self._replies = encoded, {}
@@ -158,7 +164,9 @@ class Hub:
             if endpoint.tls is None:
                 port = server.add_insecure_port(endpoint.listen)
             else:
-                check_own(endpoint.tls, say)
+                check_own(endpoint.tls)
+                for warning in warnings_of_own(endpoint.tls):
+                    say(warning)
                 port = server.add_secure_port(endpoint.listen, wire.listening_credentials(endpoint.tls))
         except RuntimeError as error:
             raise TransportError(
@@ -204,8 +212,8 @@ class Hub:
         return PartyUnreachableError(f"Party {party!r} {what}. Start it again, then the run.", party=party)
 
     def _stream(self, incoming: Iterator[bytes], context: Any) -> Iterator[bytes]:
-        party = self._admitted(context)
-        link = Link()
+        party, serial = self._admitted(context)
+        link = Link(serial)
         if not context.add_callback(lambda: self._left(party, link)):
             self._left(party, link)
         threading.Thread(target=self._read, args=(party, link, incoming), daemon=True).start()
@@ -216,7 +224,7 @@ class Hub:
         if link.refusal is not None:
             context.abort(*link.refusal)
 
-    def _admitted(self, context: Any) -> str:
+    def _admitted(self, context: Any) -> tuple[str, int | None]:
         claimed = {str(value) for key, value in context.invocation_metadata() if key == wire.CLAIMED_NAME}
         shown = None if self._endpoint.tls is None else wire.shown_by(context)
         names = claimed if shown is None else shown.names
@@ -224,6 +232,10 @@ class Hub:
         if len(known) != 1:
             self._log("refused", peer=context.peer(), names=sorted(names), reason="not one of the parties")
             context.abort(grpc.StatusCode.PERMISSION_DENIED, f"the certificate names {sorted(names)}: no party here")
+        if shown is not None and shown.serial in self._revoked.serials():
+            self._log("refused", party=known[0], serial=f"{shown.serial:x}", reason="revoked")
+            say(f"a certificate of {known[0]} that was revoked, {shown.serial:x}, was refused")
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, f"its certificate, {shown.serial:x}, was revoked")
         if claimed - {known[0]}:
             self._log("refused", party=known[0], claimed=sorted(claimed), reason="not the certificate's name")
             context.abort(
@@ -238,7 +250,7 @@ class Hub:
                 self._log("refused", party=known[0], reason="too many streams")
                 context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this party has too many streams open")
             self._streams[known[0]] += 1
-        return known[0]
+        return known[0], None if shown is None else shown.serial
 
     def _read(self, party: str, link: Link, incoming: Iterator[bytes]) -> None:
         try:
@@ -251,6 +263,8 @@ class Hub:
                 )
             self._joined(party, link, first)
             for envelope in envelopes:
+                if self._shut_out_if_revoked(party, link):
+                    return
                 self._received(party, link, envelope)
         except RemoteProtocolError as error:
             self._log("refused", party=party, reason=str(error))
@@ -299,6 +313,21 @@ class Hub:
         self._log("stray envelope", party=party, kind=type(envelope).__name__)
         if link.strays > MAX_STRAYS:
             raise RemoteProtocolError(f"Party {party!r} sent {link.strays} unexpected envelopes. Check its version.")
+
+    def _shut_out_if_revoked(self, party: str, link: Link) -> bool:
+        """End the stream of a certificate that was revoked since: a party that has a new one dials again with it."""
+        if link.serial is None or link.serial not in self._revoked.serials():
+            return False
+        if not link.left:
+            self._log("shut out", party=party, serial=f"{link.serial:x}", reason="revoked")
+            say(f"{party} was shut out: its certificate, {link.serial:x}, was revoked")
+        link.close((grpc.StatusCode.UNAUTHENTICATED, f"its certificate, {link.serial:x}, was revoked"))
+        self._left(party, link)
+        return True
+
+    def _tell(self, words: str) -> None:
+        self._log("read again", words=words)
+        say(words)
 
     def _left(self, party: str, link: Link) -> None:
         link.close()

@@ -45,9 +45,10 @@ def most_files() -> int:
 
 
 class Link:
-    """One stream of a party."""
+    """One stream of a party, and the serial of the certificate that it was opened with."""
 
-    def __init__(self) -> None:
+    def __init__(self, serial: int | None = None) -> None:
+        self.serial = serial
         self.joined = threading.Event()
         self.strays = 0
         self.left = False

@@ -8,10 +8,11 @@ from typing import Any
 
 import grpc
 
-from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
+from colonnade.errors import InputError, PartyUnreachableError, RemoteProtocolError, TransportError
 from colonnade.ledger import SERVER
+from colonnade.protocol.refusal import without_paths
 from colonnade.transports.carriers import Desk, Log
-from colonnade.transports.endpoints import PartyEndpoint
+from colonnade.transports.endpoints import PartyEndpoint, Tls
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
     Ask,
@@ -24,8 +25,9 @@ from colonnade.transports.envelopes import (
     from_server,
 )
 from colonnade.transports.grpc import wire
-from colonnade.transports.grpc.certified import check_own, why_no_line
+from colonnade.transports.grpc.certified import check_own, shown_serial, warnings_of_own, why_no_line
 from colonnade.transports.grpc.links import sent_from
+from colonnade.transports.revoked import Revoked
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 # How often it looks whether the owner has decided.
@@ -37,11 +39,21 @@ FINAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT, gr
 class GrpcParty:
     """Keeps a party on the line; `say` is told what a person at the party should see."""
 
-    def __init__(self, endpoint: PartyEndpoint, desk: Desk, log: Log, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        endpoint: PartyEndpoint,
+        desk: Desk,
+        log: Log,
+        say: Callable[[str], None],
+        revoked: Revoked | None = None,
+    ) -> None:
         self._endpoint = endpoint
         self._desk = desk
         self._log = log
         self._say = say
+        self._warned: set[str] = set()
+        self._revoked = revoked or Revoked()
+        self._serial: int | None = None  # of the server's certificate, where it was looked at
         self._stopping = threading.Event()
         self._at_work = threading.RLock()  # what waits for the owner is answered from another thread
         self._call: Any = None
@@ -62,7 +74,8 @@ class GrpcParty:
         server.
         """
         if self._endpoint.tls is not None:
-            check_own(self._endpoint.tls, self._say, self._endpoint.name)
+            check_own(self._endpoint.tls, self._endpoint.name)
+            self._warn(self._endpoint.tls)
         pause, self._last_heard = FIRST_PAUSE, time.monotonic()
         while not self._stopping.is_set():
             before = self._last_heard
@@ -80,6 +93,13 @@ class GrpcParty:
             self._stopping.wait(pause)
         return None
 
+    def _warn(self, tls: Tls) -> None:
+        """Say that a certificate expires soon, once a day."""
+        for warning in warnings_of_own(tls):
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._say(warning)
+
     def _give_up(self, trouble: str, *, once: bool) -> None:
         endpoint = self._endpoint
         reason = f"The server at {endpoint.server} stayed away for more than {endpoint.wait_seconds:g} s: {trouble}"
@@ -93,10 +113,15 @@ class GrpcParty:
 
     def _talk(self) -> tuple[Goodbye | None, str]:
         """Hold one conversation: give the server's goodbye, if it said one, and what ended it."""
+        if why := self._why_not_dial():
+            return None, self._complained(why)
         outgoing: queue.SimpleQueue[EncodedEnvelope | None] = queue.SimpleQueue()
         outgoing.put(encode(Join(ENVELOPE_VERSION, self._desk.open_runs)))
         self._was_up = False
-        channel = self._channel()
+        try:
+            channel = self._channel()
+        except InputError as error:  # somebody is changing the files, or has made a mistake: others are under way
+            return None, self._complained(f"this party's own certificate cannot be used: {error}".removesuffix("."))
         try:
             method = channel.stream_stream(f"/{wire.SERVICE}/{wire.METHOD}")
             self._call = method(sent_from(outgoing), metadata=((wire.CLAIMED_NAME, self._endpoint.name),))
@@ -112,7 +137,7 @@ class GrpcParty:
             if code in FINAL:
                 raise TransportError(
                     f"The server at {self._endpoint.server} refuses {self._endpoint.name!r}: {details}. "
-                    "Ask whoever runs the server which names are in its federation.toml."
+                    "Ask whoever runs the server which names are in its federation.toml, and what in its revoked.toml."
                 ) from error
             return None, self._in_words(code, details)
         finally:
@@ -125,18 +150,42 @@ class GrpcParty:
         tls = self._endpoint.tls
         if tls is None or self._was_up or code is not grpc.StatusCode.UNAVAILABLE:
             return details
-        why = why_no_line(self._endpoint, tls) or details
+        return self._complained(why_no_line(self._endpoint, tls) or details)
+
+    def _why_not_dial(self) -> str | None:
+        """Look at the server's certificate before anything is told, where some were revoked: gRPC does not show it."""
+        self._serial = None
+        tls, serials = self._endpoint.tls, self._revoked.serials()
+        if tls is None or not serials:
+            return None
+        try:
+            self._serial = shown_serial(self._endpoint, tls)
+        except (OSError, ValueError, InputError) as error:
+            return why_no_line(self._endpoint, tls) or str(error)
+        return f"the server's certificate, {self._serial:x}, was revoked" if self._serial in serials else None
+
+    def _is_distrusted(self) -> bool:
+        """Tell whether the server's certificate was revoked since, or may have been and was not looked at."""
+        serials = self._revoked.serials() if self._endpoint.tls is not None else frozenset()
+        return bool(serials) and (self._serial is None or self._serial in serials)
+
+    def _complained(self, why: str) -> str:
+        """Say it once; give it without paths, because a server hears why a run was given up."""
+        told = without_paths(why)
         if "certificate" in why and why != self._said:
             self._said = why
-            self._log("no line", reason=why)
+            self._log("no line", reason=told)
             self._say(f"No line to {self._endpoint.server}: {why}.")
-        return why
+        return told
 
     def _listen(self, call: Iterator[bytes], outgoing: "queue.SimpleQueue[EncodedEnvelope | None]") -> Goodbye | None:
         goodbye, hung_up = None, threading.Event()
         try:
             for envelope in from_server(call, self._endpoint.max_message_bytes):
                 self._is_up = self._was_up = True
+                if self._is_distrusted():
+                    self._log("hung up", reason="the server's certificate is looked at again: some were revoked")
+                    break
                 if isinstance(envelope, Ask):
                     if not self._answer(envelope, outgoing):
                         outgoing.put(encode(OwnerAsked(envelope.run, envelope.number)))
@@ -149,6 +198,8 @@ class GrpcParty:
                 else:
                     self._log("line up", server=self._endpoint.server)
                     self._say(f"Connected to {self._endpoint.server} as {envelope.name!r}.")
+                    if self._endpoint.tls is not None:
+                        self._warn(self._endpoint.tls)
         except RemoteProtocolError as error:
             self._log("stray bytes", reason=str(error))
         finally:

@@ -169,8 +169,8 @@ def test_the_ledger_counts_an_epoch_as_documented(batch: int) -> None:
 def test_what_is_revealed_is_said() -> None:
     run = federation().fit(cn.Regression(), sampler=cn.UniformSampling(size=50), solver=cn.Saga())
     shown = run.ledger.disclosures()
-    assert shown["party1", "server"] == ("scores", "predictions", "model")
-    assert shown["party3", "server"] == ("scores", "labels", "model")
+    assert shown["party1", "server"] == ("schema", "scores", "predictions", "model")
+    assert shown["party3", "server"] == ("schema", "scores", "labels", "model")
     assert shown["server", "party1"] == ("schema", "labels", "row ids", "totals", "model"), "residuals tell of labels"
 
 
