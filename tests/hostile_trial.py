@@ -62,7 +62,7 @@ class TurnedAwayError(Exception):
 class HostileServer:
     """Sends any message to any party, in any order, in any run; keeps all that it is told."""
 
-    def __init__(self, hub: Hub, folder: Path, names: Sequence[str]) -> None:
+    def __init__(self, hub: Hub, folder: Path, names: Sequence[str], *, are_aligned: bool = True) -> None:
         self._hub = hub
         self._codec = codec()
         self._folder = folder
@@ -70,8 +70,14 @@ class HostileServer:
         self._numbers: dict[str, int] = {}
         self._identity = identity_of(folder, SERVER)
         self.received: list[tuple[str, Message]] = []
+        self.names = names
+        if are_aligned:
+            self.greet()
+
+    def greet(self) -> None:
+        """Let the parties introduce themselves."""
         self.begin("hello")
-        self.roster = self.play(hello(names))
+        self.roster = self.play(hello(self.names))
 
     def begin(self, name: str = "run") -> None:
         """End the run there is, and begin one that nothing has opened yet."""
@@ -148,7 +154,11 @@ class HostileServer:
 
     def told_by_all(self, request: Message, kind: type[M]) -> dict[str, M]:
         """Ask every party the same."""
-        return self.told_by_each(dict.fromkeys(self.roster.names, request), kind)
+        return self.told_by_all_of(self.roster.names, request, kind)
+
+    def told_by_all_of(self, names: Sequence[str], request: Message, kind: type[M]) -> dict[str, M]:
+        """Ask these parties the same."""
+        return self.told_by_each(dict.fromkeys(names, request), kind)
 
     def play(self, script: Script[T], outbox: Outbox | None = None) -> T:
         """Play an honest script in this run to its end: from its start, or on from a round that was altered."""
@@ -234,10 +244,12 @@ def hostile_server(
     policy: Mapping[str, object] | None = None,
     lies: Mapping[str, Lie] | None = None,
     policies: Mapping[str, Mapping[str, object]] | None = None,
+    *,
+    are_aligned: bool = True,
 ) -> Iterator[HostileServer]:
     """Wait for parties, each with the [policy] that `policies` has for it, as in party.toml, or else with `policy`.
 
-    Those that `lies` names say something else than an honest party would.
+    Those that `lies` names say something else than an honest party would. Where rows are not aligned, nobody greets.
     """
     names = [party.name for party in parties]
     if not (folder / "certs").exists():
@@ -262,7 +274,7 @@ def hostile_server(
     threads = [_started(path, (lies or {}).get(name)) for name, path in files.items()]
     try:
         hub.wait_for_all()
-        yield HostileServer(hub, folder, names)
+        yield HostileServer(hub, folder, names, are_aligned=are_aligned)
     finally:
         hub.tell_all(Goodbye("done", "", 0))
         hub.close()
@@ -301,7 +313,8 @@ def one_hot(place: int, size: int) -> Floats:
 
 
 def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, object] | None) -> Path:
-    table, data = party.table, {"file": f"{party.name}.parquet"}
+    table = party.table
+    data: dict[str, Any] = {"file": f"{party.name}.parquet"}
     names = list(table.feature_names)
     if table.label_name is not None:
         names.append(table.label_name)
@@ -313,6 +326,9 @@ def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, o
     if table.split_column is not None:
         columns["split"] = table.split_column
         data["split"] = "split"
+    if table.keys is not None:
+        columns |= {name: table.keys.columns[name] for name in table.keys.names}
+        data["key"] = list(table.keys.names)
     pq.write_table(pa.table(columns), folder / data["file"])
     return write_party_file(folder, party.name, port, data=data, policy=policy or {"level": "usual"})
 

@@ -25,7 +25,7 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
         tasks, known_only = None, known_only or tasks is not None
     asks = tuple(route.asks())
     if sheet.align is not None:
-        return _objection_to_alignment(policy, sheet, asks)
+        return _objection_to_alignment(policy, sheet, asks, data)
     return (
         _objection_to_kind("task", sheet.task, tasks)
         or _objection_to_kind("solver", sheet.solver, policy.solvers)
@@ -37,12 +37,16 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
     )
 
 
-def _objection_to_alignment(policy: Policy, sheet: JobSheet, asks: Asks) -> str | None:
+def _objection_to_alignment(policy: Policy, sheet: JobSheet, asks: Asks, data: PartyData) -> str | None:
     if policy.align is not None and sheet.align not in policy.align:
         return not_allowed("alignment", policy.align, repr(sheet.align))
     if sheet.align == "aided" and sheet.run_by is not None:
         return f"{sheet.run_by} runs the server, and with the parties' secret it could try keys. Align by 'curve'"
-    return _objection_to_phases(policy, asks) or _objection_to_numbers(policy, sheet)
+    return (
+        _objection_to_phases(policy, asks)
+        or _objection_to_replies(policy, asks, data, None)
+        or _objection_to_numbers(policy, sheet)
+    )
 
 
 def _objection_to_kind(what: str, options: dict[str, object] | None, allowed: frozenset[str] | None) -> str | None:

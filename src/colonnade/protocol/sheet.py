@@ -293,6 +293,8 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         sheet = request.read()
     except (msgspec.MsgspecError, RecursionError) as error:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
+    if (sheet.align is None) == (sheet.verb == "align"):
+        raise checks.wrong(SERVER, request, "a job sheet that aligns records, and is for something else")
     if sheet.align is None:
         data.check_aligned()
     rows = table.n_rows if sheet.align is None else 0
