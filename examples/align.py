@@ -38,11 +38,11 @@ def main() -> None:
     run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=200), seed=0)
     federation.deliver(run.model, "shop")
     delivered = federation.received("shop")
-    assert delivered is not None
-    best = np.argsort(-delivered.predictions)[:3]
-    print("The shop's customers who will spend most, which the shop alone learns:")
-    for key, value in zip(delivered.keys["customer"].take(best).to_pylist(), delivered.predictions[best], strict=True):
-        print(f"  {key.strip()}: {value:,.0f}")
+    if delivered is not None:
+        print("The shop's customers who will spend most, which the shop alone learns:")
+        keys = delivered.keys["customer"].to_pylist()
+        for row in np.argsort(-delivered.predictions)[:3]:
+            print(f"  {keys[row].strip()}: {delivered.predictions[row]:,.0f}")
 
 
 if __name__ == "__main__":
