@@ -93,9 +93,10 @@ def registered(union: Any) -> tuple[str, ...]:
 GROUPS = (
     Group(
         "Parties and federation",
-        "See [Prepare a party's data](../how-to/prepare-data.md), [Connect machines](../how-to/connect-machines.md), "
+        "See [Prepare a party's data](../how-to/prepare-data.md), [Align records](../how-to/align-records.md), "
+        "[Connect machines](../how-to/connect-machines.md), "
         "[Hold out rows](../how-to/hold-out-rows.md) and [What is disclosed](../explanation/what-is-disclosed.md).",
-        ("Party", "split_columns", "Federation", "serve_party", "Policy", "HoldOut", "SplitBy"),
+        ("Party", "split_columns", "Federation", "AlignmentReport", "serve_party", "Policy", "HoldOut", "SplitBy"),
     ),
     Group(
         "Tasks",

@@ -10,6 +10,7 @@ Regression(l2=0.1, l1=0.0, fit_intercept=True, standardize=False)
 
 from typing import Any
 
+from colonnade.alignment.records import AlignmentReport
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
 from colonnade.diagnosing import diagnose
@@ -46,6 +47,7 @@ from colonnade.tasks import KMeans, KMeansModel, LinearModel, Regression
 
 __all__ = [
     "AlignmentError",
+    "AlignmentReport",
     "AllRows",
     "AssumptionWarning",
     "Central",

@@ -137,6 +137,8 @@ class Runtime:
             sheet = JobSheet(verb="align", parties=parties, rows=0, run_by=self.ledger.run_by, align=mode)
             what = {"align": mode, "cards": [(card.n_keys, card.alignment) for card in cards.values()]}
             (cards, _), _ = self._play(opened(sheet, self._identity, align(mode, cards)), "align", what)
+            # The parties keep it: a journal that gave the same replies again would align nobody.
+            self.acknowledge()
         return cards
 
     def play(self, script: Script[T], verb: str, expected: Tables | None = None, /, **what: object) -> tuple[T, Ledger]:

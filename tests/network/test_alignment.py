@@ -118,6 +118,18 @@ def test_a_server_aligns_where_nobody_has(tmp_path: Path) -> None:
         assert not list(tmp_path.rglob("*.journal"))
 
 
+def test_parties_that_lost_their_files_are_aligned_and_not_told_of_before(tmp_path: Path) -> None:
+    """The server's job failed after the alignment, so that its journals stayed: that of the alignment is of no use."""
+    with Town(tmp_path, jobs=[{**FIT, "split": {"kind": "column", "party": "shop"}}]) as town:
+        code, said = town.ask("server", str(town.federation_file))
+        assert code != 0
+        assert "no column to split by" in " ".join(said.split())
+        for name in town.names:
+            (tmp_path / f"{name}-state" / ALIGNMENT).unlink()
+        town.align()
+        town.check_aligned()
+
+
 def test_a_table_with_other_keys_is_named_and_aligned_again(tmp_path: Path) -> None:
     with Town(tmp_path) as town:
         before = town.align()

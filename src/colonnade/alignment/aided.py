@@ -1,19 +1,24 @@
-"""Matching aided by the server: it compares keyed hashes, whose secret the parties share and it does not know."""
+"""Matching aided by the server: it compares keyed hashes, whose secret the parties share and it does not know.
+
+A key is hashed once, and the hash is told encrypted: the hash itself decides the common order, which the server is not
+to know.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from colonnade.alignment.listing import collect, listed_keys
+from colonnade.alignment.listing import collect, listed_places
 from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, aligning
 from colonnade.contracts import Script
-from colonnade.kernels.tokens import HASH_BYTES, keyed_hashes
+from colonnade.kernels.tokens import HASH_BYTES, chosen
 from colonnade.messages import Message, Reveals
+from colonnade.privacy.primitives import scrambled
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.routes import Ask, Route
 
 
 class Pseudonyms(Message, frozen=True):
-    """Keyed hashes of a block of keys, 16 bytes each."""
+    """Keyed hashes of a block of keys, encrypted, 16 bytes each."""
 
     phase: ClassVar[str] = PHASE
 
@@ -42,8 +47,9 @@ WIDTH = HASH_BYTES
 ASKED: tuple[Route, ...] = (Ask(AskPseudonyms),)
 
 
-def _answer(state: PartyState, request: AskPseudonyms, data: PartyData) -> tuple[PartyState, Message]:
-    return state, Pseudonyms(keyed_hashes(listed_keys(state, request.start, data), aligning(state).shared))
+def _answer(state: PartyState, request: AskPseudonyms, data: PartyData) -> tuple[PartyState, Message]:  # noqa: ARG001
+    kept = aligning(state)
+    return state, Pseudonyms(scrambled(kept.shared, chosen(kept.hashes, listed_places(state, request.start))))
 
 
 HANDLERS = (Handler(AskPseudonyms, _answer, after=frozenset({SECRET, LISTED}), then=LISTED),)

@@ -6,6 +6,7 @@ from typing import TypeVar
 from colonnade.alignment.shared_secret import aligning
 from colonnade.contracts import Script
 from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.protocol import checks
@@ -30,10 +31,15 @@ def block_size(n_keys: int, start: int) -> int:
 
 def listed_keys(state: PartyState, start: int, data: PartyData) -> Iterator[bytes]:
     """Give the keys of a block of the party's list."""
+    values = data.keys().values
+    return (values[place] for place in listed_places(state, start).tolist())
+
+
+def listed_places(state: PartyState, start: int) -> Rows:
+    """Give the places in the table of the keys of a block."""
     places = aligning(state).listed()
     check_start(start, len(places))
-    values = data.keys().values
-    return (values[place] for place in places[start : start + BLOCK_KEYS].tolist())
+    return places[start : start + BLOCK_KEYS]
 
 
 def check_start(start: int, n_keys: int = MAX_KEYS) -> None:

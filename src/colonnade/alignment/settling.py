@@ -15,7 +15,7 @@ from colonnade.alignment.shared_secret import LISTED, MATCHED, PHASE, aligning, 
 from colonnade.contracts import Alignment, Script
 from colonnade.errors import AlignmentError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Flags
-from colonnade.kernels.tokens import HASH_BYTES, keyed_hashes, order_of
+from colonnade.kernels.tokens import HASH_BYTES, chosen, order_of
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_flags
 from colonnade.privacy.pair_keys import identity_of
@@ -92,12 +92,11 @@ def _answer_matches(state: PartyState, request: TellMatches, data: PartyData) ->
             f"too few of its keys are common: its owner's policy asks for {data.policy.least_rows} rows at least. "
             "Check that all parties name the same keys."
         )
-    hashes = keyed_hashes((keys.values[place] for place in own.tolist()), kept.ordering)
+    hashes = chosen(kept.hashes, own)
     order = order_of(hashes, HASH_BYTES)
     positions = np.full(keys.count, -1, dtype=np.int64)
     positions[own[order]] = np.arange(len(own))
-    ordered = np.frombuffer(hashes, f"V{HASH_BYTES}")[order].tobytes()
-    found = digest(b"common keys", kept.ordering, ordered)
+    found = digest(b"common keys", kept.ordering, chosen(hashes, order))
     signature = identity.sign(_statement(state, identity.name, found))
     return replace(state, secret=replace(kept, matched=(found, positions))), Matched(found, signature)
 

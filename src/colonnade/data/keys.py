@@ -31,9 +31,9 @@ def read_keys(party: str, names: Sequence[str], table: Any, duplicates: Duplicat
             f"Party {party!r}: duplicates={duplicates!r} is none of {', '.join(DUPLICATES)}. Leave it out."
         )
     texts = [_texts(party, name, table[name]) for name in names]
-    values = texts[0] if len(texts) == 1 else [b"".join(map(_prefixed, parts)) for parts in zip(*texts, strict=True)]
+    values = (texts[0] if len(texts) == 1 else _joined(*map(_prefixed, texts))).to_pylist()
     kept = _kept(party, names, values, duplicates)
-    used = [values[row] for row in kept.tolist()]
+    used = values if len(kept) == len(values) else [values[row] for row in kept.tolist()]
     return Keys(tuple(names), used, kept, len(values), table.select(list(names)))
 
 
@@ -42,14 +42,30 @@ def digest_of_keys(keys: Keys) -> bytes:
 
     SHA-256 over, for each row, the length in bytes (8 bytes, little endian) and the key.
     """
-    return hashlib.sha256(b"".join(map(_prefixed, keys.values))).digest()
+    import pyarrow as pa
+
+    prefixed = _prefixed(pa.array(keys.values, pa.large_binary()))
+    return hashlib.sha256(prefixed.buffers()[2] or b"").digest()
 
 
-def _prefixed(text: bytes) -> bytes:
-    return len(text).to_bytes(8, "little") + text
+def _prefixed(texts: Any) -> Any:
+    """Put the length of each text before it: parts of a key are not taken for those of another."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = np.asarray(pc.binary_length(texts)).astype("<i8")
+    eight = pa.Array.from_buffers(pa.binary(8), len(lengths), [None, pa.py_buffer(lengths)])
+    return _joined(eight.cast(pa.large_binary()), texts)
 
 
-def _texts(party: str, name: str, column: Any) -> list[bytes]:
+def _joined(*parts: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
+
+
+def _texts(party: str, name: str, column: Any) -> Any:
     """Put one column into its form."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -64,8 +80,8 @@ def _texts(party: str, name: str, column: Any) -> list[bytes]:
             f"{where}: {empty.sum():,} of {empty.size:,} keys are missing or empty, {_first_rows(empty)}. Every row "
             "needs a key of its own: fill them in, or leave these rows out."
         )
-    values: list[bytes] = texts.cast(pa.large_binary()).to_pylist()
-    return [OF_BYTES + value for value in values] if _is_binary(column.type) else values
+    texts = texts.cast(pa.large_binary()).combine_chunks()
+    return _joined(pa.scalar(OF_BYTES, pa.large_binary()), texts) if _is_binary(column.type) else texts
 
 
 def _as_text(where: str, column: Any) -> Any:

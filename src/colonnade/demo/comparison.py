@@ -1,12 +1,14 @@
 """The demo: three organisations learn from 238,864 flights without pooling them.
 
-Coresets of a few sizes against uniform samples of the same sizes and against all rows, over many seeds. The cost of
-every model is counted on all rows by a referee that, unlike anyone in a real federation, sees everything.
+Each has a file of its own; they find the flights that all of them know without telling the server one. Coresets of a
+few sizes against uniform samples of the same sizes and against all rows, over many seeds. The cost of every model is
+counted on all rows by a referee that, unlike anyone in a real federation, sees everything.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,6 +23,9 @@ from colonnade.kernels.linear import weighted_triangle
 from colonnade.run import Run
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.tasks import KMeans, Regression
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAMPLERS: dict[str, Callable[[int], AnySampler]] = {UNIFORM: UniformSampling, CORESET: ImportanceSampling}
 
@@ -41,42 +46,34 @@ class DemoPlan:
 
 @dataclass(frozen=True)
 class Case:
-    """A task, its parties, and the referee's cost a row of a model on all rows."""
+    """A task, the parties, aligned, and the referee's cost a row of a model on all rows that they have in common."""
 
     name: str
     task: Any
-    parties: list[Party]
+    federation: Federation
     cost: Callable[[Any], float]
     n_seeds: int
 
 
-def cases(flights: FlightData, plan: DemoPlan) -> list[Case]:
+def cases(flights: FlightData, files: Mapping[str, Path], plan: DemoPlan) -> Iterator[Case]:
     """Set up the two tasks of the demo: predict the arrival delay; cluster the flights."""
-    features = {"airline": flights.airline.drop(columns=flights.label), "weather": flights.weather}
-    features["registry"] = flights.registry
+    key, label = list(flights.key), flights.label
+    labelled = [Party(name, path, key=key, label=label if name == "airline" else None) for name, path in files.items()]
+    aligned = Federation(labelled, align="aided")
+    features = _pooled({name: frame.drop(columns=key) for name, frame in flights.tables().items()})
+    cost = _regression_cost(features.drop(columns=label).to_numpy(), features[label].to_numpy())
+    yield Case("regression", Regression(), aligned, cost, plan.regression_seeds)
     # Each organisation scales its own columns: clustering compares columns, and minutes are not miles.
-    scaled = {name: _scaled(frame) for name, frame in features.items()}
-    labelled = [
-        Party("airline", flights.airline, label=flights.label),
-        Party("weather", flights.weather),
-        Party("registry", flights.registry),
-    ]
-    labels = flights.airline[flights.label].to_numpy()
-    return [
-        Case("regression", Regression(), labelled, _regression_cost(_pooled(features), labels), plan.regression_seeds),
-        Case(
-            "clustering",
-            KMeans(n_clusters=8),
-            [Party(name, frame) for name, frame in scaled.items()],
-            _clustering_cost(_pooled(scaled)),
-            plan.clustering_seeds,
-        ),
-    ]
+    scaled = {name: scaled_columns(frame, key) for name, frame in flights.tables().items()}
+    scaled["airline"] = scaled["airline"].drop(columns=label)
+    aligned = Federation([Party(name, frame, key=key) for name, frame in scaled.items()], align="aided")
+    cost = _clustering_cost(_pooled({name: frame.drop(columns=key) for name, frame in scaled.items()}).to_numpy())
+    yield Case("clustering", KMeans(n_clusters=8), aligned, cost, plan.clustering_seeds)
 
 
 def run_demo(case: Case, sizes: tuple[int, ...], first_seed: int) -> Iterator[tuple[Result, Run[Any]]]:
     """Learn on all rows, then on coresets and uniform samples of each size, with as many seeds as the case has."""
-    federation = Federation(case.parties)
+    federation = case.federation
     best, run = _one(case, federation, ALL_ROWS, AllRows(), first_seed)
     yield best, run
     # The parties keep their scores, so the first coreset pays for all: every coreset is charged for it.
@@ -95,16 +92,20 @@ def _one(case: Case, federation: Federation, method: str, sampler: AnySampler, s
     return Result(case.name, method, len(run.coreset), seed, cost, 0.0, ledger.units, ledger.bytes, run.seconds), run
 
 
-def _scaled(frame: Any) -> Any:
-    """Give mean 0 and standard deviation 1 to the columns that are not 0/1."""
-    numeric = [column for column in frame.columns if not frame[column].isin((0.0, 1.0)).all()]
+def scaled_columns(frame: "pd.DataFrame", key: Sequence[str]) -> "pd.DataFrame":
+    """Give mean 0 and standard deviation 1 to the columns that are no key and not 0/1."""
+    columns = [column for column in frame.columns if column not in key]
+    numeric = [column for column in columns if not frame[column].isin((0.0, 1.0)).all()]
     return frame.assign(
         **{column: (frame[column] - frame[column].mean()) / frame[column].std(ddof=0) for column in numeric}
     )
 
 
-def _pooled(frames: dict[str, Any]) -> Floats:
-    return np.column_stack([frame.to_numpy() for frame in frames.values()])
+def _pooled(frames: "Mapping[str, pd.DataFrame]") -> "pd.DataFrame":
+    """Join what all have, as the referee does, who sees everything."""
+    import pandas as pd
+
+    return pd.concat(frames.values(), axis=1, join="inner")
 
 
 def _regression_cost(features: Floats, labels: Floats) -> Callable[[Any], float]:

@@ -18,14 +18,18 @@ WORD = 8
 def keyed_hashes(keys: Iterable[bytes], secret: bytes) -> bytes:
     """Hash each key under a secret (BLAKE2b, 16 bytes): without it no hash can be guessed, nor told from chance."""
     # To copy a hash that has taken its key is faster than to make one.
-    keyed = hashlib.blake2b(digest_size=HASH_BYTES, key=secret)
-    return b"".join(_hashed(keyed, key) for key in keys)
+    keyed = hashlib.blake2b(digest_size=HASH_BYTES, key=secret).copy
+    hashes = bytearray()
+    for key in keys:
+        hashed = keyed()
+        hashed.update(key)
+        hashes += hashed.digest()
+    return bytes(hashes)
 
 
-def _hashed(keyed: "hashlib.blake2b", key: bytes) -> bytes:
-    copy = keyed.copy()
-    copy.update(key)
-    return copy.digest()
+def chosen(tokens: bytes, places: Rows) -> bytes:
+    """Give the hashes that are at these places, in their order."""
+    return np.frombuffer(tokens, f"V{HASH_BYTES}")[places].tobytes()
 
 
 def order_of(tokens: bytes, width: int) -> Rows:
@@ -59,7 +63,14 @@ def _words(tokens: bytes, width: int) -> npt.NDArray[np.uint64]:
 
 
 def _sorted(words: npt.NDArray[np.uint64]) -> Rows:
-    return np.lexsort(words.T[::-1])
+    # Tokens that begin alike are the same, but by a chance of 1 to 2^64 or by somebody's will: then all words count.
+    first = np.ascontiguousarray(words[:, 0])
+    order = np.argsort(first)
+    first = first[order]
+    alike = np.flatnonzero(first[1:] == first[:-1])
+    if (words[order[alike + 1]] != words[order[alike]]).any():
+        return np.lexsort(words.T[::-1])
+    return order
 
 
 def private_order(words: npt.NDArray[np.uint64]) -> Rows:

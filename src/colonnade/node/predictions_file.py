@@ -20,9 +20,7 @@ def write_predictions(path: Path, delivery: Delivery) -> None:
     if path.exists():
         if path.read_bytes() == content:  # the party was stopped after it had written them
             return
-        raise InputError(
-            "the file for predictions in its party.toml exists, and is not written over. Move it, or name another."
-        )
+        raise InputError("the file for predictions exists, and is not written over. Move it, or name another.")
     write_private(path, content)
 
 
@@ -45,7 +43,7 @@ def _encoded(path: Path, table: Any) -> bytes:
         parquet.write_table(table, binary)
         return binary.getvalue()
     if path.suffix.lower() != ".csv":
-        raise InputError("the file for predictions in its party.toml must end in .csv or .parquet.")
+        raise InputError("the file for predictions must end in .csv or .parquet.")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)

@@ -1,6 +1,7 @@
 """The few primitives that are used, all from the package `cryptography`, which is loaded only when one is called.
 
-X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, in Galois/counter mode to encrypt.
+X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, in Galois/counter mode to encrypt,
+block by block to give hashes other names.
 Ed25519, to sign, is in `identities`.
 """
 
@@ -68,6 +69,15 @@ def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
     derived = derive(agreed, context, _AES_KEY + _AES_BLOCK)
     stream = Cipher(AES256(derived[:_AES_KEY]), CTR(derived[_AES_KEY:])).encryptor()
     return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), "<u8").astype(np.uint64)
+
+
+def scrambled(secret: bytes, blocks: bytes) -> bytes:
+    """Encrypt blocks of 16 bytes, each by itself (AES-256): those that are equal stay equal, and tell nothing else."""
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+    from cryptography.hazmat.primitives.ciphers.modes import ECB
+
+    return Cipher(AES256(secret), ECB()).encryptor().update(blocks)  # noqa: S305  # equal blocks are to be found
 
 
 def derive(secret: bytes, context: bytes, count: int) -> bytes:

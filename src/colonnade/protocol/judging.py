@@ -39,7 +39,7 @@ def objection_to_job(solver_of: SolverOf, sheet: JobSheet, route: Route, data: P
 
 def _objection_to_alignment(policy: Policy, sheet: JobSheet, asks: Asks, data: PartyData) -> str | None:
     if policy.align is not None and sheet.align not in policy.align:
-        return not_allowed("way to align", policy.align, repr(sheet.align))
+        return not_allowed("alignment", policy.align, repr(sheet.align))
     if sheet.align == "aided" and sheet.run_by is not None:
         return f"{sheet.run_by} runs the server, and with the parties' secret it could try keys. Align by 'curve'"
     return (

@@ -2,10 +2,11 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from colonnade.demo import report
-from colonnade.demo.comparison import DemoPlan, cases, run_demo
+from colonnade.demo.comparison import Case, DemoPlan, cases, run_demo, scaled_columns
 from colonnade.demo.flights import FlightData, load_flights
 from colonnade.demo.results import Cell, Result, cells, read_results
 from colonnade.kernels.kmeans import nearest_centers
@@ -15,14 +16,44 @@ PLAN = DemoPlan(sizes=(200, 400), regression_seeds=3, clustering_seeds=2)
 
 @pytest.fixture(scope="module")
 def flights() -> FlightData:
-    whole = load_flights()
-    chosen = slice(0, None, 60)  # about 4,000 flights over the whole year
-    return FlightData(whole.airline[chosen], whole.weather[chosen], whole.registry[chosen])
+    tables = load_flights().tables().values()
+    # About 4,000 flights over the whole year that all have, and more that not all have.
+    airline, weather, registry = (table[table.index % 60 == 0] for table in tables)
+    return FlightData(airline, weather, registry)
 
 
 @pytest.fixture(scope="module")
-def results(flights: FlightData) -> list[Result]:
-    return [result for case in cases(flights, PLAN) for result, _ in run_demo(case, PLAN.sizes, first_seed=0)]
+def files(flights: FlightData, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return flights.write(tmp_path_factory.mktemp("flights"))
+
+
+@pytest.fixture(scope="module")
+def both(flights: FlightData, files: dict[str, Path]) -> list[Case]:
+    return list(cases(flights, files, PLAN))
+
+
+@pytest.fixture(scope="module")
+def results(both: list[Case]) -> list[Result]:
+    return [result for case in both for result, _ in run_demo(case, PLAN.sizes, first_seed=0)]
+
+
+def test_the_organisations_find_the_flights_that_all_have(flights: FlightData, both: list[Case]) -> None:
+    frames = list(flights.tables().values())
+    merged = frames[0].merge(frames[1], on=list(flights.key)).merge(frames[2], on=list(flights.key))
+    for case in both:
+        report = case.federation.alignment
+        assert report is not None
+        assert (report.mode, report.matched) == ("aided", len(merged))
+        assert [each.rows for each in report.parties.values()] == [len(frame) for frame in frames]
+        assert all(each.unmatched > 0 for each in report.parties.values()), "each has flights that another lacks"
+
+
+def test_files_have_the_key_and_no_number_of_the_row(flights: FlightData, files: dict[str, Path]) -> None:
+    for name, frame in flights.tables().items():
+        read = pd.read_csv(files[name])
+        assert list(read.columns) == list(frame.columns)
+        assert list(read.columns[:3]) == ["time_hour", "carrier", "flight"]
+        assert np.array_equal(read.iloc[:, 3:].to_numpy(), frame.iloc[:, 3:].to_numpy()), "to the last bit"
 
 
 def test_every_model_is_there_once(results: list[Result]) -> None:
@@ -30,14 +61,18 @@ def test_every_model_is_there_once(results: list[Result]) -> None:
     assert len({(r.task, r.method, r.size, r.seed) for r in results}) == PLAN.n_runs
 
 
-def test_the_referee_counts_the_cost_on_all_rows(flights: FlightData) -> None:
-    regression, clustering = cases(flights, PLAN)
-    features = [flights.airline.drop(columns="arr_delay"), flights.weather, flights.registry]
-    X, y = np.column_stack(features), flights.airline["arr_delay"].to_numpy()
+def test_the_referee_counts_the_cost_on_all_rows(flights: FlightData, both: list[Case]) -> None:
+    regression, clustering = both
+    key, tables = list(flights.key), flights.tables()
+    joined = tables["airline"].merge(tables["weather"], on=key).merge(tables["registry"], on=key).drop(columns=key)
+    X, y = joined.drop(columns="arr_delay").to_numpy(), joined["arr_delay"].to_numpy()
     result, run = next(run_demo(regression, (), first_seed=0))
     assert result.cost == pytest.approx(np.mean((X @ run.model.coef_ + run.model.intercept_ - y) ** 2))
     result, run = next(run_demo(clustering, (), first_seed=0))
-    scaled = np.column_stack([party.table.values for party in clustering.parties])
+    airline, weather, registry = (scaled_columns(table, key) for table in tables.values())
+    scaled = (
+        airline.drop(columns="arr_delay").merge(weather, on=key).merge(registry, on=key).drop(columns=key).to_numpy()
+    )
     assert result.cost == pytest.approx(nearest_centers(scaled, run.model.cluster_centers_)[1].mean())
 
 
@@ -51,12 +86,11 @@ def test_a_coreset_sends_a_small_part_of_the_rows(results: list[Result]) -> None
     assert coreset.bytes < 0.1 * everything.bytes
 
 
-def test_scaling_leaves_zero_one_columns_alone(flights: FlightData) -> None:
-    _, clustering = cases(flights, PLAN)
-    airline = clustering.parties[0].table
-    scaled = dict(zip(airline.feature_names, airline.values.T, strict=True))
-    assert scaled["dep_delay"].std() == pytest.approx(1.0)
+def test_scaling_leaves_zero_one_columns_and_keys_alone(flights: FlightData) -> None:
+    scaled = scaled_columns(flights.airline, flights.key)
+    assert scaled["dep_delay"].std(ddof=0) == pytest.approx(1.0)
     assert set(scaled["origin_JFK"]) == {0.0, 1.0}
+    assert scaled["flight"].equals(flights.airline["flight"])
 
 
 def found() -> list[Cell]:

@@ -5,6 +5,7 @@ import sys
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from colonnade.data.tables import read_table
@@ -20,24 +21,35 @@ def data() -> FlightData:
     return load_flights()
 
 
-def test_all_three_hold_the_same_rows() -> None:
-    tables = (data().airline, data().weather, data().registry)
-    assert [table.shape for table in tables] == [(238_864, 24), (238_864, 9), (238_864, 13)]
+@cache
+def joined() -> pd.DataFrame:
+    """Give the flights that all have, in the order of the year."""
+    features = [table.drop(columns=list(data().key)) for table in data().tables().values()]
+    return pd.concat(features, axis=1, join="inner").sort_index()
+
+
+def test_each_has_flights_that_another_lacks_in_an_order_of_its_own() -> None:
+    tables = data().tables().values()
+    assert [table.shape for table in tables] == [(327_346, 27), (286_762, 12), (278_864, 16)]
     for table in tables:
-        assert list(table.index[:3]) == [0, 1, 2]
-        assert set(table.dtypes) == {np.dtype("float64")}
+        assert not table.duplicated(list(data().key)).any()
+        assert set(table.drop(columns=list(data().key)).dtypes) == {np.dtype("float64")}
+        assert not table.index.is_monotonic_increasing
+    assert len({table.index[0] for table in tables}) == 3
+    assert joined().shape == (238_864, 46)
 
 
 def test_every_table_passes_the_door() -> None:
-    airline = read_table("airline", data().airline, label=data().label)
+    key = list(data().key)
+    airline = read_table("airline", data().airline, label=data().label, key=key)
     assert airline.label_name == "arr_delay"
     assert len(airline.feature_names) == 23
-    assert read_table("weather", data().weather).label_name is None
-    assert read_table("registry", data().registry).label_name is None
+    assert read_table("weather", data().weather, key=key).label_name is None
+    assert read_table("registry", data().registry, key=key).label_name is None
 
 
 def test_no_feature_is_known_only_after_the_plane_left() -> None:
-    names = [*data().airline.columns, *data().weather.columns, *data().registry.columns]
+    names = list(joined().columns)
     assert len(names) == len(set(names))
     assert not KNOWN_TOO_LATE & set(names)
     assert [name for name in names if name.startswith("arr")] == [data().label]
@@ -45,7 +57,7 @@ def test_no_feature_is_known_only_after_the_plane_left() -> None:
 
 
 def test_no_column_is_constant_or_repeats_others() -> None:
-    features = np.column_stack([data().airline.drop(columns=data().label), data().weather, data().registry])
+    features = joined().drop(columns=data().label).to_numpy()
     assert np.all(features.std(axis=0) > 0)
     with_constant = np.column_stack([np.ones(len(features)), features / features.std(axis=0)])
     assert np.linalg.matrix_rank(with_constant.T @ with_constant) == 46
@@ -53,8 +65,8 @@ def test_no_column_is_constant_or_repeats_others() -> None:
 
 def test_the_weather_was_observed_before_the_plane_left() -> None:
     # The first flight kept, UA 1545, left EWR on 1 January at 5:17: the last full hour before began at 4:00.
-    first = data().weather.iloc[0]
-    assert data().airline["dep_delay"].iloc[0] == 2.0
+    first = joined().iloc[0]
+    assert first["dep_delay"] == 2.0
     assert (first["temp"], first["pressure"], first["wind_speed"]) == pytest.approx((39.92, 1012.2, 12.65858))
     assert np.hypot(first["wind_from_north"], first["wind_from_east"]) == pytest.approx(first["wind_speed"])
 
