@@ -67,7 +67,8 @@ class Federation:
         Makes a run's transport from the parties' sessions, of which every run has its own: `InProcess`, or `Loopback`
         to pass all through the wire codec.
     on_round : callable
-        Told the phase and the number of each round before it starts.
+        Told the phase and the number of each round before it starts; while records are aligned, the number has a
+        `total`, of how many rounds.
 
     Examples
     --------
@@ -106,7 +107,8 @@ class Federation:
         align_again : bool
             Match records anew, also where the parties have an alignment.
         on_round : callable
-            Told the phase and the number of each round before it starts.
+            Told the phase and the number of each round before it starts; while records are aligned, the number has a
+            `total`, of how many rounds.
 
         Returns
         -------

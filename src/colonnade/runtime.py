@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.alignment import align, check_mode
+from colonnade.alignment import align, check_mode, n_rounds
 from colonnade.alignment.meeting import KeyCard, have_alignment, meet
 from colonnade.alignment.records import AlignmentReport
 from colonnade.catalogue import codec, party_session
@@ -26,7 +26,7 @@ from colonnade.node.desk import NONCE_BYTES
 from colonnade.node.files import FLARE, FederationFile, read_federation_file
 from colonnade.node.server import NetworkServer
 from colonnade.privacy.identities import BesideServer, identities_here
-from colonnade.protocol.conductor import Conductor, RoundListener
+from colonnade.protocol.conductor import Conductor, RoundListener, RoundNumber
 from colonnade.protocol.fingerprints import Changed, Tables, key_here, with_table
 from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
@@ -136,7 +136,8 @@ class Runtime:
             parties = tuple(card.party for card in cards.values())
             sheet = JobSheet(verb="align", parties=parties, rows=0, run_by=self.ledger.run_by, align=mode)
             what = {"align": mode, "cards": [(card.n_keys, card.alignment) for card in cards.values()]}
-            (cards, _), _ = self._play(opened(sheet, self._identity, align(mode, cards)), "align", what)
+            script, total = opened(sheet, self._identity, align(mode, cards)), n_rounds(mode, cards)
+            (cards, _), _ = self._play(script, "align", what, total)
             # The parties keep it: a journal that gave the same replies again would align nobody.
             self.acknowledge()
         return cards
@@ -163,11 +164,12 @@ class Runtime:
     def _sheet(self, verb: str, what: Mapping[str, object]) -> JobSheet:
         return sheet_of(verb, what, self.roster, self.ledger.run_by)
 
-    def _play(self, script: Script[T], verb: str, what: Mapping[str, object]) -> tuple[T, Ledger]:
-        position = len(self.ledger)
+    def _play(self, script: Script[T], verb: str, what: Mapping[str, object], total: int = 0) -> tuple[T, Ledger]:
+        position, tell = len(self.ledger), self._on_round
+        on_round = (lambda phase, number: tell(phase, RoundNumber.of(number, total))) if total else tell
         try:
             with self._open_run(verb, what) as transport:
-                result = Conductor(transport, self._codec, self.ledger, self._on_round).play(script)
+                result = Conductor(transport, self._codec, self.ledger, on_round).play(script)
         finally:
             self.sent = self.ledger.since(position)
         return result, self.sent

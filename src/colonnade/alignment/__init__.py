@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from colonnade.alignment import aided, clear, curve, meeting, settling, shared_secret
-from colonnade.alignment.listing import BLOCK_KEYS, MAX_KEYS
+from colonnade.alignment.listing import BLOCK_KEYS, MAX_KEYS, block_starts
 from colonnade.contracts import Script
 from colonnade.errors import AlignmentError, InputError
 from colonnade.kernels import ristretto
@@ -64,6 +64,12 @@ def align(mode: str, cards: Mapping[str, meeting.KeyCard]) -> Script[dict[str, m
         )
     fingerprint = yield from settling.settle(sorted(cards), common)
     return {party: msgspec.structs.replace(card, alignment=fingerprint) for party, card in cards.items()}
+
+
+def n_rounds(mode: str, cards: Mapping[str, meeting.KeyCard]) -> int:
+    """Tell how many rounds it takes: one that opens, three for the secret, those of the lists, two to settle."""
+    n_blocks = len(block_starts(max(card.n_keys for card in cards.values())))
+    return 6 + n_blocks * (len(cards) if mode == "curve" else 1)
 
 
 def align_route(sheet: JobSheet) -> Route:

@@ -1,5 +1,6 @@
 """Where words go: results to stdout, talk and progress to stderr."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -10,11 +11,16 @@ from rich.console import Console
 
 from colonnade.node.terminal import printable
 from colonnade.node.terminal import say as say
+from colonnade.protocol.conductor import RoundNumber
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of tables.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", min=0, help="Overrides the file's seed; the same seed gives the same bits.")
 ]
+
+MINUTE = 60
+# Before so many rounds nobody can tell how long the others take.
+LEAST_ROUNDS = 6
 
 
 def talk() -> Console:
@@ -35,5 +41,22 @@ def show_json(value: Any) -> None:
 @contextmanager
 def round_progress() -> Iterator[Callable[[str, int], None]]:
     """Show which round is under way: what this yields is for `Federation(on_round=...)`."""
+    begun = time.monotonic()
     with talk().status("reading the parties' data") as status:
-        yield lambda phase, number: status.update(f"{phase}: round {number}")
+
+        def tell(phase: str, number: int) -> None:
+            nonlocal begun
+            begun = time.monotonic() if number == 1 else begun
+            status.update(f"{phase}: {how_far(number, time.monotonic() - begun)}")
+
+        yield tell
+
+
+def how_far(number: int, seconds: float) -> str:
+    """Say which round is about to start; where they are counted, how much is done and about how long the rest takes."""
+    total = number.total if isinstance(number, RoundNumber) else 0
+    if not total or number < LEAST_ROUNDS:
+        return f"round {number}"
+    left = seconds / (number - 1) * (total - number + 1)
+    about = f"{left:.0f} s" if left < MINUTE else f"{left / MINUTE:.0f} min"
+    return f"{(number - 1) / total:.0%} (about {about} left)"

@@ -17,6 +17,19 @@ T = TypeVar("T")
 RoundListener = Callable[[str, int], None]
 
 
+class RoundNumber(int):
+    """The number of a round, from 1, of a run whose rounds can be counted beforehand: `total` is how many there are."""
+
+    total: int = 0
+
+    @classmethod
+    def of(cls, number: int, total: int) -> "RoundNumber":
+        """Make one."""
+        found = cls(number)
+        found.total = total
+        return found
+
+
 def nobody_listens(_phase: str, _number: int) -> None:
     """Hear of rounds, and do nothing."""
 
