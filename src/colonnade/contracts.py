@@ -111,8 +111,8 @@ class Table(Protocol):
         """What the party knows its rows by over all alignments; None is by their position."""
 
     @property
-    def is_aligned(self) -> bool:
-        """Whether its rows go by an alignment: its digest is then the fingerprint of that."""
+    def alignment(self) -> bytes | None:
+        """The fingerprint of the alignment that its rows go by, if there is one; its digest is then the same."""
 
     def key_columns(self, rows: Rows) -> Any:
         """Give the key columns of rows, a `pyarrow.Table`, or None where it has no key."""

@@ -1,6 +1,7 @@
 """The few steps by which files are written, each between two failpoints."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -83,3 +84,9 @@ def write_file(path: Path, content: bytes, *, durable: bool = True) -> None:
             sync(file)
     finally:
         os.close(file)
+
+
+def discard(name: str) -> None:
+    """Remove a file that is no longer needed, where the system removes what is in use."""
+    with suppress(OSError):
+        Path(name).unlink()

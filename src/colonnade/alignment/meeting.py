@@ -61,7 +61,7 @@ def _answer(state: PartyState, request: AskKeyCard, data: PartyData) -> tuple[Pa
     if not request.again:
         data.check_aligned()
     keys = data.keys()
-    return state, KeyCard(party_on_sheet(data), keys.n_rows, keys.count, data.alignment)
+    return state, KeyCard(party_on_sheet(data.name, data.table), keys.n_rows, keys.count, data.table.alignment)
 
 
 HANDLERS = (Handler(AskKeyCard, _answer, after=frozenset({NEW, GREETED}), then=GREETED),)

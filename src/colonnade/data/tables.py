@@ -45,6 +45,7 @@ class ArrayTable:
     weight_column: Floats | None = field(default=None, repr=False)
     split_column: Flags | None = field(default=None, repr=False)
     keys: Keys | None = field(default=None, repr=False)
+    alignment: bytes | None = field(default=None, repr=False)
     unaligned: "ArrayTable | None" = field(default=None, repr=False)
     places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
@@ -54,11 +55,6 @@ class ArrayTable:
     def n_rows(self) -> int:
         """How many rows the table has."""
         return len(self.values)
-
-    @property
-    def is_aligned(self) -> bool:
-        """Whether its rows go by an alignment."""
-        return self.unaligned is not None
 
     def blocks(self) -> Iterator[Floats]:
         """Read the table once, first row to last: up to BLOCK_ROWS at a time, column-major, read-only views."""
@@ -89,6 +85,7 @@ class ArrayTable:
             whole,
             values=values,
             key_digest=alignment.fingerprint,
+            alignment=alignment.fingerprint,
             weight_column=None if whole.weight_column is None else whole.weight_column[rows],
             split_column=None if whole.split_column is None else whole.split_column[rows],
             unaligned=whole,

@@ -5,8 +5,12 @@ Lists are worked on by all cores: libsodium runs outside Python's lock.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
+from colonnade import disk
 from colonnade.errors import UnsupportedError
 
 POINT_BYTES = 32
@@ -28,22 +32,19 @@ def check_available() -> None:
 
 def secret_scalar(uniform: bytes) -> bytes:
     """Make a number modulo the group's order of 64 uniform bytes."""
-    from rbcl import crypto_core_ristretto255_scalar_reduce
-
-    scalar: bytes = crypto_core_ristretto255_scalar_reduce(uniform)
+    scalar: bytes = _library().crypto_core_ristretto255_scalar_reduce(uniform)
     return scalar
 
 
 def hashed_to_points(hashes: Sequence[bytes]) -> bytes:
     """Map hashes of 64 bytes to points, as libsodium does."""
-    from rbcl import crypto_core_ristretto255_from_hash as to_point
-
+    to_point = _library().crypto_core_ristretto255_from_hash
     return _on_all_cores(lambda batch: b"".join(map(to_point, batch)), hashes)
 
 
 def multiplied(points: bytes, scalar: bytes) -> bytes:
     """Multiply each point by a number."""
-    from rbcl import crypto_scalarmult_ristretto255 as times
+    times = _library().crypto_scalarmult_ristretto255
 
     def work(batch: Sequence[bytes]) -> bytes:
         return b"".join(times(scalar, point) for point in batch)
@@ -53,6 +54,14 @@ def multiplied(points: bytes, scalar: bytes) -> bytes:
         return _on_all_cores(work, split)
     except RuntimeError as error:
         raise NoPointError(str(error)) from error
+
+
+@cache
+def _library() -> Any:
+    """Load libsodium, of which the package unpacks a copy for every process, and remove the copy once it is loaded."""
+    library = import_module("rbcl")
+    disk.discard(import_module("rbcl._sodium").lib_path)
+    return library
 
 
 def _on_all_cores(work: Callable[[Sequence[bytes]], bytes], items: Sequence[bytes]) -> bytes:

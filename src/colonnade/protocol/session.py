@@ -173,11 +173,6 @@ class PartyData:
             raise InputError("its table has no key. Name the column that identifies rows: key = in its [data].")
         return self.table.keys
 
-    @property
-    def alignment(self) -> bytes | None:
-        """The fingerprint of the alignment that its rows go by, if there is one."""
-        return self.table.key_digest if self.table.is_aligned else None
-
     def once(self, compute: Callable[[Table], T]) -> T:
         """Compute something of the table that no request changes, once; `compute` is one of the module's functions."""
         if compute not in self._kept:

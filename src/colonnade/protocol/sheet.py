@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from colonnade.contracts import Outbox, PartyCard, Roster, Script
+from colonnade.contracts import Outbox, PartyCard, Roster, Script, Table
 from colonnade.errors import AlignmentError, InputError, PolicyRefusedError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
@@ -238,11 +238,10 @@ def sheet_party(card: PartyCard) -> SheetParty:
     return SheetParty(card.name, card.n_features, card.label_name is not None, card.has_weights, card.has_split)
 
 
-def party_on_sheet(data: PartyData) -> SheetParty:
+def party_on_sheet(name: str, table: Table) -> SheetParty:
     """Put a party on a sheet as it sees itself."""
-    table = data.table
     return SheetParty(
-        data.name,
+        name,
         len(table.feature_names),
         table.label_name is not None,
         table.weight_column is not None,
@@ -295,12 +294,12 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
     if (sheet.align is None) == (sheet.verb == "align"):
         raise checks.wrong(SERVER, request, "a job sheet that aligns records, and is for something else")
-    if sheet.align is None:
-        data.check_aligned()
+    if sheet.align is None and data.problem:
+        raise AlignmentError(data.problem)
     rows = table.n_rows if sheet.align is None else 0
-    if sheet.align is None and sheet.alignment != (data.alignment and data.alignment.hex()):
+    if sheet.align is None and sheet.alignment != (table.alignment and table.alignment.hex()):
         raise AlignmentError("its rows do not go by the alignment of the job. Align again: `colonnade align --again`.")
-    if party_on_sheet(data) not in sheet.parties or sheet.rows != rows:
+    if party_on_sheet(identity.name, table) not in sheet.parties or sheet.rows != rows:
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
     checks.seed(request, sheet.seed)
     columns = [each.features for each in sheet.parties]

@@ -54,9 +54,9 @@ class ViewedTable:
         return self.base.row_numbers
 
     @property
-    def is_aligned(self) -> bool:
+    def alignment(self) -> bytes | None:
         """As in the base."""
-        return self.base.is_aligned
+        return self.base.alignment
 
     def aligned(self, alignment: Alignment) -> Table:
         """Align the base: a run looks at a table only after that."""
