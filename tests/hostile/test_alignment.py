@@ -1,5 +1,6 @@
 """Servers that would learn keys or rows while records are matched, or make parties use what is no match."""
 
+import dataclasses
 import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -69,6 +70,15 @@ def with_secret(server: HostileServer, mode: str) -> dict[str, KeyCard]:
 def aligned(server: HostileServer, mode: str) -> None:
     """Align honestly."""
     server.play(align(mode, open_alignment(server, mode)))
+
+
+def greet(server: HostileServer) -> None:
+    """Learn by which alignment the parties go."""
+    server.greet()
+    server.begin("hello")
+    (found,) = {card.alignment for card in server.play(meet(server.names, again=False)).values()}
+    assert found is not None
+    server.roster = dataclasses.replace(server.roster, alignment=found.hex())
 
 
 def first_points(server: HostileServer) -> dict[str, Points]:
@@ -216,7 +226,7 @@ def test_only_an_alignment_is_judged_as_one(tmp_path: Path, rows: int) -> None:
     """A sheet of another job that says `align`, too, passed by what the owner's policy has against that job."""
     with hostile_server(tmp_path, parties(frames(KEYS)), {"level": "strict"}, are_aligned=False) as server:
         aligned(server, "curve")
-        server.greet()
+        greet(server)
         fitting = {"task": cn.Regression(), "sampler": cn.AllRows(), "solver": cn.Central(), "seed": 0}
         sheet = sheet_of("fit", fitting, server.roster, None)
         turned_away(lambda: server.open(sheet), "its owner's policy")
@@ -418,7 +428,7 @@ def test_keys_that_are_compared_are_counted(tmp_path: Path) -> None:
 
 # Sums over nearly the same rows: a server that chooses which rows are common.
 def fit(server: HostileServer) -> None:
-    server.greet()
+    greet(server)
     server.honestly(
         learn(TASK, cn.AllRows(), GRAM, None, server.roster, 0), "fit", task=TASK, sampler=cn.AllRows(), solver=GRAM
     )
@@ -463,12 +473,12 @@ def test_nor_after_a_restart_with_the_table_sorted_otherwise_and_rows_added(tmp_
         for name, table in tables.items()
     }
     with hostile_server(tmp_path, parties(more), USUAL, are_aligned=False) as server:
-        turned_away(lambda: server.greet(), "3 are new, and 0 are gone")
+        turned_away(server.greet, "3 are new, and 0 are gone")
         aligned(server, "curve")
         turned_away(lambda: fit(server), "3 " + APART)
     back = {name: shuffled(table, 3) for name, table in tables.items()}
     with hostile_server(tmp_path, parties(back), USUAL, are_aligned=False) as server:
-        turned_away(lambda: server.greet(), "0 are new, and 3 are gone")
+        turned_away(server.greet, "0 are new, and 3 are gone")
         aligned(server, "aided")
         fit(server)
 
@@ -481,7 +491,7 @@ def test_rows_are_scored_for_few_alignments(tmp_path: Path) -> None:
     def score(*without: int) -> None:
         for n_rows in without:
             align_without(server, n_rows)
-            server.greet()
+            greet(server)
             script = draw(TASK, sampler, None, server.roster, 0)
             server.honestly(script, "coreset", task=TASK, sampler=sampler, seed=0)
 
