@@ -1,7 +1,7 @@
 """The job file: a small TOML that lists parties, task, sampler, solver and seed."""
 
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 import msgspec
 import typer
@@ -69,7 +69,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     task: AnyTask
     sampler: AnySampler
     solver: AnySolver = Central()
-    align: Mode = "exact"
+    align: str = "exact"
     split: AnySplit | None = None
     seed: int = 0
 
@@ -91,7 +91,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
 
     def federation(self, folder: Path, on_round: RoundListener) -> Federation:
         """Read the parties' files and let them meet."""
-        return Federation(self.parties(folder), align=self.align, on_round=on_round)
+        return Federation(self.parties(folder), align=cast(Mode, self.align), on_round=on_round)
 
 
 def read_job(path: Path, seed: int | None) -> Job:

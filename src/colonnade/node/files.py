@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from colonnade.alignment import Mode
 from colonnade.catalogue import check_policy
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
@@ -74,7 +73,7 @@ class IdentityFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AlignFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[align]: how the parties' records are matched."""
 
-    mode: Mode = "exact"
+    mode: str = "exact"  # whatever it is: why plain hashes are none is said where modes are checked
 
 
 class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):

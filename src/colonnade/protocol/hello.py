@@ -12,6 +12,7 @@ from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartySt
 # These two kinds never change, so that ends of different versions can still tell each other so.
 WIRE_VERSION = 2
 MAX_ROWS = 1 << 40
+BY_KEY = "let them be matched by key: align = 'curve', 'aided' or 'clear'"
 
 
 class Card(Message, frozen=True):
@@ -61,14 +62,14 @@ def _check_alignment(cards: Mapping[str, Card]) -> None:
     counts = {party: card.n_rows for party, card in cards.items()}
     if len(set(counts.values())) > 1:
         raise AlignmentError(
-            f"Parties hold different numbers of rows: {_listed(counts)}. "
-            "Give every party the same rows in the same order."
+            f"Parties hold different numbers of rows: {_listed(counts)}. Give every party the same rows in the same "
+            f"order, or {BY_KEY}."
         )
     digests = {party: card.key_digest for party, card in cards.items() if card.key_digest is not None}
     if len(set(digests.values())) > 1:
         raise AlignmentError(
             f"The key columns of {', '.join(digests)} differ: the same row number means different rows. "
-            "Sort every party's table by the same keys and keep only keys that all of them have."
+            f"Sort every party's table by the same keys and keep only keys that all of them have, or {BY_KEY}."
         )
 
 

@@ -294,12 +294,10 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
     if (sheet.align is None) == (sheet.verb == "align"):
         raise checks.wrong(SERVER, request, "a job sheet that aligns records, and is for something else")
-    if sheet.align is None and data.problem:
-        raise AlignmentError(data.problem)
-    rows = table.n_rows if sheet.align is None else 0
-    if sheet.align is None and sheet.alignment != (table.alignment and table.alignment.hex()):
-        raise AlignmentError("its rows do not go by the alignment of the job. Align again: `colonnade align --again`.")
-    if party_on_sheet(identity.name, table) not in sheet.parties or sheet.rows != rows:
+    ours = party_on_sheet(identity.name, table)
+    if sheet.align is None:
+        _check_aligned(sheet, data)
+    if ours not in sheet.parties or sheet.rows != (table.n_rows if sheet.align is None else 0):
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
     checks.seed(request, sheet.seed)
     columns = [each.features for each in sheet.parties]
@@ -314,3 +312,12 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
             "with pins that are not revoked",
         )
     return sheet
+
+
+def _check_aligned(sheet: JobSheet, data: PartyData) -> None:
+    """Require that the party's rows are those of the job, and of all other parties."""
+    alignment = data.table.alignment
+    if data.problem:
+        raise AlignmentError(data.problem)
+    if sheet.alignment != (alignment and alignment.hex()):
+        raise AlignmentError("its rows do not go by the alignment of the job. Align again: `colonnade align --again`.")
