@@ -100,7 +100,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def no_features(self) -> list[str]:
         """List the columns that are its label, key, weight or split."""
         keys = [self.key] if isinstance(self.key, str) else self.key or []
-        return [*keys, *(name for name in (self.label, self.weight, self.split) if name is not None)]
+        return [name for name in (self.label, *keys, self.weight, self.split) if name is not None]
 
     def party(self, name: str, policy: Policy | None = None, identity: Identity | None = None) -> Party:
         """Read the table, and make a party of it."""

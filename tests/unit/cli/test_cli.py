@@ -237,8 +237,10 @@ def test_evaluate_and_certify_say_on_which_table_they_ran(job: Callable[..., str
     for name in ("bank", "telephone", "shop"):
         path = tmp_path / "bank" / f"{name}.csv"
         path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
-    assert first_line().startswith(f"A table with other rows than the one that the model was learned from. {chosen}")
-    assert "The run was of 800 rows; these parties hold 799" in run("certify", job(), saved).stderr
+    others = "A table with other rows than the one that the model was learned from."
+    assert first_line() == f"{others} All rows count.", "none of them was held out"
+    assert first_line("--test-fraction", "0.3").startswith(f"{others} {chosen}")
+    assert "The run was made of 800 rows; these parties hold 799" in run("certify", job(), saved).stderr
 
 
 def test_of_a_run_of_an_earlier_version_the_table_is_not_known(job: Callable[..., str], tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
     assert msgspec.structs.replace(certificate, table=None) == federation.certify(saved, rows=200)
     wanted = federation.predict(model, rows=[7, 3]).tolist()
     assert (tmp_path / "some.csv").read_text() == f"row,prediction\n7,{wanted[0]}\n3,{wanted[1]}\n"
-    customers = [line.partition(",")[0] for line in (tmp_path / "shop.csv").read_text().splitlines()[1:]]
+    customers = [line.partition(",")[0].strip('"') for line in (tmp_path / "shop.csv").read_text().splitlines()[1:]]
     delivered = f"customer,prediction\n{customers[3]},{wanted[1]}\n{customers[7]},{wanted[0]}\n"
     assert (tmp_path / "shop-predictions.csv").read_text() == delivered
 
