@@ -70,12 +70,15 @@ class Keys:
 class Alignment:
     """Which row of all parties' common rows each key of a party is: its position, or -1 where not all have it.
 
-    Numbers are what a party knows its own rows by, whatever their positions; those of its table if left out.
+    Numbers are what a party knows its own rows by, whatever their positions; those of its table if left out. `mode` is
+    how records were matched, `parties` whose.
     """
 
     fingerprint: bytes
     positions: Rows = field(repr=False)
     numbers: Rows | None = field(default=None, repr=False)
+    mode: str = ""
+    parties: tuple[str, ...] = ()
 
     def order(self) -> Rows:
         """List the keys that all have, in the common order: their places among the party's keys."""
@@ -113,6 +116,10 @@ class Table(Protocol):
     @property
     def alignment(self) -> bytes | None:
         """The fingerprint of the alignment that its rows go by, if there is one; its digest is then the same."""
+
+    @property
+    def aligned_by(self) -> str | None:
+        """How its rows were matched with others', if they were."""
 
     def key_columns(self, rows: Rows) -> Any:
         """Give the key columns of rows, a `pyarrow.Table`, or None where it has no key."""

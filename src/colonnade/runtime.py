@@ -131,8 +131,8 @@ class Runtime:
 
     def _aligned(self, names: tuple[str, ...], mode: str, *, again: bool) -> dict[str, KeyCard]:
         """See that the parties' records are matched: as they were before, or anew where they were not, or are to be."""
-        cards, _ = self._play(meet(names, again=again), "hello", {"parties": names})
-        if again or not have_alignment(cards):
+        cards, _ = self._play(meet(names, again=again), "hello", {"parties": names, "again": again})
+        if again or not have_alignment(cards, mode):
             parties = tuple(card.party for card in cards.values())
             sheet = JobSheet(verb="align", parties=parties, rows=0, run_by=self.ledger.run_by, align=mode)
             what = {"align": mode, "cards": [(card.n_keys, card.alignment) for card in cards.values()]}

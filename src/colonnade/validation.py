@@ -78,6 +78,7 @@ def warn_of_disclosure(sampler: AnySampler | None, solver: AnySolver, *, between
 def committed(run: Run[Any], roster: Roster) -> tuple[IntegerScores, Evidence]:
     """Require a run of these parties whose draws were committed; give what rows were scored by, and the evidence."""
     run.spot_check()
+    _check_same_rows(run.coreset, roster, "run")
     rule, evidence = run.rule, run.coreset.evidence
     if run.roster != roster or evidence is None or not isinstance(rule, IntegerScores):
         raise AlignmentError(

@@ -33,7 +33,7 @@ def check_mode(mode: object, run_by: str | None = None) -> None:
             f"align={mode!r} is not done: whoever sees plain hashes of keys hashes all telephone numbers, or all "
             "names, and compares. Use 'aided' or 'curve', or 'clear' if keys are no secret."
         )
-    if mode != "exact" and mode not in MODES:
+    if not isinstance(mode, str) or (mode != "exact" and mode not in MODES):
         raise InputError(f"align={mode!r} is none of exact, {', '.join(MODES)}. Choose one of them.")
     if mode == "aided" and run_by is not None:
         raise InputError(

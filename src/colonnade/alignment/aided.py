@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from colonnade.alignment.listing import collect, listed_places
-from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, aligning
+from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, aligning, by_mode
 from colonnade.contracts import Script
 from colonnade.kernels.tokens import HASH_BYTES, chosen
 from colonnade.messages import Message, Reveals
@@ -49,7 +49,9 @@ ASKED: tuple[Route, ...] = (Ask(AskPseudonyms),)
 
 def _answer(state: PartyState, request: AskPseudonyms, data: PartyData) -> tuple[PartyState, Message]:  # noqa: ARG001
     kept = aligning(state)
-    return state, Pseudonyms(scrambled(kept.shared, chosen(kept.hashes, listed_places(state, request.start))))
+    return by_mode(state, "aided"), Pseudonyms(
+        scrambled(kept.shared, chosen(kept.hashes, listed_places(state, request.start)))
+    )
 
 
 HANDLERS = (Handler(AskPseudonyms, _answer, after=frozenset({SECRET, LISTED}), then=LISTED),)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.alignment.listing import block_size, block_starts, listed_keys
-from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET
+from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, by_mode
 from colonnade.contracts import Script
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.tokens import HASH_BYTES, keyed_hashes
@@ -62,7 +62,7 @@ def compared(n_keys: Mapping[str, int]) -> Script[dict[str, bytes]]:
 
 def _answer(state: PartyState, request: AskKeys, data: PartyData) -> tuple[PartyState, Message]:
     keys = list(listed_keys(state, request.start, data))
-    return state, KeysInClear(sendable_rows([len(key) for key in keys]), b"".join(keys))
+    return by_mode(state, "clear"), KeysInClear(sendable_rows([len(key) for key in keys]), b"".join(keys))
 
 
 HANDLERS = (Handler(AskKeys, _answer, after=frozenset({SECRET, LISTED}), then=LISTED),)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
 from colonnade.alignment.listing import BLOCK_KEYS, block_size, block_starts, check_length, check_start, listed_keys
-from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, this_alignment
+from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, by_mode, this_alignment
 from colonnade.contracts import Script
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.ristretto import POINT_BYTES, NoPointError, hashed_to_points, multiplied, secret_scalar
@@ -123,7 +123,7 @@ def _scalar(state: PartyState, data: PartyData) -> bytes:
 def _answer_own(state: PartyState, request: AskPoints, data: PartyData) -> tuple[PartyState, Message]:
     own = hashed_to_points(_hashes(state, listed_keys(state, request.start, data)))
     points = multiplied(own, _scalar(state, data))
-    return state, _signed(state, data, identity_of(data).name, 0, request.start, points)
+    return by_mode(state, "curve"), _signed(state, data, identity_of(data).name, 0, request.start, points)
 
 
 def _hashes(state: PartyState, keys: Iterable[bytes]) -> list[bytes]:

@@ -21,6 +21,7 @@ class KeyCard(Message, frozen=True):
     n_rows: Annotated[int, Reveals.SCHEMA]
     n_keys: Annotated[int, Reveals.SCHEMA]
     alignment: Annotated[bytes | None, Reveals.SCHEMA]
+    mode: Annotated[str | None, Reveals.SCHEMA]
 
 
 class AskKeyCard(Message, frozen=True):
@@ -45,13 +46,18 @@ def meet(parties: Iterable[str], *, again: bool) -> Script[dict[str, KeyCard]]:
     return cards
 
 
-def have_alignment(cards: Mapping[str, KeyCard]) -> bool:
-    """Tell whether all parties go by one alignment already; if some do, or by different ones, that is an error."""
+def have_alignment(cards: Mapping[str, KeyCard], mode: str) -> bool:
+    """Tell whether all parties go by one alignment; that some do, or by different ones or another mode, is an error."""
     by_party = {party: card.alignment for party, card in cards.items()}
     if len(set(by_party.values())) > 1:
         listed = ", ".join(f"{party} {each.hex()[:8] if each else 'none'}" for party, each in by_party.items())
         raise AlignmentError(
             f"Parties go by different alignments: {listed}. Align again, which makes another split of rows held out: "
+            "`colonnade align FEDERATION.toml --again`."
+        )
+    if other := next((card.mode for card in cards.values() if card.mode not in (None, mode)), None):
+        raise AlignmentError(
+            f"Records were matched by {other!r}, and [align] says {mode!r}. Write mode = {other!r}, or align again: "
             "`colonnade align FEDERATION.toml --again`."
         )
     return None not in by_party.values()
@@ -61,7 +67,9 @@ def _answer(state: PartyState, request: AskKeyCard, data: PartyData) -> tuple[Pa
     if not request.again:
         data.check_aligned()
     keys = data.keys()
-    return state, KeyCard(party_on_sheet(data.name, data.table), keys.n_rows, keys.count, data.table.alignment)
+    return state, KeyCard(
+        party_on_sheet(data.name, data.table), keys.n_rows, keys.count, data.table.alignment, data.table.aligned_by
+    )
 
 
 HANDLERS = (Handler(AskKeyCard, _answer, after=frozenset({NEW, GREETED}), then=GREETED),)

@@ -118,7 +118,8 @@ def _answer_keep(state: PartyState, request: KeepAlignment, data: PartyData) -> 
                 party=SERVER,
             )
     fingerprint = digest(b"alignment", state.sheet, found)[:FINGERPRINT_BYTES]
-    return replace(state, secret=None, aligned=Alignment(fingerprint, positions)), AlignmentKept(fingerprint)
+    kept = Alignment(fingerprint, positions, mode=aligning(state).mode, parties=identity.parties)
+    return replace(state, secret=None, aligned=kept), AlignmentKept(fingerprint)
 
 
 def _statement(state: PartyState, party: str, found: bytes) -> bytes:

@@ -102,6 +102,7 @@ class Aligning:
     hashes: bytes = field(default=b"", repr=False)
     places: Rows | None = field(default=None, repr=False)
     matched: object | None = field(default=None, repr=False)
+    mode: str = ""
 
     def listed(self) -> Rows:
         """Give the order in which keys are listed."""
@@ -115,6 +116,11 @@ def aligning(state: PartyState) -> Aligning:
     if not isinstance(state.secret, Aligning):
         raise LocalProtocolError("No alignment was begun: ask for keys first.")
     return state.secret
+
+
+def by_mode(state: PartyState, mode: str) -> PartyState:
+    """Note how keys are compared: the party keeps it with the alignment."""
+    return replace(state, secret=replace(aligning(state), mode=mode))
 
 
 def this_alignment(state: PartyState) -> bytes:

@@ -22,7 +22,7 @@ def to_arrow(party: str, data: object, keys: Sequence[str]) -> Any:
     else:
         try:
             table = pa.table(data)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             # Only the last part, which names the column, and no cause: the rest of pyarrow's words quote values.
             raise InputError(
                 f"Party {party!r}: this {type(data).__name__} cannot be read as a table ({error.args[-1]}). "

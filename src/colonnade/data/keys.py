@@ -30,9 +30,13 @@ def read_keys(party: str, names: Sequence[str], table: Any, duplicates: Duplicat
         raise InputError(
             f"Party {party!r}: duplicates={duplicates!r} is none of {', '.join(DUPLICATES)}. Leave it out."
         )
-    texts = [_texts(party, name, table[name]) for name in names]
+    texts = [_readable(party, name, table[name]) for name in names]
     values = (texts[0] if len(texts) == 1 else _joined(*map(_prefixed, texts))).to_pylist()
     kept = _kept(party, names, values, duplicates)
+    if not len(kept) and values:
+        raise InputError(
+            f"Party {party!r}: no row is left, as each repeats a key. Pass duplicates='first', or join first."
+        )
     used = values if len(kept) == len(values) else [values[row] for row in kept.tolist()]
     return Keys(tuple(names), used, kept, len(values), table.select(list(names)))
 
@@ -63,6 +67,18 @@ def _joined(*parts: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
+
+
+def _readable(party: str, name: str, column: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return _texts(party, name, column)
+    except pa.ArrowException:  # its words may quote a key
+        raise InputError(
+            f"Party {party!r}, key column {name!r}: its {column.type} values cannot be read as keys. Write text in "
+            "UTF-8, and times between the years 1 and 9999."
+        ) from None
 
 
 def _texts(party: str, name: str, column: Any) -> Any:

@@ -46,6 +46,7 @@ class ArrayTable:
     split_column: Flags | None = field(default=None, repr=False)
     keys: Keys | None = field(default=None, repr=False)
     alignment: bytes | None = field(default=None, repr=False)
+    aligned_by: str | None = None
     unaligned: "ArrayTable | None" = field(default=None, repr=False)
     places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
@@ -86,6 +87,7 @@ class ArrayTable:
             values=values,
             key_digest=alignment.fingerprint,
             alignment=alignment.fingerprint,
+            aligned_by=alignment.mode,
             weight_column=None if whole.weight_column is None else whole.weight_column[rows],
             split_column=None if whole.split_column is None else whole.split_column[rows],
             unaligned=whole,

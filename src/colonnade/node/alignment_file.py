@@ -17,7 +17,7 @@ from colonnade.node.state_folder import write_private
 ALIGNMENT = "alignment.arrow"
 # Positions of keys that not all parties have, and of keys that were in an earlier table.
 UNMATCHED, GONE = -1, -2
-FINGERPRINT = b"fingerprint"
+FINGERPRINT, HOW = b"fingerprint", b"how"
 AGAIN = "Align again: `colonnade align FEDERATION.toml --again`."
 
 
@@ -34,7 +34,7 @@ def keep_alignment(path: Path, alignment: Alignment, keys: Keys) -> Alignment:
             "position": np.concatenate([alignment.positions, np.full(len(gone), GONE)]),
             "number": np.concatenate([numbers, np.array([number for _, number in gone], dtype=np.int64)]),
         }
-    ).replace_schema_metadata({FINGERPRINT: alignment.fingerprint})
+    ).replace_schema_metadata({FINGERPRINT: alignment.fingerprint, HOW: _how(alignment)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
@@ -56,7 +56,12 @@ def recall_alignment(path: Path, keys: Keys) -> Alignment | None:
         raise AlignmentError(
             f"its table has other keys than it was aligned by: {n_new:,} are new, and {n_gone:,} are gone. {AGAIN}"
         )
-    return Alignment(table.schema.metadata[FINGERPRINT], positions[places], numbers[places])
+    mode, *parties = table.schema.metadata[HOW].decode().split("\n")
+    return Alignment(table.schema.metadata[FINGERPRINT], positions[places], numbers[places], mode, tuple(parties))
+
+
+def _how(alignment: Alignment) -> str:
+    return "\n".join([alignment.mode, *alignment.parties])
 
 
 def _earlier(path: Path) -> dict[bytes, int]:
@@ -90,7 +95,9 @@ def _read(path: Path) -> Any:
         raise InputError(f"{path.name}, its alignment, cannot be read: {error.strerror}. Mend that first.") from error
     try:
         table = pa.ipc.open_file(pa.BufferReader(content)).read_all()
-        if table.schema.names != ["key", "position", "number"] or FINGERPRINT not in (table.schema.metadata or {}):
+        if table.schema.names != ["key", "position", "number"] or not {FINGERPRINT, HOW} <= set(
+            table.schema.metadata or {}
+        ):
             raise pa.ArrowInvalid("other columns")
     except (OSError, pa.ArrowException) as error:
         raise AlignmentError(f"the file of its alignment, {path.name}, cannot be read. {AGAIN}") from error

@@ -69,6 +69,10 @@ class Allowance:
         self._now, self._ticks = now, ticks
         self._request_times: deque[float] = deque()
 
+    def limit(self, a_day: DayLimits) -> None:
+        """Allow other amounts from now on: the table has other rows. What was spent today counts."""
+        self._a_day = a_day
+
     def objection_to_request(self) -> str | None:
         """Count one request, or say why it is one too many."""
         if self._requests_a_minute is None:

@@ -93,7 +93,9 @@ def _n_rows(sheet: JobSheet) -> int:
 
 
 def _in_all(sheet: JobSheet, policy: Policy, memory: Memory, table: Table) -> Iterator[str]:
-    """Say what is left of what the owner allows for all time."""
+    """Say what is left of what the owner allows for all time, and what a job takes that is not on its sheet."""
+    if sheet.align == "curve":
+        yield "keys of all other parties' lists are compared, too, and count as its own do (keys_a_day)"
     notes = memory.notes()
     most = policy.models_of(len(table.feature_names))
     if most is not None and sheet.model is not None:

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from os import PathLike
@@ -12,7 +12,7 @@ from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Alignment, Table
 from colonnade.data.parties import Party
 from colonnade.errors import AlignmentError, InputError, UnsupportedError
-from colonnade.node.alignment_file import ALIGNMENT, keep_alignment, recall_alignment
+from colonnade.node.alignment_file import AGAIN, ALIGNMENT, keep_alignment, recall_alignment
 from colonnade.node.allowance import Allowance
 from colonnade.node.approval_words import words_of
 from colonnade.node.approvals import ApprovalRules, Approvals, forget_all
@@ -115,44 +115,67 @@ def _desk(
             f"Warning: least_rows = {party.policy.least_rows:,} in [policy] is more than the table's "
             f"{party.table.n_rows:,} rows: no sum is ever told. Write a smaller number."
         )
-    spent, kept = folder.path / "spent.json", folder.path / ALIGNMENT
-    table, problem = _aligned(kept, party.table, say)
+    rows = _Rows(folder.path / ALIGNMENT, party, identity.parties, say)
+    a_day = rules.a_day(rows.table.n_rows)
+    allowance = Allowance(folder.path / "spent.json", file.server_name, a_day, rules.requests_a_minute)
+
+    def keep(alignment: Alignment) -> Alignment:
+        kept = rows.keep(alignment)
+        allowance.limit(rules.a_day(rows.table.n_rows))
+        return kept
+
     return PartyDesk(
-        party_session(table, party.policy, party.identity, memory, problem),
+        party_session(rows.table, party.policy, party.identity, memory, rows.problem),
         codec(file.max_message_bytes),
-        allowance=Allowance(spent, file.server_name, rules.a_day(party.table.n_rows), rules.requests_a_minute),
+        allowance=allowance,
         folder=folder,
         log=log,
         server=file.server_name,
         max_runs=rules.open_runs,
-        approvals=_approvals(file, party, folder, memory, say),
+        approvals=_approvals(file, party, rows, folder, memory, say),
         is_signed=partial(still_signed, identity),
         deliver=lambda delivery: _write_predictions(file, delivery, say),
-        keep=lambda alignment: _keep_alignment(kept, alignment, party.table, say),
+        keep=keep,
         show=say,
     )
 
 
-def _aligned(kept: Path, table: Table, say: Say) -> tuple[Table, str]:
-    """Put rows into the order of the alignment that is kept, if one is; or say why that is not possible."""
-    if table.keys is None:
-        return table, ""
-    try:
-        alignment = recall_alignment(kept, table.keys)
-    except AlignmentError as error:
-        say(f"Warning: {error}")
-        return table, str(error)
-    return (table, "") if alignment is None else (table.aligned(alignment), "")
+class _Rows:
+    """A party's rows as its alignment has them, and where that is kept."""
+
+    def __init__(self, kept: Path, party: Party, parties: Sequence[str], say: Say) -> None:
+        self._kept, self._whole, self._say = kept, party.table, say
+        self.table: Table = party.table
+        self.problem = ""
+        if party.table.keys is None:
+            return
+        try:
+            alignment = recall_alignment(kept, party.table.keys)
+            if alignment is not None and alignment.parties != tuple(parties):
+                names = ", ".join(alignment.parties)
+                raise AlignmentError(f"its rows were aligned with other parties: {names}. {AGAIN}")
+        except AlignmentError as error:
+            say(f"Warning: {error}")
+            self.problem = str(error)
+        else:
+            self.table = self._whole if alignment is None else self._whole.aligned(alignment)
+
+    def keep(self, alignment: Alignment) -> Alignment:
+        """Write an alignment down, and go by it."""
+        keys = self._whole.keys
+        if keys is None:
+            raise InputError("its table has no key.")
+        self._say(
+            f"{len(alignment.order()):,} of its {keys.count:,} rows are common to all parties: {self._kept.name}."
+        )
+        alignment = keep_alignment(self._kept, alignment, keys)
+        self.table = self._whole.aligned(alignment)
+        return alignment
 
 
-def _keep_alignment(kept: Path, alignment: Alignment, table: Table, say: Say) -> Alignment:
-    if table.keys is None:
-        raise InputError("its table has no key.")
-    say(f"{len(alignment.order()):,} of its {table.keys.count:,} rows are common to all parties: {kept.name}.")
-    return keep_alignment(kept, alignment, table.keys)
-
-
-def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memory, say: Say) -> Approvals | None:
+def _approvals(
+    file: PartyFile, party: Party, rows: _Rows, folder: StateFolder, memory: Memory, say: Say
+) -> Approvals | None:
     if file.approve == "always":
         forget_all(folder.path)
         return None
@@ -160,7 +183,7 @@ def _approvals(file: PartyFile, party: Party, folder: StateFolder, memory: Memor
         folder.path,
         ApprovalRules(file.approve_within, file.approve_hook),
         file.server_name,
-        lambda request, route: words_of(request.read(), route, party.name, party.table, party.policy, memory),
+        lambda request, route: words_of(request.read(), route, party.name, rows.table, party.policy, memory),
         say,
     )
 

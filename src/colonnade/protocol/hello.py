@@ -93,6 +93,11 @@ def _answer_hello(state: PartyState, request: Hello, data: PartyData) -> tuple[P
         )
     data.check_aligned()
     table = data.table
+    if table.alignment is None and table.keys is not None and table.keys.count != table.keys.n_rows:
+        raise AlignmentError(
+            f"{table.keys.n_rows - table.keys.count:,} of its rows repeat keys, and cannot be the same rows, in the "
+            f"same order, as others'. Leave them out of the table, or {BY_KEY}."
+        )
     return state, Card(
         version=WIRE_VERSION,
         n_rows=table.n_rows,

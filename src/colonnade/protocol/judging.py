@@ -8,7 +8,7 @@ from colonnade.protocol.memory import ModelNote
 from colonnade.protocol.policy import ALWAYS, Policy, never_revealed, not_allowed
 from colonnade.protocol.session import PartyData
 from colonnade.protocol.sheet import JobSheet
-from colonnade.protocol.weighing import known_coresets
+from colonnade.protocol.weighing import coreset_digest, known_coresets
 from colonnade.routes import Ask, Route
 
 # Phases in which the label is looked at, beside other columns.
@@ -130,7 +130,8 @@ def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
 def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
     """Look whether a coreset or a model that is used again is one that the party knows, and no false weights of."""
     known = data.memory.notes()
-    if sheet.coreset is not None and sheet.coreset[0] not in {each.digest for each in known_coresets(data)}:
+    coresets = {each.digest for each in known_coresets(data)}
+    if sheet.coreset is not None and coreset_digest(sheet.coreset[0], data) not in coresets:
         named = sheet.coreset[0].hex()
         return f"its owner's policy uses only coresets again that it agreed on, not {named}. Draw rows anew"
     if sheet.model is not None:

@@ -4,6 +4,7 @@ import re
 from typing import Annotated, ClassVar, Literal, NoReturn
 
 from colonnade.errors import (
+    AlignmentError,
     ColonnadeError,
     InputError,
     LocalProtocolError,
@@ -17,7 +18,7 @@ from colonnade.messages import Message, Reveals
 MAX_REASON = 500
 # A path in quotes, which may have spaces, or any other word with a slash or backslash in it; not a fraction.
 PATH = re.compile(r"""(?<=['"])(?:~|[A-Za-z]:)?[/\\][^'"\n]*|(?![\d.,]*/[\d.,]*(?!\S))[^\s'"(]*[/\\][^\s'"):,]*""")
-Cause = Literal["input", "policy", "order", "version", "request", "failure"]
+Cause = Literal["input", "policy", "order", "version", "request", "failure", "alignment"]
 
 
 class Refused(Message, frozen=True):
@@ -36,6 +37,7 @@ def refused(error: ColonnadeError) -> Refused:
         WireVersionError: "version",
         RemoteProtocolError: "request",
         PolicyRefusedError: "policy",
+        AlignmentError: "alignment",
     }
     return Refused(causes.get(type(error), "input"), without_paths(str(error)))
 
@@ -63,6 +65,8 @@ def raise_refusal(party: str, request: Message, refusal: Refused) -> NoReturn:
         raise WireVersionError(text)
     if refusal.cause == "input":
         raise InputError(text)
+    if refusal.cause == "alignment":
+        raise AlignmentError(text)
     if refusal.cause == "failure":
         raise RemoteProtocolError(text, party=party, kind=request.kind)
     raise LocalProtocolError(text)

@@ -319,5 +319,12 @@ def _check_aligned(sheet: JobSheet, data: PartyData) -> None:
     alignment = data.table.alignment
     if data.problem:
         raise AlignmentError(data.problem)
+    if sheet.alignment is None and alignment is not None:
+        raise AlignmentError(
+            "its rows go by an alignment, and the job by none. Write [align] into federation.toml, with the mode that "
+            "records were matched by."
+        )
     if sheet.alignment != (alignment and alignment.hex()):
-        raise AlignmentError("its rows do not go by the alignment of the job. Align again: `colonnade align --again`.")
+        raise AlignmentError(
+            "its rows do not go by the alignment of the job. Align again: `colonnade align FEDERATION.toml --again`."
+        )

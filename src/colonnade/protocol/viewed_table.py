@@ -58,6 +58,11 @@ class ViewedTable:
         """As in the base."""
         return self.base.alignment
 
+    @property
+    def aligned_by(self) -> str | None:
+        """As in the base."""
+        return self.base.aligned_by
+
     def aligned(self, alignment: Alignment) -> Table:
         """Align the base: a run looks at a table only after that."""
         return self.base.aligned(alignment)

@@ -15,7 +15,7 @@ from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.protocol.memory import CoresetNote, SpoiledNote
 from colonnade.protocol.session import PartyData, PartyState
-from colonnade.signing import rows_digest
+from colonnade.signing import digest, rows_digest
 
 # No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding less than doubles.
 MOST_SCORE = 8.0
@@ -37,7 +37,7 @@ def check_weights(state: PartyState, request: Message, weights: Floats | None, d
     # Up to one factor: there is one for all rows, or the weights are not of this draw.
     if (told <= 0).any() or not any(_fits(told, *limits) for limits in ways):
         # That depends on the party's scores: tried again, run after run, other weights would tell them.
-        data.memory.keep([SpoiledNote(rows_digest(rows))])
+        data.memory.keep([SpoiledNote(coreset_digest(rows_digest(rows), data))])
         raise checks.wrong(SERVER, request, "weights that rows drawn as agreed, by this party's scores, cannot have")
 
 
@@ -53,14 +53,19 @@ def with_coreset(state: PartyState, data: PartyData) -> PartyState:
     steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8) for each in (lightest, heaviest))
     # Nothing where all weigh the same: a server may have as many rows drawn evenly, as often, as it likes.
     told = (each.tobytes() if each.any() else b"" for each in steps)
-    return replace(state, notes=(*state.notes, CoresetNote(rows_digest(rows), *told)))
+    return replace(state, notes=(*state.notes, CoresetNote(coreset_digest(rows_digest(rows), data), *told)))
 
 
 def _remembered(rows: Rows, data: PartyData) -> list[Limits]:
     """List the limits that these rows had when they were drawn; none where this party knows them not, or no more."""
-    name, (_, places) = rows_digest(rows), np.unique(rows, return_inverse=True)
+    name, (_, places) = coreset_digest(rows_digest(rows), data), np.unique(rows, return_inverse=True)
     known = [note for note in known_coresets(data) if note.digest == name]
     return [(_weights(note.lightest, places), _weights(note.heaviest, places)) for note in known]
+
+
+def coreset_digest(rows: bytes, data: PartyData) -> bytes:
+    """Know a coreset by the digest of its rows, under the alignment that they go by: under another they are others."""
+    return rows if data.table.alignment is None else digest(rows, data.table.alignment)
 
 
 def known_coresets(data: PartyData) -> list[CoresetNote]:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from colonnade.contracts import ScoreRule
+from colonnade.contracts import ScoreRule, Table
 from colonnade.errors import PolicyRefusedError
-from colonnade.kernels.arrays import Rows
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_by_scores, draw_evenly
 from colonnade.kernels.integer_draws import even_rows
 from colonnade.kernels.score_codes import encode_scores, round_scores
@@ -53,7 +53,8 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
         return state
     table, n_rows = data.table, data.table.n_rows
     scaling = "own" if state.view is None else state.view.scaling
-    note = ScoredNote(digest(digest_of_view(table.row_weights, scaling), str(_inner(rule)).encode(), *_common(data)))
+    counted, which = _by_number(table)
+    note = ScoredNote(digest(digest_of_view(counted, scaling), str(_inner(rule)).encode(), *which))
     n_columns = len(table.feature_names) + (table.label_name is not None)
     products = n_columns * (n_columns + 1) // 2
     most = max(1, min(int(math.log2(max(n_rows / least, 1))), products // 2))
@@ -67,10 +68,13 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
     return replace(state, notes=(*state.notes, note))
 
 
-def _common(data: PartyData) -> list[bytes]:
-    """Know the rows that an alignment left: those of another are another way to score."""
-    numbers = data.table.row_numbers
-    return [] if numbers is None else [rows_digest(np.sort(numbers))]
+def _by_number(table: Table) -> tuple[Floats | None, list[bytes]]:
+    """Give what rows count, and which an alignment left, in whatever order: others are another way to score."""
+    numbers, weights = table.row_numbers, table.row_weights
+    if numbers is None:
+        return weights, []
+    order = np.argsort(numbers)
+    return None if weights is None else weights[order], [rows_digest(numbers[order])]
 
 
 def _inner(rule: ScoreRule) -> ScoreRule:
