@@ -88,7 +88,7 @@ def test_an_alignment_is_what_its_mode_says() -> None:
     """Keys that were told in the clear are not matched on a curve because a file says so."""
     card = KeyCard(SheetParty("bank", 2), 10, 10, bytes(16), "clear")
     assert have_alignment({"bank": card, "shop": card}, "clear")
-    with pytest.raises(cn.AlignmentError, match="matched by 'clear', and .align. says 'curve'"):
+    with pytest.raises(cn.AlignmentError, match="matched by 'clear', and"):
         have_alignment({"bank": card, "shop": card}, "curve")
 
 
