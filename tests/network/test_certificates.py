@@ -147,9 +147,9 @@ def test_a_certificate_that_expired_is_named_with_its_day_at_each_end(tmp_path: 
 
 def test_a_server_whose_certificate_expires_while_it_runs(tmp_path: Path) -> None:
     new_certificates(tmp_path / "certs", ["bank"])
-    sign(tmp_path, "server", "server", [x509.DNSName("server")], ends=timedelta(seconds=1))
+    sign(tmp_path, "server", "server", [x509.DNSName("server")], ends=timedelta(seconds=4))
     port = free_port()
-    path = write_federation_file(tmp_path, ["bank"], port, wait_seconds=4.0)
+    path = write_federation_file(tmp_path, ["bank"], port, wait_seconds=12.0)
 
     def connect() -> None:
         with pytest.raises(cn.PartyUnreachableError):
@@ -157,8 +157,8 @@ def test_a_server_whose_certificate_expires_while_it_runs(tmp_path: Path) -> Non
 
     server = threading.Thread(target=connect)
     server.start()
-    time.sleep(2.2)
-    bank = PartyThread(tmp_path, make_parties()[0], port, wait_seconds=0.5)
+    time.sleep(5.2)
+    bank = PartyThread(tmp_path, make_parties()[0], port, wait_seconds=2.0)
     outcome = str(bank.join())
     server.join()
     assert f"the server's certificate expired on {datetime.now(UTC):%Y-%m-%d}" in outcome
