@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
+from pages import Row, show, table
 from rbcl import (
     crypto_core_ristretto255_from_hash,
     crypto_core_ristretto255_scalar_random,
@@ -37,7 +38,6 @@ from colonnade.protocol.session import PartySession
 
 N_PARTIES = 3
 CODEC = codec()
-Row = dict[str, Any]
 
 
 class Timed:
@@ -152,17 +152,6 @@ def memory(mode: str, n_keys: int) -> Row:
     return row
 
 
-def table(rows: list[Row]) -> str:
-    """Write rows as a table."""
-    heads = list(rows[0])
-    lines = [heads, ["---"] * len(heads), *([_cell(row[head]) for head in heads] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def _cell(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def main() -> None:
     """Measure, and print it or put it into a page, between its marks."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -182,14 +171,7 @@ def main() -> None:
         "answers": table([row for _, rows in found for row in rows]),
         "memory": table([memory(mode, n // part) for mode, n in sizes.items() for part in (4, 2, 1)]),
     }
-    if options.page is None:
-        print("\n".join(measured.values()))
-        return
-    page = options.page.read_text()
-    for name, lines in measured.items():
-        start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        page = page.partition(start)[0] + start + "\n" + lines + "\n" + end + page.partition(end)[2]
-    options.page.write_text(page)
+    show(measured, options.page)
 
 
 if __name__ == "__main__":

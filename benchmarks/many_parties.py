@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
+from pages import Row, show, table
 
 import colonnade as cn
 from colonnade.node.certificates import new_certificates
@@ -44,7 +44,6 @@ lines = [socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) f
 print(len(lines), flush=True)
 time.sleep(60)
 """
-Row = dict[str, Any]
 
 
 def write_files(folder: Path, names: list[str]) -> Path:
@@ -181,19 +180,6 @@ def many_strangers(count: int) -> Row:
     return {"strangers": came, "limit of files": FILES, "before": before, "during": during, "same result": same}
 
 
-def table(rows: list[Row]) -> str:
-    """Write rows as a table."""
-    heads = list(rows[0])
-    lines = [heads, ["---"] * len(heads), *([_cell(row[head]) for head in heads] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{item:g} {name}" for name, item in value.items())
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def main() -> None:
     """Measure, and print it or put it into a page, between its marks."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -214,14 +200,7 @@ def main() -> None:
         "runs": table(many_runs(options.runs)),
         "strangers": table([many_strangers(options.strangers)]),
     }
-    if options.page is None:
-        print("\n".join(measured.values()))
-        return
-    page = options.page.read_text()
-    for name, lines in measured.items():
-        start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        page = page.partition(start)[0] + start + "\n" + lines + "\n" + end + page.partition(end)[2]
-    options.page.write_text(page)
+    show(measured, options.page)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,25 +102,22 @@ class Disk:
                 (folder / name).write_bytes(self.contents.get(each, b""))
 
 
-@contextmanager
-def power_loss(home: Path) -> Iterator[Disk]:
+def power_loss(home: Path) -> AbstractContextManager[Disk]:
     """Follow what is forced to the disk below a folder; at the end, all else is lost."""
-    disk = Disk(home)
-    failpoints.listen(disk.reached)
-    try:
-        yield disk
-    finally:
-        failpoints.unlisten(disk.reached)
-        disk.start_again()
+    return _followed(home, Disk.start_again)
+
+
+def killed(home: Path) -> AbstractContextManager[Disk]:
+    """Follow the steps likewise, where only the process dies: what it has written stays."""
+    return _followed(home, Disk.let_go)
 
 
 @contextmanager
-def killed(home: Path) -> Iterator[Disk]:
-    """Follow the steps likewise, where only the process dies: what it has written stays."""
+def _followed(home: Path, at_the_end: Callable[[Disk], None]) -> Iterator[Disk]:
     disk = Disk(home)
     failpoints.listen(disk.reached)
     try:
         yield disk
     finally:
         failpoints.unlisten(disk.reached)
-        disk.let_go()
+        at_the_end(disk)

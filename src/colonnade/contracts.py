@@ -114,12 +114,8 @@ class Table(Protocol):
         """What the party knows its rows by over all alignments; None is by their position."""
 
     @property
-    def alignment(self) -> bytes | None:
-        """The fingerprint of the alignment that its rows go by, if there is one; its digest is then the same."""
-
-    @property
-    def aligned_by(self) -> str | None:
-        """How its rows were matched with others', if they were."""
+    def alignment(self) -> Alignment | None:
+        """What its rows go by, if records were matched; its digest is then the fingerprint of that."""
 
     def key_columns(self, rows: Rows) -> Any:
         """Give the key columns of rows, a `pyarrow.Table`, or None where it has no key."""

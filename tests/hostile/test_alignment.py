@@ -99,7 +99,7 @@ def multiply(owner: str, hop: int, told: Points, **changes: Any) -> MultiplyPoin
 UNSIGNED = "brought points of 'party0' that 'party0' did not sign: it may have put guesses among them"
 NOT_YOURS = "brought points that are another party's to multiply"
 NO_BLOCK = "asked for a block of keys at .*, where none starts"
-GUESSES = hashed_to_points([secrets.token_bytes(64) for _ in range(100)])
+GUESSES = hashed_to_points(secrets.token_bytes(64 * 100))
 MULTIPLICATIONS: dict[str, tuple[str, Callable[[dict[str, Points]], MultiplyPoints], str]] = {
     "guesses": ("party1", lambda told: multiply("party0", 1, told["party0"], points=GUESSES), UNSIGNED),
     "a guess among them": (

@@ -7,12 +7,13 @@ to know.
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from colonnade.alignment.listing import collect, listed_places
+from colonnade.alignment.listing import Tokens, block_size, check_length, collect, listed_places
 from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, aligning, by_mode
 from colonnade.contracts import Script
 from colonnade.kernels.tokens import HASH_BYTES, chosen
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.primitives import scrambled
+from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.routes import Ask, Route
 
@@ -38,20 +39,26 @@ class AskPseudonyms(Message, frozen=True):
     start: Annotated[int, Reveals.NOTHING]
 
 
-def compared(n_keys: Mapping[str, int]) -> Script[dict[str, bytes]]:
-    """Ask for all hashes."""
-    return (yield from collect(n_keys, AskPseudonyms, Pseudonyms, lambda reply: reply.tokens, WIDTH))
-
-
 WIDTH = HASH_BYTES
 ASKED: tuple[Route, ...] = (Ask(AskPseudonyms),)
 
 
+def compared(n_keys: Mapping[str, int]) -> Script[Tokens]:
+    """Ask for all hashes."""
+
+    def block(start: int, parties: list[str]) -> Script[Tokens]:
+        replies = checks.replies((yield {party: AskPseudonyms(start) for party in parties}), Pseudonyms)
+        for party, reply in replies.items():
+            check_length(party, reply, reply.tokens, block_size(n_keys[party], start) * WIDTH)
+        return {party: reply.tokens for party, reply in replies.items()}
+
+    return (yield from collect(n_keys, block))
+
+
 def _answer(state: PartyState, request: AskPseudonyms, data: PartyData) -> tuple[PartyState, Message]:  # noqa: ARG001
     kept = aligning(state)
-    return by_mode(state, "aided"), Pseudonyms(
-        scrambled(kept.shared, chosen(kept.hashes, listed_places(state, request.start)))
-    )
+    hashes = chosen(kept.hashes, listed_places(state, request.start))
+    return by_mode(state, "aided"), Pseudonyms(scrambled(kept.shared, hashes))
 
 
 HANDLERS = (Handler(AskPseudonyms, _answer, after=frozenset({SECRET, LISTED}), then=LISTED),)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.alignment.listing import block_size, block_starts, listed_keys
+from colonnade.alignment.listing import Tokens, block_size, collect, listed_keys
 from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, by_mode
 from colonnade.contracts import Script
 from colonnade.kernels.arrays import Rows
@@ -45,19 +45,22 @@ class AskKeys(Message, frozen=True):
 ASKED: tuple[Route, ...] = (Ask(AskKeys),)
 
 
-def compared(n_keys: Mapping[str, int]) -> Script[dict[str, bytes]]:
+def compared(n_keys: Mapping[str, int]) -> Script[Tokens]:
     """Ask for all keys, and hash them."""
-    lists: dict[str, list[bytes]] = {party: [] for party in n_keys}
-    for start in block_starts(max(n_keys.values())):
-        asked = {party: AskKeys(start) for party, count in n_keys.items() if start < count}
-        for party, reply in checks.replies((yield asked), KeysInClear).items():
-            checks.shape(party, reply, reply.lengths, (block_size(n_keys[party], start),))
-            if reply.lengths.min() < 1 or reply.lengths.sum() != len(reply.text):
-                raise checks.wrong(party, reply, "lengths of keys that do not add up to their texts")
-            ends = np.cumsum(reply.lengths).tolist()
-            keys = (reply.text[begin:end] for begin, end in zip([0, *ends], ends, strict=False))
-            lists[party].append(keyed_hashes(keys, SALT))
-    return {party: b"".join(blocks) for party, blocks in lists.items()}
+
+    def block(start: int, parties: list[str]) -> Script[Tokens]:
+        replies = checks.replies((yield {party: AskKeys(start) for party in parties}), KeysInClear)
+        return {party: _hashed(party, reply, block_size(n_keys[party], start)) for party, reply in replies.items()}
+
+    return (yield from collect(n_keys, block))
+
+
+def _hashed(party: str, reply: KeysInClear, n_keys: int) -> bytes:
+    checks.shape(party, reply, reply.lengths, (n_keys,))
+    if reply.lengths.min() < 1 or reply.lengths.sum() != len(reply.text):
+        raise checks.wrong(party, reply, "lengths of keys that do not add up to their texts")
+    ends = np.cumsum(reply.lengths).tolist()
+    return keyed_hashes((reply.text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)), SALT)
 
 
 def _answer(state: PartyState, request: AskKeys, data: PartyData) -> tuple[PartyState, Message]:

@@ -6,16 +6,30 @@ point of a key that he guesses without all parties' help. A party multiplies onl
 server, which carries the lists, can put no guess of its own among them.
 """
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from colonnade.alignment.listing import BLOCK_KEYS, block_size, block_starts, check_length, check_start, listed_keys
+from colonnade.alignment.listing import (
+    BLOCK_KEYS,
+    Tokens,
+    block_size,
+    check_length,
+    check_start,
+    collect,
+    listed_keys,
+)
 from colonnade.alignment.shared_secret import LISTED, PHASE, SECRET, by_mode, this_alignment
 from colonnade.contracts import Script
 from colonnade.errors import RemoteProtocolError
-from colonnade.kernels.ristretto import POINT_BYTES, NoPointError, hashed_to_points, multiplied, secret_scalar
-from colonnade.kernels.tokens import has_repeats
+from colonnade.kernels.ristretto import (
+    HASHED_BYTES,
+    POINT_BYTES,
+    NoPointError,
+    hashed_to_points,
+    multiplied,
+    secret_scalar,
+)
+from colonnade.kernels.tokens import has_repeats, keyed_hashes
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import identity_of
@@ -66,19 +80,18 @@ ASKED: tuple[Route, ...] = (Ask(AskPoints), Ask(MultiplyPoints))
 Signed = tuple[bytes, bytes]
 
 
-def compared(n_keys: Mapping[str, int]) -> Script[dict[str, bytes]]:
+def compared(n_keys: Mapping[str, int]) -> Script[Tokens]:
     """Let every list pass under every party's secret."""
     names = sorted(n_keys)
-    lists: dict[str, list[bytes]] = {party: [] for party in names}
-    for start in block_starts(max(n_keys.values())):
-        owners = [party for party in names if start < n_keys[party]]
+
+    def block(start: int, owners: list[str]) -> Script[Tokens]:
         replies = checks.replies((yield {party: AskPoints(start) for party in owners}), Points)
         blocks = {party: _checked(party, reply, n_keys[party], start) for party, reply in replies.items()}
         for hop in range(1, len(names)):
             blocks = yield from _passed_on(names, hop, start, blocks, n_keys)
-        for party, (points, _) in blocks.items():
-            lists[party].append(points)
-    return {party: b"".join(blocks) for party, blocks in lists.items()}
+        return {party: points for party, (points, _) in blocks.items()}
+
+    return (yield from collect(n_keys, block))
 
 
 def _passed_on(
@@ -121,20 +134,10 @@ def _scalar(state: PartyState, data: PartyData) -> bytes:
 
 
 def _answer_own(state: PartyState, request: AskPoints, data: PartyData) -> tuple[PartyState, Message]:
-    own = hashed_to_points(_hashes(state, listed_keys(state, request.start, data)))
-    points = multiplied(own, _scalar(state, data))
+    # In this alignment, and no other.
+    hashes = keyed_hashes(listed_keys(state, request.start, data), this_alignment(state), HASHED_BYTES)
+    points = multiplied(hashed_to_points(hashes), _scalar(state, data))
     return by_mode(state, "curve"), _signed(state, data, identity_of(data).name, 0, request.start, points)
-
-
-def _hashes(state: PartyState, keys: Iterable[bytes]) -> list[bytes]:
-    """Hash keys to 64 bytes, in this alignment and no other."""
-    keyed = hashlib.blake2b(digest_size=64, key=this_alignment(state))
-    hashes = []
-    for key in keys:
-        copy = keyed.copy()
-        copy.update(key)
-        hashes.append(copy.digest())
-    return hashes
 
 
 def _answer_other(state: PartyState, request: MultiplyPoints, data: PartyData) -> tuple[PartyState, Message]:

@@ -1,7 +1,7 @@
 """What all ways of matching share: the server asks for lists block by block; the party lists in an order of its own."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import TypeAlias
 
 from colonnade.alignment.shared_secret import aligning
 from colonnade.contracts import Script
@@ -12,7 +12,8 @@ from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.protocol.session import PartyData, PartyState
 
-M = TypeVar("M", bound=Message)
+# Of each party, one after the other.
+Tokens: TypeAlias = dict[str, bytes]
 # A block is one message of some megabytes, and a step of the progress that is shown.
 BLOCK_KEYS = 1 << 17
 # No list is longer: so many keys are 64 GB of points.
@@ -48,16 +49,16 @@ def check_start(start: int, n_keys: int = MAX_KEYS) -> None:
         raise RemoteProtocolError(f"the server asked for a block of keys at {start}, where none starts.", party=SERVER)
 
 
-def collect(
-    n_keys: Mapping[str, int], ask: Callable[[int], Message], kind: type[M], tokens: Callable[[M], bytes], width: int
-) -> Script[dict[str, bytes]]:
-    """Ask every party for its whole list, block by block, and give the lists of tokens."""
+def collect(n_keys: Mapping[str, int], block: Callable[[int, list[str]], Script[Tokens]]) -> Script[Tokens]:
+    """Ask every party for its whole list, block by block, and give the lists of tokens.
+
+    `block` asks for the one that starts at a place, of the parties whose lists are so long.
+    """
     lists: dict[str, list[bytes]] = {party: [] for party in n_keys}
     for start in block_starts(max(n_keys.values())):
-        asked = {party: ask(start) for party, count in n_keys.items() if start < count}
-        for party, reply in checks.replies((yield asked), kind).items():
-            check_length(party, reply, tokens(reply), block_size(n_keys[party], start) * width)
-            lists[party].append(tokens(reply))
+        found = yield from block(start, [party for party, count in n_keys.items() if start < count])
+        for party, tokens in found.items():
+            lists[party].append(tokens)
     return {party: b"".join(blocks) for party, blocks in lists.items()}
 
 

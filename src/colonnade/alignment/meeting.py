@@ -8,6 +8,8 @@ from colonnade.contracts import Script
 from colonnade.errors import AlignmentError, InputError
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
+from colonnade.protocol.hello import MAX_ROWS
+from colonnade.protocol.policy import ALIGN
 from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartyState
 from colonnade.protocol.sheet import MAX_COLUMNS, SheetParty, party_on_sheet
 
@@ -39,8 +41,10 @@ def meet(parties: Iterable[str], *, again: bool) -> Script[dict[str, KeyCard]]:
     for party, card in cards.items():
         if card.party.name != party or not 1 <= card.n_keys <= min(card.n_rows, MAX_KEYS):
             raise checks.wrong(party, card, f"{card.n_keys} keys of {card.n_rows} rows, or another party's name")
-        if not 0 <= card.party.features <= MAX_COLUMNS:
-            raise checks.wrong(party, card, f"{card.party.features:,} columns")
+        if not 0 <= card.party.features <= MAX_COLUMNS or card.n_rows > MAX_ROWS:
+            raise checks.wrong(party, card, f"{card.party.features:,} columns of {card.n_rows:,} rows")
+        if card.mode not in (None, *ALIGN) or (card.alignment is None) != (card.mode is None):
+            raise checks.wrong(party, card, "an alignment by no mode that there is")
     if len(cards) < 2:
         raise InputError("One party has nobody to align with. Leave out align=.")
     return cards
@@ -66,10 +70,9 @@ def have_alignment(cards: Mapping[str, KeyCard], mode: str) -> bool:
 def _answer(state: PartyState, request: AskKeyCard, data: PartyData) -> tuple[PartyState, Message]:
     if not request.again:
         data.check_aligned()
-    keys = data.keys()
-    return state, KeyCard(
-        party_on_sheet(data.name, data.table), keys.n_rows, keys.count, data.table.alignment, data.table.aligned_by
-    )
+    keys, ours, alignment = data.keys(), party_on_sheet(data.name, data.table), data.table.alignment
+    how = (None, None) if alignment is None else (alignment.fingerprint, alignment.mode)
+    return state, KeyCard(ours, keys.n_rows, keys.count, *how)
 
 
 HANDLERS = (Handler(AskKeyCard, _answer, after=frozenset({NEW, GREETED}), then=GREETED),)

@@ -103,7 +103,7 @@ def _answer_matches(state: PartyState, request: TellMatches, data: PartyData) ->
 
 def _answer_keep(state: PartyState, request: KeepAlignment, data: PartyData) -> tuple[PartyState, Message]:
     identity, matched = identity_of(data), aligning(state).matched
-    if not isinstance(matched, tuple):
+    if matched is None:
         raise LocalProtocolError("Nothing was matched: tell matches first.")
     found, positions = matched
     if len(request.signed) != len(identity.parties):

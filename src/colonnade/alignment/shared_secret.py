@@ -94,6 +94,10 @@ class Aligning:
         Of all keys, in the order of the table.
     places : Rows
         The order in which this party lists its keys, which nobody else knows.
+    matched : tuple of (bytes, Rows), or None
+        The digest of the common keys, and the position of each of its own.
+    mode : str
+        How keys are compared.
     """
 
     keys: tuple[SignedKey, ...] = ()
@@ -101,7 +105,7 @@ class Aligning:
     ordering: bytes = field(default=b"", repr=False)
     hashes: bytes = field(default=b"", repr=False)
     places: Rows | None = field(default=None, repr=False)
-    matched: object | None = field(default=None, repr=False)
+    matched: tuple[bytes, Rows] | None = field(default=None, repr=False)
     mode: str = ""
 
     def listed(self) -> Rows:

@@ -21,9 +21,10 @@ AgainFlag = Annotated[bool, typer.Option("--again", help="Match anew, also where
 
 
 def command(file: FileArgument, again: AgainFlag = False, json: JsonFlag = False) -> None:
-    """Match the records of all parties by their keys, as [align] says, once for all later jobs.
+    """Match the records of all parties by their keys, once for all later jobs.
 
-    Each party keeps which of its rows are common, and where; the server learns what the mode says, and no more. A table
+    Each party keeps which of its rows are common, and where; the server learns what
+    the mode that federation.toml names tells it, and no more. A table
     that is sorted again keeps its alignment; one with other keys must be aligned again. A job file's parties, which are
     all here, are aligned in every job: this shows how.
 

@@ -45,8 +45,7 @@ class ArrayTable:
     weight_column: Floats | None = field(default=None, repr=False)
     split_column: Flags | None = field(default=None, repr=False)
     keys: Keys | None = field(default=None, repr=False)
-    alignment: bytes | None = field(default=None, repr=False)
-    aligned_by: str | None = None
+    alignment: Alignment | None = None
     unaligned: "ArrayTable | None" = field(default=None, repr=False)
     places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
@@ -86,8 +85,7 @@ class ArrayTable:
             whole,
             values=values,
             key_digest=alignment.fingerprint,
-            alignment=alignment.fingerprint,
-            aligned_by=alignment.mode,
+            alignment=alignment,
             weight_column=None if whole.weight_column is None else whole.weight_column[rows],
             split_column=None if whole.split_column is None else whole.split_column[rows],
             unaligned=whole,

@@ -13,7 +13,7 @@ from typing import Any
 from colonnade import disk
 from colonnade.errors import UnsupportedError
 
-POINT_BYTES = 32
+POINT_BYTES, HASHED_BYTES = 32, 64
 # Points a thread takes at a time.
 BATCH = 1024
 
@@ -36,24 +36,25 @@ def secret_scalar(uniform: bytes) -> bytes:
     return scalar
 
 
-def hashed_to_points(hashes: Sequence[bytes]) -> bytes:
+def hashed_to_points(hashes: bytes) -> bytes:
     """Map hashes of 64 bytes to points, as libsodium does."""
     to_point = _library().crypto_core_ristretto255_from_hash
-    return _on_all_cores(lambda batch: b"".join(map(to_point, batch)), hashes)
+    return _on_all_cores(lambda batch: b"".join(map(to_point, batch)), _split(hashes, HASHED_BYTES))
 
 
 def multiplied(points: bytes, scalar: bytes) -> bytes:
     """Multiply each point by a number."""
     times = _library().crypto_scalarmult_ristretto255
-
-    def work(batch: Sequence[bytes]) -> bytes:
-        return b"".join(times(scalar, point) for point in batch)
-
-    split = [points[start : start + POINT_BYTES] for start in range(0, len(points), POINT_BYTES)]
     try:
-        return _on_all_cores(work, split)
+        return _on_all_cores(
+            lambda batch: b"".join(times(scalar, point) for point in batch), _split(points, POINT_BYTES)
+        )
     except RuntimeError as error:
         raise NoPointError(str(error)) from error
+
+
+def _split(whole: bytes, width: int) -> list[bytes]:
+    return [whole[start : start + width] for start in range(0, len(whole), width)]
 
 
 @cache

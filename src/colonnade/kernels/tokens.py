@@ -15,10 +15,10 @@ HASH_BYTES = 16
 WORD = 8
 
 
-def keyed_hashes(keys: Iterable[bytes], secret: bytes) -> bytes:
-    """Hash each key under a secret (BLAKE2b, 16 bytes): without it no hash can be guessed, nor told from chance."""
+def keyed_hashes(keys: Iterable[bytes], secret: bytes, size: int = HASH_BYTES) -> bytes:
+    """Hash each key under a secret (BLAKE2b): without it no hash can be guessed, nor told from chance."""
     # To copy a hash that has taken its key is faster than to make one.
-    keyed = hashlib.blake2b(digest_size=HASH_BYTES, key=secret).copy
+    keyed = hashlib.blake2b(digest_size=size, key=secret).copy
     hashes = bytearray()
     for key in keys:
         hashed = keyed()

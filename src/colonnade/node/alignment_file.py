@@ -4,13 +4,14 @@ It is found again by keys, so a table that was sorted again keeps its alignment.
 by which the party remembers which rows its sums were over, however often it is aligned.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from colonnade.contracts import Alignment, Keys
+from colonnade.contracts import Alignment, Keys, Table
 from colonnade.errors import AlignmentError, InputError
 from colonnade.node.state_folder import write_private
 
@@ -19,6 +20,38 @@ ALIGNMENT = "alignment.arrow"
 UNMATCHED, GONE = -1, -2
 FINGERPRINT, HOW = b"fingerprint", b"how"
 AGAIN = "Align again: `colonnade align FEDERATION.toml --again`."
+
+
+class AlignedRows:
+    """A party's rows as the alignment has them that is kept in a file; as they are, where there is none.
+
+    Where the table has other keys than that alignment, or it is with other parties, `problem` says so.
+    """
+
+    def __init__(self, path: Path, table: Table, parties: Sequence[str], say: Callable[[str], None]) -> None:
+        self._path, self._whole, self._say = path, table, say
+        self.table, self.problem = table, ""
+        if table.keys is None:
+            return
+        try:
+            alignment = recall_alignment(path, table.keys)
+            if alignment is not None and alignment.parties != tuple(parties):
+                raise AlignmentError(f"its rows were aligned with others: {', '.join(alignment.parties)}. {AGAIN}")
+        except AlignmentError as error:
+            say(f"Warning: {error}")
+            self.problem = str(error)
+        else:
+            self.table = table if alignment is None else table.aligned(alignment)
+
+    def keep(self, alignment: Alignment) -> Alignment:
+        """Write an alignment down, and go by it."""
+        keys = self._whole.keys
+        if keys is None:
+            raise InputError("its table has no key. Name the column that identifies rows: key = in its [data].")
+        alignment = keep_alignment(self._path, alignment, keys)
+        self.table = self._whole.aligned(alignment)
+        self._say(f"{self.table.n_rows:,} of its {keys.count:,} rows are common to all parties: {self._path.name}.")
+        return alignment
 
 
 def keep_alignment(path: Path, alignment: Alignment, keys: Keys) -> Alignment:

@@ -2,17 +2,17 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
 
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Alignment, Table
+from colonnade.contracts import Alignment
 from colonnade.data.parties import Party
-from colonnade.errors import AlignmentError, InputError, UnsupportedError
-from colonnade.node.alignment_file import AGAIN, ALIGNMENT, keep_alignment, recall_alignment
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.node.alignment_file import ALIGNMENT, AlignedRows
 from colonnade.node.allowance import Allowance
 from colonnade.node.approval_words import words_of
 from colonnade.node.approvals import ApprovalRules, Approvals, forget_all
@@ -115,7 +115,7 @@ def _desk(
             f"Warning: least_rows = {party.policy.least_rows:,} in [policy] is more than the table's "
             f"{party.table.n_rows:,} rows: no sum is ever told. Write a smaller number."
         )
-    rows = _Rows(folder.path / ALIGNMENT, party, identity.parties, say)
+    rows = AlignedRows(folder.path / ALIGNMENT, party.table, identity.parties, say)
     a_day = rules.a_day(rows.table.n_rows)
     allowance = Allowance(folder.path / "spent.json", file.server_name, a_day, rules.requests_a_minute)
 
@@ -140,41 +140,8 @@ def _desk(
     )
 
 
-class _Rows:
-    """A party's rows as its alignment has them, and where that is kept."""
-
-    def __init__(self, kept: Path, party: Party, parties: Sequence[str], say: Say) -> None:
-        self._kept, self._whole, self._say = kept, party.table, say
-        self.table: Table = party.table
-        self.problem = ""
-        if party.table.keys is None:
-            return
-        try:
-            alignment = recall_alignment(kept, party.table.keys)
-            if alignment is not None and alignment.parties != tuple(parties):
-                names = ", ".join(alignment.parties)
-                raise AlignmentError(f"its rows were aligned with other parties: {names}. {AGAIN}")
-        except AlignmentError as error:
-            say(f"Warning: {error}")
-            self.problem = str(error)
-        else:
-            self.table = self._whole if alignment is None else self._whole.aligned(alignment)
-
-    def keep(self, alignment: Alignment) -> Alignment:
-        """Write an alignment down, and go by it."""
-        keys = self._whole.keys
-        if keys is None:
-            raise InputError("its table has no key.")
-        self._say(
-            f"{len(alignment.order()):,} of its {keys.count:,} rows are common to all parties: {self._kept.name}."
-        )
-        alignment = keep_alignment(self._kept, alignment, keys)
-        self.table = self._whole.aligned(alignment)
-        return alignment
-
-
 def _approvals(
-    file: PartyFile, party: Party, rows: _Rows, folder: StateFolder, memory: Memory, say: Say
+    file: PartyFile, party: Party, rows: AlignedRows, folder: StateFolder, memory: Memory, say: Say
 ) -> Approvals | None:
     if file.approve == "always":
         forget_all(folder.path)

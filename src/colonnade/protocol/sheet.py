@@ -316,15 +316,15 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
 
 def _check_aligned(sheet: JobSheet, data: PartyData) -> None:
     """Require that the party's rows are those of the job, and of all other parties."""
-    alignment = data.table.alignment
+    own = data.table.alignment
     if data.problem:
         raise AlignmentError(data.problem)
-    if sheet.alignment is None and alignment is not None:
+    if sheet.alignment is None and own is not None:
         raise AlignmentError(
             "its rows go by an alignment, and the job by none. Write [align] into federation.toml, with the mode that "
             "records were matched by."
         )
-    if sheet.alignment != (alignment and alignment.hex()):
+    if sheet.alignment != (own and own.fingerprint.hex()):
         raise AlignmentError(
             "its rows do not go by the alignment of the job. Align again: `colonnade align FEDERATION.toml --again`."
         )

@@ -54,14 +54,9 @@ class ViewedTable:
         return self.base.row_numbers
 
     @property
-    def alignment(self) -> bytes | None:
+    def alignment(self) -> Alignment | None:
         """As in the base."""
         return self.base.alignment
-
-    @property
-    def aligned_by(self) -> str | None:
-        """As in the base."""
-        return self.base.aligned_by
 
     def aligned(self, alignment: Alignment) -> Table:
         """Align the base: a run looks at a table only after that."""

@@ -65,7 +65,7 @@ def _remembered(rows: Rows, data: PartyData) -> list[Limits]:
 
 def coreset_digest(rows: bytes, data: PartyData) -> bytes:
     """Know a coreset by the digest of its rows, under the alignment that they go by: under another they are others."""
-    return rows if data.table.alignment is None else digest(rows, data.table.alignment)
+    return rows if data.table.alignment is None else digest(rows, data.table.alignment.fingerprint)
 
 
 def known_coresets(data: PartyData) -> list[CoresetNote]:

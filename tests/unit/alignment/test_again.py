@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 import colonnade as cn
 from alignment_trial import frames, parties
 from colonnade.alignment import check_mode, shared_secret
-from colonnade.alignment.meeting import KeyCard, have_alignment
+from colonnade.alignment.meeting import KeyCard, have_alignment, meet
 from colonnade.data.keys import read_keys
 from colonnade.protocol.sheet import SheetParty
 from colonnade.signing import digest
@@ -43,10 +44,9 @@ def aligned_again(found: cn.Federation) -> None:
     runtime = found._runtime
     runtime._aligned(found.roster.names, "aided", again=True)
     sessions = parties_of(found)._parties
-    alignments = {session._data.table.alignment for session in sessions.values()}
-    (alignment,) = alignments
-    assert alignment is not None
-    runtime.roster = type(runtime.roster)(runtime.roster.cards, alignment.hex())
+    alignments = [session._data.table.alignment for session in sessions.values()]
+    (fingerprint,) = {each.fingerprint for each in alignments if each is not None}
+    runtime.roster = type(runtime.roster)(runtime.roster.cards, fingerprint.hex())
 
 
 @pytest.mark.usefixtures("fresh_orders")
@@ -90,6 +90,20 @@ def test_an_alignment_is_what_its_mode_says() -> None:
     assert have_alignment({"bank": card, "shop": card}, "clear")
     with pytest.raises(cn.AlignmentError, match="matched by 'clear', and"):
         have_alignment({"bank": card, "shop": card}, "curve")
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [{"mode": "x" * 10_000}, {"mode": None}, {"alignment": None}, {"n_rows": 1 << 70}, {"n_keys": 0}, {"n_keys": 11}],
+)
+def test_a_card_that_no_party_has_is_named(lie: dict[str, Any]) -> None:
+    card = KeyCard(SheetParty("shop", 2), 10, 10, bytes(16), "clear")
+    script = meet(["bank", "shop"], again=False)
+    next(script)
+    honest = msgspec.structs.replace(card, party=SheetParty("bank", 2))
+    with pytest.raises(cn.RemoteProtocolError, match="'shop' sent a KeyCard") as found:
+        script.send({"bank": honest, "shop": msgspec.structs.replace(card, **lie)})
+    assert len(str(found.value)) < 300
 
 
 def test_repeated_keys_are_no_same_rows_in_the_same_order() -> None:

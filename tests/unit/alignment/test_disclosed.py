@@ -68,7 +68,7 @@ def guesses(frames: dict[str, pd.DataFrame]) -> Iterator[bytes]:
                 for digest in hashes(each):
                     yield digest[:16]
                     yield digest.hex()[:16].encode()
-                yield hashed_to_points([hashlib.sha512(each).digest()])
+                yield hashed_to_points(hashlib.sha512(each).digest())
     for party in (cn.Party(name, frame[["id", "x"]], key="id") for name, frame in frames.items()):
         assert party.table.keys is not None
         yield digest_of_keys(party.table.keys)

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alignment_trial import an_alignment
-from colonnade.contracts import Keys
+from colonnade.contracts import Alignment, Keys
 from colonnade.data.keys import read_keys
+from colonnade.data.tables import read_table
 from colonnade.errors import AlignmentError, InputError
-from colonnade.node.alignment_file import ALIGNMENT, keep_alignment, recall_alignment
+from colonnade.node.alignment_file import ALIGNMENT, AlignedRows, keep_alignment, recall_alignment
 
 
 def keys_of(names: list[str], duplicates: str = "error") -> Keys:
@@ -144,3 +145,26 @@ def test_a_hundred_thousand_keys_are_kept_again_in_seconds(tmp_path: Path) -> No
     assert found is not None
     assert found.numbers is not None
     assert len(set(found.numbers.tolist())) == 60_000
+
+
+def rows_of(path: Path, names: list[str], parties: tuple[str, ...], said: list[str]) -> AlignedRows:
+    table = read_table("bank", pa.table({"id": names, "x": [float(row) for row in range(len(names))]}), key="id")
+    return AlignedRows(path, table, parties, said.append)
+
+
+def test_rows_go_by_what_is_kept_and_only_among_the_same_parties(tmp_path: Path) -> None:
+    said: list[str] = []
+    path, both = tmp_path / ALIGNMENT, ("bank", "shop")
+    rows = rows_of(path, ["ann", "bob", "eve"], both, said)
+    assert (rows.table.n_rows, rows.table.alignment) == (3, None)
+    positions = np.array([1, -1, 0])
+    rows.keep(Alignment(b"f" * 16, positions, mode="curve", parties=both))
+    assert rows.table.take(np.arange(2)).ravel().tolist() == [2.0, 0.0]
+    assert said == [f"2 of its 3 rows are common to all parties: {ALIGNMENT}."]
+    again = rows_of(path, ["bob", "eve", "ann"], both, said)
+    assert again.table.take(np.arange(2)).ravel().tolist() == [1.0, 2.0]
+    assert again.table.alignment is not None
+    assert (again.table.alignment.mode, again.problem) == ("curve", "")
+    others = rows_of(path, ["ann", "bob", "eve"], ("bank", "clinic"), said)
+    assert others.problem.startswith("its rows were aligned with others: bank, shop. Align again")
+    assert (others.table.n_rows, others.table.alignment) == (3, None)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import colonnade as cn
@@ -11,6 +12,7 @@ from colonnade.job_sheets import route_of, sheet_of
 from colonnade.node.approval_words import words_of
 from colonnade.node.approvals import JobWords
 from colonnade.protocol.memory import AppliedNote, KeptHere, SumNote
+from colonnade.protocol.sheet import JobSheet, SheetParty
 
 TABLE = np.random.default_rng(0).normal(size=(400, 2))
 TABLES = {
@@ -69,3 +71,15 @@ def test_a_model_that_is_applied_is_counted_for_all_time() -> None:
     assert [each.what for each in found.tells if each.to == ("bank",)] == ["predictions"]
     assert found.in_all[0].startswith("models_in_all: 97 of 100 are left; this job applies one")
     assert (found.job["to"], found.job["applies_a_model"], found.job["rows"]) == ("bank", True, 400)
+
+
+@pytest.mark.parametrize("mode", ["clear", "aided", "curve"])
+def test_an_alignment_is_put_into_words(mode: str) -> None:
+    """Its rows are not counted yet; on a curve, others' keys count as well."""
+    table = cn.Party("shop", pa.table({"id": range(30), "x": np.arange(30.0)}), key="id").table
+    parties = (SheetParty("bank", 2, True), SheetParty("shop", 1))
+    sheet = JobSheet(verb="align", parties=parties, rows=0, align=mode)
+    found = words_of(sheet, route_of(sheet, "shop"), "shop", table, cn.Policy(), KeptHere())
+    assert (found.job["align"], found.n_rows, found.takes["keys"]) == (mode, 30, 30)
+    assert [(told.what, told.rows) for told in found.tells] == [("keys" if mode == "clear" else "matches", 30)]
+    assert any("keys of all other parties' lists" in each for each in found.in_all) == (mode == "curve")

@@ -4,9 +4,13 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.contracts import Alignment
+from colonnade.node.files import read_party_file
+from colonnade.node.party import opened_desk
 from network_trial import Trial, write_party_file
 
 
@@ -51,3 +55,16 @@ def test_an_owner_is_told_that_no_sum_is_over_enough_rows(tmp_path: Path) -> Non
     with pytest.raises(cn.PartyUnreachableError):
         cn.serve_party(path, once=True, say=said.append)
     assert [words for words in said if "least_rows = 100,000 in [policy] is more than the table's 800 rows" in words]
+
+
+def test_a_day_is_counted_by_the_rows_that_an_alignment_leaves(tmp_path: Path) -> None:
+    """A server decides how few rows are common: how often each is drawn would else tell its score in a day."""
+    trial = Trial(tmp_path, [])
+    path = write_party_file(tmp_path, "bank", trial.port, policy={"level": "usual"})
+    positions = np.full(800, -1)
+    positions[:20] = np.arange(20)
+    for left in (800, 20):  # and again after a restart
+        with opened_desk(read_party_file(path), lambda _: None) as (desk, _, _):
+            assert desk._allowance.left()["row_ids"] == left
+            desk._keep(Alignment(bytes(16), positions, mode="curve", parties=tuple(sorted(trial.names))))
+            assert desk._allowance.left()["row_ids"] == 20

@@ -149,7 +149,7 @@ def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree
 def _context(state: PartyState, request: AskCommitment, data: PartyData) -> bytes:
     """Hash what makes this draw different from any other: rule, step, the server's digest, rows that count, units."""
     scaling = "own" if state.view is None else state.view.scaling
-    aligned = [] if data.table.alignment is None else [data.table.alignment]
+    aligned = [] if data.table.alignment is None else [data.table.alignment.fingerprint]
     return digest(b"committed draw", wire_bytes(request), digest_of_view(data.table.row_weights, scaling), *aligned)
 
 
