@@ -1,7 +1,7 @@
 """The job file: a small TOML that lists parties, task, sampler, solver and seed."""
 
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
 import typer
@@ -11,6 +11,7 @@ from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.federation import Federation
+from colonnade.data.preparation.rules import Prepare
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
@@ -59,6 +60,7 @@ class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
     duplicates: Duplicates = "error"
     weight: str | None = None
     split: str | None = None
+    prepare: Prepare | Literal["auto"] | None = None
     never: list[str] = []
 
 
@@ -84,6 +86,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
                 duplicates=entry.duplicates,
                 weight=entry.weight,
                 split=entry.split,
+                prepare=entry.prepare,
                 policy=Policy(entry.never, level="open"),
             )
             for entry in self.party

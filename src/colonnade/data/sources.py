@@ -6,7 +6,7 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,10 @@ from colonnade.contracts import Keys
 from colonnade.data.column_rules import allowed_columns, listed, no_such_column
 from colonnade.data.files import ACCEPTED, to_arrow
 from colonnade.data.keys import Duplicates, read_keys
+from colonnade.data.unprepared import Unprepared, unprepared_columns
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
+from colonnade.data.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
 # A block of a row-major array that stays in cache while its columns are written: five times faster
@@ -61,6 +63,7 @@ class Source:
     keys: Keys | None = None
     weights: Floats | None = None
     held_out: Flags | None = None
+    unprepared: Unprepared | None = None
 
 
 def has_names(data: object) -> bool:
@@ -70,8 +73,14 @@ def has_names(data: object) -> bool:
     )
 
 
-def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source:
+def from_array(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
+) -> Source:
     """Take a (n_rows, n_features) array and, beside it, (n_rows,) arrays for the label, weights and split."""
+    if prepare is not None:
+        raise InputError(
+            f"Party {party!r}: prepare= names columns, and an array has none that have names. Pass a data frame."
+        )
     named = [f"{role}={column!r}" for role, column in roles.items() if isinstance(column, str) or role == "key"]
     if named:
         raise InputError(
@@ -99,7 +108,9 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source
     )
 
 
-def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source:
+def from_frame(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
+) -> Source:
     """Take a named table, with the names of its columns that are no features."""
     taken: dict[str, str] = {}  # roles, by column
     for role, given in roles.items():
@@ -119,8 +130,10 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source
         if name not in names:
             raise InputError(no_such_column(party, name, names, role=role))
     allowed = allowed_columns(party, names, taken, policy)
-    ordered = [name for name in allowed if name not in taken] + label
-    _check_not_empty(party, table.num_rows, len(ordered))
+    features = [name for name in allowed if name not in taken]
+    unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare, taken)
+    ordered = features + label if unprepared is None else label
+    _check_not_empty(party, table.num_rows, len(ordered) + (0 if unprepared is None else len(unprepared.names)))
     _check_numeric(party, table.select([*ordered, *named.get("weight", [])]))
     return Source(
         tuple(ordered),
@@ -129,6 +142,7 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source
         read_keys(party, keys, table, roles.duplicates) if keys else None,
         _as_floats(table.select(named["weight"]))[0][:, 0] if "weight" in named else None,
         _marks(party, table[named["split"][0]].to_numpy()) if "split" in named else None,
+        unprepared,
     )
 
 

@@ -12,6 +12,7 @@ from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
+from colonnade.data.preparation.rules import Prepare
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import LEVELS, Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, Seconds, ServerEndpoint, Tls
@@ -102,7 +103,13 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         keys = [self.key] if isinstance(self.key, str) else self.key or []
         return [name for name in (self.label, *keys, self.weight, self.split) if name is not None]
 
-    def party(self, name: str, policy: Policy | None = None, identity: Identity | None = None) -> Party:
+    def party(
+        self,
+        name: str,
+        policy: Policy | None = None,
+        identity: Identity | None = None,
+        prepare: Prepare | Literal["auto"] | None = None,
+    ) -> Party:
         """Read the table, and make a party of it."""
         return Party(
             name,
@@ -112,6 +119,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             duplicates=self.duplicates,
             weight=self.weight,
             split=self.split,
+            prepare=prepare,
             policy=policy,
             identity=identity,
         )
@@ -169,6 +177,7 @@ class PartyTable(msgspec.Struct, frozen=True):
 
     name: str
     data: DataFile
+    prepare: Prepare | Literal["auto"] | None = None
     policy: PolicyFile = PolicyFile()
 
 
@@ -179,6 +188,7 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     data: DataFile
     identity: IdentityFile
     policy: PolicyFile
+    prepare: Prepare | Literal["auto"] | None = None
     insecure_plaintext_on_loopback: bool = False
     predictions: str | None = None
     # Whether the owner is asked for each job. The server waits for a day: who did not decide before has said no.
@@ -193,6 +203,7 @@ TABLES: dict[str, type[object]] = {
     "data": DataFile,
     "identity": IdentityFile,
     "policy": PolicyFile,
+    "prepare": Prepare,
     "tls": Tls,
 }
 learn_types(FederationFile, PartyFile)
