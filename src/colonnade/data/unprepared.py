@@ -1,30 +1,32 @@
 """Columns as they came, with the rules by which they become numbers."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.data.preparation.choosing import chosen
 from colonnade.data.preparation.fitting import fitted
 from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.rules import Prepare
+from colonnade.data.preparation.rules import Prepare, Rule
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Flags, Floats, Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Unprepared:
-    """A party's columns as they came, a `pyarrow.Table`, and its owner's rules."""
+    """A party's columns as they came, a `pyarrow.Table`, and its owner's rule for each."""
 
     party: str
     columns: Any = field(repr=False)
-    rules: Prepare
+    rules: Mapping[str, Rule]
+    tell_levels: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
         """What they are called."""
-        return tuple(self.columns.column_names)
+        return tuple(self.rules)
 
     def take(self, rows: Rows) -> "Unprepared":
         """Take some rows, in this order."""
@@ -32,40 +34,40 @@ class Unprepared:
 
     def fitted(self, counts: Flags | None) -> bytes:
         """Learn from the rows that count, all if None, what the rules leave open."""
-        try:
+        with _of(self.party):
             return fitted(self.rules, self.columns, counts).to_json()
-        except InputError as error:
-            raise self._said(error) from None
 
     def applied(self, content: bytes) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
         """Make numbers of them: names, values of shape (n_rows, k), and what the owner should know."""
-        try:
+        with _of(self.party):
             preparation = Preparation.from_json(content)
             applied = preparation.apply(self.columns)
-        except InputError as error:
-            raise self._said(error) from None
-        remarks = tuple(f"Party {self.party!r}, column {note}" for note in applied.notes)
+        remarks = tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *applied.notes))
         return preparation.names, applied.values, remarks
 
     def told_names(self, content: bytes) -> tuple[str, ...] | None:
         """Name the columns with their levels, where the owner lets these be told."""
-        return Preparation.from_json(content).own_names if self.rules.tell_levels else None
-
-    def _said(self, error: InputError) -> InputError:
-        return InputError(f"Party {self.party!r}: {error}")
+        return Preparation.from_json(content).own_names if self.tell_levels else None
 
 
 def unprepared_columns(
     party: str, table: Any, prepare: Prepare | Literal["auto"], roles: Mapping[str, str]
 ) -> Unprepared:
-    """Take the columns that the rules are for; "auto" finds rules, and prints them."""
-    if prepare == "auto":
-        prepare, words = chosen(table, roles)
-        sys.stderr.write("\n  ".join([f"Party {party!r}, prepare = 'auto':", *words]) + "\n")
-    if not isinstance(prepare, Prepare):
-        raise InputError(f"Party {party!r}: {prepare!r} is no preparation. Pass a Prepare, or \"auto\".")
-    try:
+    """Take the columns that there are rules for; "auto" finds rules, and prints them."""
+    with _of(party):
+        if prepare == "auto":
+            prepare, words = chosen(table, tuple(roles))
+            sys.stderr.write("\n  ".join([f"Party {party!r}, prepare = 'auto':", *words]) + "\n")
+        if not isinstance(prepare, Prepare):
+            raise InputError(f"{prepare!r} is no preparation. Pass a Prepare, or 'auto'.")
         rules = prepare.by_column([*table.column_names, *roles], roles)
+    return Unprepared(party, table.select(list(rules)), rules, prepare.tell_levels)
+
+
+@contextmanager
+def _of(party: str) -> Iterator[None]:
+    """Say whose columns an error is about."""
+    try:
+        yield
     except InputError as error:
         raise InputError(f"Party {party!r}: {error}") from None
-    return Unprepared(party, table.select(list(rules)), prepare)

@@ -164,7 +164,7 @@ def read_sheet(encoded: bytes) -> JobSheet:
 class JobAccepted(Message, frozen=True):
     """The party takes part: its table's fingerprint, which tells only of changes, and a digest of it and of the sheet.
 
-    Of a branch there is no fingerprint: it was told.
+    Of a branch there is no fingerprint: it was told. Nor is there of columns that are still to be prepared.
     """
 
     phase: ClassVar[str] = "opening"
@@ -265,8 +265,8 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
         route = route_of(sheet, data.name)
         if objection := objection_to(sheet, route, data):
             raise PolicyRefusedError(f"{objection}.", party=data.name)
-        told = fingerprint(data)
-        accepted = JobAccepted(digest(request.sheet, told)[:ACCEPTANCE_BYTES], told)
+        told = fingerprint(data) if data.table.preparing is None else None
+        accepted = JobAccepted(digest(request.sheet, told or b"")[:ACCEPTANCE_BYTES], told)
         prepared = sheet.parties[sheet.place(data.name)].prepared or None
         return replace(state, sheet=digest(request.sheet), route=route, prepared=prepared), accepted
 
