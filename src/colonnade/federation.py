@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -724,11 +724,11 @@ class Federation:
             validation.check_kind("split", split, AnySplit | None)
             self._runtime.prepare(task, split)
 
-    def _prepare_as(self, model: object) -> None:
+    def _prepare_as(self, model: Model[Any] | None) -> None:
         """Let them do so as they did for a model."""
         if self._runtime.prepares or getattr(getattr(model, "learned_from_", None), "prepared", None):
             validation.check_kind("model", model, MODELS)
-            self._runtime.prepare_as(model)
+            self._runtime.prepare_as(cast(Model[Any], model))
 
     def __repr__(self) -> str:
         roster = self.roster

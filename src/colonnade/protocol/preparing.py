@@ -1,9 +1,9 @@
 """Preparation: parties make numbers of their columns, by their owners' rules, before a job looks at these.
 
-What a rule leaves open, a mean or which levels are frequent, is learned from the rows that count in the job, and stays at
-the party, under a name that tells nothing. A job's sheet says by which names it goes; a model is applied by those that it
-was learned with. How many columns there are depends on the rows that count: a server that could choose these at will would
-learn which rows share a rare level, so a party prepares for few choices of them.
+What a rule leaves open, a mean or which levels are frequent, is learned from the rows that count in the job, and stays
+at the party, under a name that tells nothing. A job's sheet says by which names it goes; a model is applied by those
+that it was learned with. How many columns there are depends on the rows that count: a server that could choose these at
+will would learn which rows share a rare level, so a party prepares for few choices of them.
 """
 
 import hmac

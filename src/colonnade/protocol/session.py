@@ -182,8 +182,8 @@ class PartyData:
             raise InputError("the job goes by columns that it prepared, and its owner has no [prepare] any more.")
         if (fitted := self.preparations.find(name)) is None:
             raise InputError(
-                f"it does not have the preparation {name[:8]} of the job's columns: it is kept in its state folder, and "
-                "that is another now. Learn the model again."
+                f"it does not have the preparation {name[:8]} of the job's columns, which was kept in its state "
+                "folder. Use that folder, or learn the model again."
             )
         return fitted
 

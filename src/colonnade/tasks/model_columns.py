@@ -92,7 +92,7 @@ def _card_of(model: Any, card: PartyCard, prepared: str | None) -> PartyCard:
     if card.prepared is None or prepared is None:
         had, has = ("as they came", "prepares them") if prepared is None else ("prepared", "has them as they came")
         raise InputError(
-            f"The model was learned from columns of {card.name!r} {had}, and now it {has}. Use the party's data as they "
-            "were used then, or learn the model again."
+            f"The model was learned from columns of {card.name!r} {had}, and now it {has}. Use the party as it was "
+            "then, or learn the model again."
         )
     return replace(card, feature_names=model.feature_names_in_[columns_of(model.parts_, card.name)], prepared=prepared)
