@@ -262,7 +262,8 @@ class Federation:
             return self._fit_within(task, Limits(budget_bytes, target_excess, None), split, seed)
         validation.check_ways(sampler)
         validation.check_kind("solver", solver, AnySolver)
-        self._prepare(task, split if plan is None else getattr(plan, "split", None))
+        if self._runtime.prepares:
+            self._prepare(task, split if plan is None else getattr(plan, "split", None))
         if plan is not None:
             validation.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
             sampler, solver, split = plan.sampler, plan.solver, plan.split

@@ -95,7 +95,9 @@ def fingerprint(data: PartyData) -> bytes:
 
 def table_key(data: PartyData) -> bytes:
     """Give the party's secret for names that tell nothing."""
-    found = next((note for note in data.memory.notes() if isinstance(note, TableKey)), None)
+    found = None
+    for note in data.memory.notes():
+        found = note if isinstance(note, TableKey) else found
     if found is None:
         found = TableKey(data.known().fresh(KEY_BYTES))
         data.memory.keep([found])

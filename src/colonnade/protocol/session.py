@@ -155,10 +155,8 @@ class PartyData:
             self._views[:] = [(view, replace(self, table=view.of(self.table), **_nothing_kept(), _unseen=self))]
         return self._views[0][1]
 
-    def prepared(self, name: str | None) -> "PartyData":
-        """Look at the columns as the preparation of this name makes them; as they are, where it is None."""
-        if name is None:
-            return self
+    def prepared(self, name: str) -> "PartyData":
+        """Look at the columns as the preparation of this name makes them."""
         if self._unseen is not None:
             return self._unseen.prepared(name)
         if not self._prepared or self._prepared[0][0] != name:
@@ -307,7 +305,8 @@ class PartySession:
         # A request that may come at any time begins a phase: what an earlier one kept secret goes.
         state = replace(self.state, secret=None if handler.after is None else self.state.secret, route=left)
         try:
-            state, reply = handler.answer(state, request, self._data.prepared(state.prepared).seen(state.view))
+            data = self._data if state.prepared is None else self._data.prepared(state.prepared)
+            state, reply = handler.answer(state, request, data.seen(state.view))
         except RemoteProtocolError as error:
             # No honest server sends this. What was wrong with it can depend on the data: there is no second try.
             self.state = replace(self.state, route=END) if self.state.sheet else self.state

@@ -202,10 +202,10 @@ Objection = Callable[[JobSheet, Route, PartyData], str | None]
 
 def open_job(sheet: JobSheet, server: Identity) -> Script[Tables]:
     """Open a run at every party, and learn their tables' fingerprints."""
+    prepared = {each.name: each.prepared for each in sheet.parties if each.prepared}
     encoded = msgspec.msgpack.encode(sheet)
     request = OpenJob(encoded, server.sign(sheet_statement(encoded)))
     told = yield from _accepted({each.name: request for each in sheet.parties}, encoded)
-    prepared = {each.name: each.prepared for each in sheet.parties if each.prepared}
     return Tables(sheet.rows, told, sheet.alignment, prepared)
 
 
@@ -261,13 +261,13 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
     """Answer an opening: by which route a job goes, and what an owner has against it, is told by the layers above."""
 
     def answer(state: PartyState, request: OpenJob, data: PartyData) -> tuple[PartyState, Message]:
-        sheet, data = _read(request, data)
+        sheet, prepared = _read(request, data)
+        data = data if prepared is None else data.prepared(prepared)
         route = route_of(sheet, data.name)
         if objection := objection_to(sheet, route, data):
             raise PolicyRefusedError(f"{objection}.", party=data.name)
         told = fingerprint(data) if data.table.preparing is None else None
         accepted = JobAccepted(digest(request.sheet, told or b"")[:ACCEPTANCE_BYTES], told)
-        prepared = sheet.parties[sheet.place(data.name)].prepared or None
         return replace(state, sheet=digest(request.sheet), route=route, prepared=prepared), accepted
 
     return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
@@ -287,8 +287,8 @@ def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tupl
 BRANCHING = Handler(TakeBranch, _answer_branch, after=None, then=GREETED)
 
 
-def _read(request: OpenJob, data: PartyData) -> tuple[JobSheet, PartyData]:
-    """Read a sheet that the server signed, and that has this party as it is; give its data as they are prepared."""
+def _read(request: OpenJob, data: PartyData) -> tuple[JobSheet, str | None]:
+    """Read a sheet that the server signed, and that has this party as it is; and how its columns are prepared."""
     identity = data.known()
     if not identity.is_signed(SERVER, sheet_statement(request.sheet), request.signature):
         raise InputError(
@@ -305,9 +305,10 @@ def _read(request: OpenJob, data: PartyData) -> tuple[JobSheet, PartyData]:
         raise checks.wrong(SERVER, request, "a job sheet that aligns records, and is for something else")
     if sheet.align is None:
         _check_aligned(sheet, data)
-    prepared = next((each.prepared for each in sheet.parties if each.name == identity.name), None)
-    data = data.prepared(prepared or None)
-    ours, table = party_on_sheet(identity.name, data.table, prepared), data.table
+    by_name, name = {each.name: each.prepared for each in sheet.parties}, identity.name
+    prepared = by_name.get(name) or None
+    table = data.table if prepared is None else data.prepared(prepared).table
+    ours = party_on_sheet(name, table, prepared)
     if ours not in sheet.parties or sheet.rows != (table.n_rows if sheet.align is None else 0):
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
     if table.preparing is not None and sheet.verb not in ("align", "prepare"):
@@ -324,7 +325,7 @@ def _read(request: OpenJob, data: PartyData) -> tuple[JobSheet, PartyData]:
             f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job, "
             "with pins that are not revoked",
         )
-    return sheet, data
+    return sheet, prepared
 
 
 def _check_aligned(sheet: JobSheet, data: PartyData) -> None:
