@@ -27,7 +27,7 @@ def test_patterns_pass_over_columns_that_have_a_role() -> None:
 
 
 def test_case_matters_in_a_pattern() -> None:
-    with pytest.raises(cn.InputError, match="no column 'B\\*'"):
+    with pytest.raises(cn.InputError, match=r"no column 'B\\*'"):
         cn.Prepare({"B*": cn.Number()}).by_column(NAMES)
 
 
@@ -42,7 +42,7 @@ def test_a_name_that_is_not_there_is_answered_with_the_nearest() -> None:
 
 
 def test_a_pattern_that_only_columns_with_a_role_match_matches_none() -> None:
-    with pytest.raises(cn.InputError, match="no column 'i\\*', which prepare names"):
+    with pytest.raises(cn.InputError, match=r"no column 'i\\*', which prepare names"):
         cn.Prepare({"i*": cn.Number()}).by_column(NAMES, {"id": "key"})
 
 
