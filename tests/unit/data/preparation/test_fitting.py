@@ -13,7 +13,7 @@ from colonnade.data.preparation import levels, reading
 from colonnade.data.preparation.columns import CategoryColumn, DateColumn, NumberColumn
 from colonnade.data.preparation.fitting import fitted
 from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.rules import Rule
+from colonnade.data.preparation.rules import PARTS, Rule
 
 
 def learned(values: Any, rule: Rule, counts: Any = None) -> Preparation:
@@ -21,7 +21,7 @@ def learned(values: Any, rule: Rule, counts: Any = None) -> Preparation:
     return fitted({"x": rule}, pa.table({"x": column}), counts)
 
 
-def applied(values: Any, rule: Rule) -> list[Any]:
+def applied(values: Any, rule: Rule) -> Any:
     column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     return learned(column, rule).apply(pa.table({"x": column})).values.tolist()
 
@@ -194,7 +194,6 @@ def test_ids_are_no_levels(monkeypatch: pytest.MonkeyPatch) -> None:
 # Dates
 
 NOON = dt.datetime(2024, 12, 31, 12, 34, 56)
-PARTS = ("days", "year", "quarter", "month", "week", "day", "day_of_year", "weekday", "hour", "minute", "second")
 DAYS = (dt.date(2024, 12, 31) - dt.date(1970, 1, 1)).days
 
 

@@ -8,10 +8,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
 import colonnade as cn
 from colonnade.data.preparation.fitting import fitted
 from colonnade.data.preparation.pipeline import column_transformer
+from colonnade.data.preparation.rules import Rule
 
 FRAME = pd.DataFrame(
     {
@@ -25,7 +28,7 @@ FRAME = pd.DataFrame(
         "seen": pd.to_datetime(["2020-01-01 10:00", "2021-06-01 11:00"] * 10),
     }
 )
-RULES = {
+RULES: dict[str, Rule] = {
     "age__years": cn.Number(missing="median", scale=True),
     "balance": cn.Number(at_least=0, at_most=1e6, log=True, scale=True),
     "plain": cn.Number(),
@@ -65,9 +68,11 @@ def test_what_cannot_be_prepared_is_refused_alike(name: str, values: Any, match:
         column_transformer(LEARNED).transform(FRAME.head(2).assign(**{name: values}))
 
 
-def test_it_works_in_a_pipeline_that_is_read_with_pandas_names() -> None:
-    transformer = column_transformer(LEARNED).set_output(transform="pandas")
-    assert tuple(transformer.transform(FRAME).columns) == LEARNED.own_names
+def test_it_goes_before_a_model_in_a_pipeline() -> None:
+    values = LEARNED.apply(pa.table(FRAME)).values
+    model = LinearRegression().fit(values, np.arange(20.0))
+    pipeline = make_pipeline(column_transformer(LEARNED), model)
+    assert np.allclose(pipeline.predict(FRAME), model.predict(values), rtol=1e-12)
 
 
 def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

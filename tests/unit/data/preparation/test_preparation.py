@@ -11,6 +11,7 @@ import colonnade as cn
 from colonnade.data.preparation import preparation as module
 from colonnade.data.preparation.fitting import fitted
 from colonnade.data.preparation.preparation import Preparation
+from colonnade.data.preparation.rules import Rule
 
 TABLE = pa.table(
     {
@@ -21,7 +22,7 @@ TABLE = pa.table(
         "opened": ["2020-01-01", "2021-01-01", "2022-01-01", "2023-01-01"],
     }
 )
-RULES = {
+RULES: dict[str, Rule] = {
     "age": cn.Number(missing="median"),
     "gap": cn.Number(missing="mean", scale=True),
     "job": cn.Category(rare=2),
