@@ -95,7 +95,10 @@ def _levels(table: Any, name: str) -> Choice:
     if empty := _empty(table, missing, n_levels == 1):
         return empty
     if found.too_many or n_levels > MOST_LEVELS_A_VALUE * n_values:
-        return Choice(None, f"left out, {n_levels:,} different values in {n_values:,} rows look like ids or free text")
+        more = " or more" if found.too_many else ""
+        return Choice(
+            None, f"left out, {n_levels:,}{more} different values in {n_values:,} rows look like ids or free text"
+        )
     if found.reserved is not None:
         return Choice(None, f"left out, a level is called {found.reserved}, as one that is made may be; rename it")
     sizes = found.with_missing
