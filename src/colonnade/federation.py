@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.opening import rows_to_open
 from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver, Central, CompactCentral
-from colonnade.tasks import MODELS, AnyTask, KMeansModel, jobs
+from colonnade.tasks import AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -195,7 +195,7 @@ class Federation:
         """
         validation.check_kind("sampler", sampler, AnySampler)
         sampler = self._runtime.settled(sampler)
-        self._prepare(task, split)
+        self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, sampler=sampler, split=split, run_by=self.ledger.run_by)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
@@ -263,7 +263,7 @@ class Federation:
         validation.check_ways(sampler)
         validation.check_kind("solver", solver, AnySolver)
         if self._runtime.prepares:
-            self._prepare(task, split if plan is None else getattr(plan, "split", None))
+            self._runtime.prepare(task, split if plan is None else getattr(plan, "split", None))
         if plan is not None:
             validation.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
             sampler, solver, split = plan.sampler, plan.solver, plan.split
@@ -280,7 +280,7 @@ class Federation:
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""
         paper_task = validation.paper_task(task, "planned")
-        self._prepare(task, split)
+        self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
         script, what = planned_fit(paper_task, limits, split, self.roster, validation.seed_number(seed))
@@ -317,7 +317,7 @@ class Federation:
         >>> federation.predict(run.model, rows=[4, 0]).round(6).tolist()
         [229.0, 5.0]
         """
-        self._prepare_as(model)
+        self._runtime.prepare_as(model)
         validation.check_model(model, self.roster)
         if to is not None:
             validation.check_party(to, self.roster)
@@ -354,7 +354,7 @@ class Federation:
         >>> np.allclose(federation.received("party2").predictions, run.model.predict(X[[0, 4]]))
         True
         """
-        self._prepare_as(model)
+        self._runtime.prepare_as(model)
         validation.check_model(model, self.roster)
         validation.check_party(to, self.roster)
         check_available()
@@ -437,7 +437,7 @@ class Federation:
         >>> round(federation.evaluate(run.model).r2, 6)
         1.0
         """
-        self._prepare_as(model)
+        self._runtime.prepare_as(model)
         validation.check_model(model, self.roster)
         validation.check_can_evaluate(model, self.roster)
         size = None if rows is None else sample_size(rows)
@@ -500,7 +500,7 @@ class Federation:
         (True, 4, True)
         """
         task = validation.paper_task(task, "planned")
-        self._prepare(task, split)
+        self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         limits, seed = Limits(budget_bytes, target_excess, max_rounds), validation.seed_number(seed)
         size = pilot_size(task, self.roster, limits, pilot)
@@ -617,7 +617,7 @@ class Federation:
         task = validation.paper_task(task, "diagnosed")
         validation.check_ways(sampler)
         sampler = self._runtime.settled(sampler)
-        self._prepare(task, None) if model is None else self._prepare_as(model)
+        self._runtime.prepare(task, None) if model is None else self._runtime.prepare_as(model)
         validation.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
         validation.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:
@@ -662,7 +662,7 @@ class Federation:
         30
         """
         count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
-        self._prepare(run.task, run.split)
+        self._runtime.prepare(run.task, run.split)
         rule, evidence = validation.committed(run, self.roster)
         rng = np.random.default_rng(None if seed is None else validation.seed_number(seed))
         chosen = rows_to_open(run.coreset, evidence, count, rng)
@@ -704,7 +704,7 @@ class Federation:
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
         (True, True, ('schema', 'totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
         """
-        self._prepare_as(run.model)
+        self._runtime.prepare_as(run.model)
         subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
         certifying.check_rows(subject.task, self.roster, size)
@@ -717,19 +717,6 @@ class Federation:
         what |= {"precision": run.precision, "options": {"secure": secure, "directions": 1 + hidden}}
         found, sent = self._runtime.play_on(run.tables, changed, script, "certify", **what)
         return certifying.with_cost(found, sent, run.ledger.bytes)
-
-    def _prepare(self, task: object, split: AnySplit | None) -> None:
-        """Let parties that have columns to prepare do so, for a job that holds out these rows."""
-        if self._runtime.prepares:
-            validation.check_kind("task", task, AnyTask)
-            validation.check_kind("split", split, AnySplit | None)
-            self._runtime.prepare(task, split)
-
-    def _prepare_as(self, model: Model[Any] | None) -> None:
-        """Let them do so as they did for a model."""
-        if self._runtime.prepares or getattr(getattr(model, "learned_from_", None), "prepared", None):
-            validation.check_kind("model", model, MODELS)
-            self._runtime.prepare_as(cast(Model[Any], model))
 
     def __repr__(self) -> str:
         roster = self.roster

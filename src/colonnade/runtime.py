@@ -37,6 +37,7 @@ from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobSheet, opened
 from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run, current_versions
+from colonnade.tasks import MODELS, AnyTask
 from colonnade.tasks.jobs import JobResult
 from colonnade.tasks.model_columns import roster_of
 from colonnade.transports.carriers import MakeCarrier
@@ -149,16 +150,24 @@ class Runtime:
         return cards
 
     def prepare(self, task: object, split: AnySplit | None) -> None:
-        """Let parties prepare their columns for jobs that hold out these rows, once; the roster then has them so."""
+        """Let parties prepare their columns for jobs that hold out these rows, once; the roster then has them so.
+
+        What is no task, or no split, is left to those who look at the job.
+        """
+        if not self.prepares or not isinstance(task, AnyTask) or not isinstance(split, AnySplit | None):
+            return
         self.roster = self._unprepared
         if split not in self._prepared:
             self._prepared[split], _ = self.play(prepare(self.roster, split), "prepare", task=task, split=split)
         self.roster = self._prepared[split]
 
-    def prepare_as(self, model: Model[Any]) -> None:
+    def prepare_as(self, model: Model[Any] | None) -> None:
         """Go by the columns as they were prepared for a model: no party is asked, each keeps how it did that."""
-        self.roster = roster_of(model, self._unprepared)
         learned_from: Tables | None = getattr(model, "learned_from_", None)
+        if not self.prepares and (learned_from is None or not learned_from.prepared):
+            return
+        if isinstance(model, MODELS):
+            self.roster = roster_of(model, self._unprepared)
         if self.parties is not None and learned_from is not None:
             self.parties.bring(learned_from)
 

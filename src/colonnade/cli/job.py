@@ -9,9 +9,9 @@ import typer
 from colonnade.alignment import Mode
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
-from colonnade.data.preparation.rules import Prepare
 from colonnade.errors import InputError
 from colonnade.federation import Federation
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy

@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from colonnade.catalogue import check_policy
 from colonnade.data.keys import Duplicates
-from colonnade.data.preparation.rules import Prepare
 from colonnade.data.sources import has_names
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.options import whole_number
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Keys
-from colonnade.data.column_rules import allowed_columns, listed, no_such_column
+from colonnade.data.column_rules import allowed_columns, no_such_column
 from colonnade.data.files import ACCEPTED, to_arrow
 from colonnade.data.keys import Duplicates, read_keys
-from colonnade.data.preparation.rules import Prepare
 from colonnade.data.unprepared import Unprepared, unprepared_columns
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
+from colonnade.options import listed
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
 # A block of a row-major array that stays in cache while its columns are written: five times faster

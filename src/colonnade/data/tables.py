@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.keys import Duplicates, digest_of_keys
-from colonnade.data.preparation.rules import Prepare
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.unprepared import Unprepared
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
 BLOCK_ROWS = 16_384

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from colonnade.data.preparation.choosing import chosen
-from colonnade.data.preparation.fitting import fitted
-from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.rules import Prepare, Rule
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.preparation.choosing import chosen
+from colonnade.preparation.fitting import fitted
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.rules import Prepare, Rule
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ import msgspec
 from colonnade.catalogue import check_policy
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
-from colonnade.data.preparation.rules import Prepare
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import LEVELS, Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, Seconds, ServerEndpoint, Tls

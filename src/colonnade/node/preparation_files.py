@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from colonnade.contracts import ModelPart
-from colonnade.data.preparation.preparation import Preparation
 from colonnade.errors import InputError
 from colonnade.node.state_folder import write_private
+from colonnade.preparation.preparation import Preparation
 
 NAME = re.compile(r"[0-9a-f]{32}")
 SHOWN = 12

@@ -14,11 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import colonnade as cn
-from colonnade.data.preparation import reading
-from colonnade.data.preparation.fitting import fitted
-from colonnade.data.preparation.pipeline import column_transformer
-from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.rules import Rule
+from colonnade.preparation import reading
+from colonnade.preparation.fitting import fitted
+from colonnade.preparation.pipeline import column_transformer
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.rules import Rule
 
 SOME = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 fills = st.sampled_from(["mean", "median", 2.5])

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
-from colonnade.data.preparation import preparation as module
-from colonnade.data.preparation.fitting import fitted
-from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.rules import Rule
+from colonnade.preparation import preparation as module
+from colonnade.preparation.fitting import fitted
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.rules import Rule
 
 TABLE = pa.table(
     {

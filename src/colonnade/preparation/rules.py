@@ -9,9 +9,8 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec.structs import force_setattr
 
-from colonnade.data.column_rules import there_is_no
 from colonnade.errors import InputError
-from colonnade.options import LARGEST, flag, learn_types, whole_number
+from colonnade.options import LARGEST, flag, learn_types, there_is_no, whole_number
 
 Fill: TypeAlias = float | Literal["error", "mean", "median"]
 DatePart = Literal[

@@ -12,9 +12,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 import colonnade as cn
-from colonnade.data.preparation.fitting import fitted
-from colonnade.data.preparation.pipeline import column_transformer
-from colonnade.data.preparation.rules import Rule
+from colonnade.preparation.fitting import fitted
+from colonnade.preparation.pipeline import column_transformer
+from colonnade.preparation.rules import Rule
 
 FRAME = pd.DataFrame(
     {

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 import colonnade as cn
-from colonnade.data.preparation.rules import Prepare
+from colonnade.preparation.rules import Prepare
 
 NAMES = ["id", "age", "balance_1", "balance_2", "job", "y"]
 

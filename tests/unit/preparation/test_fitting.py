@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
-from colonnade.data.preparation import levels, reading
-from colonnade.data.preparation.columns import CategoryColumn, DateColumn, NumberColumn
-from colonnade.data.preparation.fitting import fitted
-from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.rules import PARTS, Rule
+from colonnade.preparation import levels, reading
+from colonnade.preparation.columns import CategoryColumn, DateColumn, NumberColumn
+from colonnade.preparation.fitting import fitted
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.rules import PARTS, Rule
 
 
 def learned(values: Any, rule: Rule, counts: Any = None) -> Preparation:

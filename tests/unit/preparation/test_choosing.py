@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
-from colonnade.data.preparation.choosing import chosen
-from colonnade.data.preparation.fitting import fitted
+from colonnade.preparation.choosing import chosen
+from colonnade.preparation.fitting import fitted
 
 N = 60
 DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=i) for i in range(N)]

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from colonnade.data.preparation.levels import MOST_LEVELS, count_levels
-from colonnade.data.preparation.reading import (
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.preparation.levels import MOST_LEVELS, count_levels
+from colonnade.preparation.reading import (
     FIRST_INEXACT_INTEGER,
     Cells,
     cells,
@@ -20,9 +22,7 @@ from colonnade.data.preparation.reading import (
     part_of,
     texts,
 )
-from colonnade.data.preparation.rules import RARE, Category, Date, Number, Prepare, Rule
-from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.preparation.rules import RARE, Category, Date, Number, Prepare, Rule
 
 # With more levels than this for each value, a level has fewer than two rows on average: it names rows, not groups.
 MOST_LEVELS_A_VALUE = 0.5
