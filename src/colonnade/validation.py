@@ -24,7 +24,8 @@ from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import MODELS, AnyTask, PaperTask, jobs
+from colonnade.tasks import MODELS, AnyTask, PaperTask
+from colonnade.tasks.model_columns import check_columns
 
 
 def check_job(
@@ -128,7 +129,7 @@ def _card(card: PartyCard) -> str:
 def check_model(model: Model[Any], roster: Roster) -> None:
     """Require a model of these parties' columns."""
     check_kind("model", model, MODELS)
-    jobs.check_columns(model, roster)
+    check_columns(model, roster)
 
 
 def check_can_evaluate(model: Model[Any], roster: Roster) -> None:
