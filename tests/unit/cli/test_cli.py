@@ -130,12 +130,23 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("size = 200", "sise = 200", "unknown field `sise`"),
-        ("size = 200", "sise = 200", '[sampler] kind = "importance": size'),
+        ("size = 200", "sise = 200", "job.toml: [sampler] has no option `sise`. Did you mean `size`?"),
+        ("size = 200", "", "job.toml: [sampler] lacks `size`. Add it."),
         ("size = 200", "size = 0", "size must be a whole number from 1 to"),
         ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
-        ('kind = "importance"', 'kind = "best"', "Invalid value 'best'"),
-        ("seed = 0", "sede = 0", "unknown field `sede`"),
+        (
+            'kind = "importance"',
+            'kind = "best"',
+            '[sampler] knows no kind = "best". Write one of "importance", "uniform", "all".',
+        ),
+        (
+            'kind = "importance"',
+            'kind = "improtance"',
+            '[sampler] knows no kind = "improtance". Did you mean "importance"?',
+        ),
+        ('kind = "importance"', "", '[sampler] lacks `kind`. Write one of "importance", "uniform", "all".'),
+        ('name = "telephone"', 'nmae = "telephone"', "[[party]] number 2 has no option `nmae`. Did you mean `name`?"),
+        ("seed = 0", "sede = 0", "the top level has no option `sede`. Did you mean `seed`?"),
         ("seed = 0", 'parties = ["bank"]', "use `colonnade server`"),
         ("seed = 0", "seed = -1", "seed must be a whole number"),
         ("l2 = 0.0 ", "l2 = -1.0 ", "l2 must be a number from 0 to 1e+100"),
@@ -161,7 +172,7 @@ def test_bad_jobs_exit_3_with_one_clear_message(job: Callable[..., str], old: st
 def test_a_missing_job_file_exits_3() -> None:
     done = run_afresh("fit", "nowhere.toml")
     assert done.returncode == 3
-    assert "Cannot read the job file nowhere.toml" in done.stderr
+    assert "Cannot read nowhere.toml" in done.stderr
 
 
 def test_a_refusal_exits_6_with_the_partys_reason(job: Callable[..., str]) -> None:
