@@ -249,3 +249,19 @@ def test_toml(text: str, l2: float | Literal["cv"], l1: float | Literal["cv"]) -
 def test_penalties_must_be_finite_and_not_negative(l2: Any) -> None:
     with pytest.raises(cn.InputError, match=r"l2 must be a number from 0 to 1e\+100"):
         cn.Regression(l2=l2)
+
+
+# Constant columns
+
+
+@pytest.mark.filterwarnings("ignore::colonnade.ConvergenceWarning")
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("solver", [cn.Central(), cn.CompactCentral(), cn.SecureGram(), cn.Saga(max_epochs=3)])
+def test_constant_columns_have_coefficient_0_to_the_bit(solver: Any, standardize: bool) -> None:
+    X, y = made(d=6)
+    X = X * [1.0, 100.0, 3.0, 1.0, 1.0, 1.0] + [0.0, 1000.0, 40.0, 0.0, 0.0, 0.0]
+    X[:, 2], X[:, 4] = 47.55, 1e6 / 3
+    federation = cn.Federation(cn.split_columns(X, y, [2, 2, 2]))
+    task = cn.Regression(standardize=standardize)
+    model = federation.fit(task, sampler=cn.ImportanceSampling(size=100), solver=solver).model
+    assert (model.coef_ == 0).tolist() == [False, False, True, False, True, False]
