@@ -259,7 +259,9 @@ class Federation:
         """
         if budget_bytes is not None or target_excess is not None:
             validation.check_undecided("limit", sampler=sampler, coreset=coreset, solver=solver, plan=plan)
-            return self._fit_within(task, Limits(budget_bytes, target_excess, None), split, seed)
+            run = self._fit_within(task, Limits(budget_bytes, target_excess, None), split, seed)
+            validation.warn_of_few_rows(run)
+            return run
         validation.check_ways(sampler)
         validation.check_kind("solver", solver, AnySolver)
         if self._runtime.prepares:
@@ -275,6 +277,7 @@ class Federation:
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
         run = self._runtime.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
+        validation.warn_of_few_rows(run)
         return run if plan is None else with_plan(run, plan)
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:

@@ -151,8 +151,8 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         return AppliedModel(None, self.cluster_centers_, self.scale_, 0.0, to, evaluating, by_weight)
 
     def table(self) -> str:
-        """Lay out the centres, a column each, for people."""
-        header = ("feature", *(f"centre {number}" for number in range(1, len(self.cluster_centers_) + 1)))
+        """Lay out the centres, a column each, for people; their numbers are those of predictions."""
+        header = ("feature", *(f"centre {number}" for number in range(len(self.cluster_centers_))))
         lines = [
             (name, *(f"{value:.4g}" for value in values))
             for name, values in zip(self.feature_names_in_, self.cluster_centers_.T, strict=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,38 @@ def columns_of(parts: Mapping[str, int], party: str) -> slice:
     names = list(parts)
     start = sum(parts[name] for name in names[: names.index(party)])
     return slice(start, start + parts[party])
+
+
+def check_columns(model: Model[Any], roster: Roster) -> None:
+    """Require that a model was made of these parties' columns, in this order."""
+    ours, theirs = roster.feature_names, model.feature_names_in_
+    if ours == theirs:
+        return
+    parts: Mapping[str, int] = getattr(model, "parts_", {})
+    same = tuple(parts) == roster.names
+    if not same and set(parts) == set(roster.names):
+        raise InputError(
+            f"The model has its parties in the order {', '.join(parts)}; these are in the order "
+            f"{', '.join(roster.names)}. Name them in the model's order."
+        )
+    for party, here in roster.parts.items():
+        # The last may lack some that nobody else has.
+        here = slice(here.start, None) if party == roster.names[-1] else here
+        # By the model's own parts, if it can be: columns that one party lacks are not missed at the next.
+        expected, found = theirs[columns_of(parts, party) if same else here], ours[here]
+        if expected != found:
+            raise InputError(f"The model does not fit party {party!r}: {_first_difference(expected, found)}")
+
+
+def _first_difference(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
+    name, other = next(pair for pair in zip_longest(expected, found) if pair[0] != pair[1])
+    differ = (
+        f"where the model has {'no more columns' if name is None else repr(name)}, the party has "
+        f"{'no more' if other is None else repr(other)}"
+    )
+    if sorted(expected) == sorted(found):
+        return f"{differ}. Put its columns in the model's order: {', '.join(expected)}."
+    return f"{differ}. Use the columns it was learned from, or learn a model of these."
 
 
 def matrix(X: npt.ArrayLike, names: tuple[str, ...]) -> Floats:
