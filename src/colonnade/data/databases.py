@@ -1,0 +1,239 @@
+"""Tables from databases: one SELECT, read through ADBC, from an address that is told by where it is kept."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
+
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.storage import read_private
+
+READING = ("select", "values", "with")
+# What of SQL is no statement: texts, names, comments.
+QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
+# SQLite's driver decides types by the first batch: all rows are one, or a fraction after many integers is an error.
+ALL_ROWS = 2**31 - 1
+INTEGER_DIGITS = 18
+# Extension types that are read as what they are stored as.
+STORED = ("arrow.bool8", "arrow.json", "arrow.opaque")
+PLACES = ("database", "database_env", "database_file")
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table in a database: one SELECT, read in a read-only transaction.
+
+    Parameters
+    ----------
+    sql : str
+        One SELECT; `order by` makes rows come in the same order each time.
+    database : str, optional
+        A SQLite file.
+    database_env : str, optional
+        Or the environment variable that has the address, ``postgresql://user:password@machine/name`` or
+        ``sqlite:file``.
+    database_file : str, optional
+        Or the file that has it, which nobody but its owner may read. An address has a password in it: it is kept
+        nowhere else, and no error quotes it.
+
+    Examples
+    --------
+    >>> import colonnade as cn
+    >>> cn.Query("select age, income from customers order by id", database_env="BANK_DATABASE")
+    Query(sql='select age, income from customers order by id', database=None, database_env='BANK_DATABASE', ...)
+    """
+
+    sql: str
+    database: str | None = None
+    database_env: str | None = None
+    database_file: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in PLACES if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InputError(
+                f"A query needs one of database (a SQLite file), database_env and database_file, got "
+                f"{' and '.join(given) or 'none'}. Name one."
+            )
+        if re.search(r"://|password\s*=", self.database or "", re.IGNORECASE):
+            raise InputError(
+                "database is the path of a SQLite file, and this is an address, which has a password in it. Put it "
+                "into an environment variable or a file of its own, and name that: database_env or database_file."
+            )
+        bare = QUOTED.sub(" '' ", self.sql).strip().rstrip("; \n\t")
+        if ";" in bare or not bare.lstrip("( \n\t").lower().startswith(READING):
+            raise InputError(
+                "A query is one SELECT (or WITH, or VALUES), and this is something else, or several statements. Write "
+                "one; tables are only read."
+            )
+
+
+def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> Any:
+    """Read the columns that are chosen of the schema, as a `pyarrow.Table`.
+
+    What a driver says may quote the address: it is not handed on, not even as a cause.
+    """
+    address = _address(where, query)
+    secrets = _secrets(address)
+    try:
+        return _read(where, address, query.sql, choose)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a driver raises, OSError among it
+        problem = _problem(error, secrets)
+    raise InputError(f"{where}: {problem}")
+
+
+def plain_types(where: str, reader: Any) -> Any:
+    """Put types that databases have besides Arrow's into those: numeric into numbers, uuid and json into text."""
+    import pyarrow as pa
+
+    kinds = [_plain_type(where, field) for field in reader.schema]
+    if kinds == reader.schema.types:
+        return reader
+    schema = pa.schema(zip(reader.schema.names, kinds, strict=True))
+
+    def plain(batch: Any) -> Any:
+        columns = [_plain_column(where, *each) for each in zip(schema, batch.columns, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, map(plain, reader))
+
+
+def _plain_type(where: str, field: Any) -> Any:
+    import pyarrow as pa
+
+    metadata = field.metadata or {}
+    name = metadata.get(b"POSTGRESQL:type") or metadata.get(b"ADBC:postgresql:typname")
+    if name == b"money":
+        raise InputError(
+            f"{where}: the column {field.name!r} is of PostgreSQL's type money, whose unit depends on the server. "
+            f"Select {field.name}::numeric in its place."
+        )
+    if name == b"numeric":
+        return _numeric(int(metadata.get(b"POSTGRESQL:typmod", b"-1")))
+    extension = getattr(field.type, "extension_name", "")
+    if extension == "arrow.uuid":
+        return pa.string()
+    return field.type.storage_type if extension in STORED else field.type
+
+
+def _numeric(modifier: int) -> Any:
+    """Choose for numeric(precision, scale): a 64-bit integer where all fit, else a 64-bit float, the nearest."""
+    import pyarrow as pa
+
+    precision, scale = divmod(modifier - 4, 1 << 16)
+    return pa.int64() if modifier >= 4 and scale == 0 and precision <= INTEGER_DIGITS else pa.float64()
+
+
+def _plain_column(where: str, field: Any, column: Any) -> Any:
+    import pyarrow as pa
+
+    if column.type == field.type:
+        return column
+    if getattr(column.type, "extension_name", "") == "arrow.uuid":
+        return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
+    try:
+        return getattr(column, "storage", column).cast(field.type)
+    except pa.ArrowException:
+        raise InputError(
+            f"{where}: the column {field.name!r} has a numeric value that is no {field.type}. Select "
+            f"{field.name}::double precision in its place."
+        ) from None
+
+
+def _address(where: str, query: Query) -> str:
+    """Look up where the database is."""
+    if query.database is not None:
+        return f"sqlite:{query.database}"
+    if query.database_env is not None:
+        found = os.environ.get(query.database_env, "").strip()
+        if not found:
+            raise InputError(f"{where}: the environment variable {query.database_env} is not set. Set it.")
+        return found
+    try:
+        found = read_private(Path(query.database_file or "")).decode().strip()
+    except (OSError, ValueError) as error:
+        reason = "it is no text" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise InputError(f"{where}: cannot read its database_file: {reason}. Correct that.") from None
+    if not found:
+        raise InputError(f"{where}: its database_file is empty. Write the address into it.")
+    return found
+
+
+def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]]) -> Any:
+    import pyarrow as pa
+
+    is_postgres = address.startswith(("postgresql://", "postgres://"))
+    if not is_postgres and not address.startswith("sqlite:"):
+        raise InputError(
+            f"{where}: its address begins with neither postgresql:// nor sqlite:. Write it as "
+            "postgresql://user:password@machine/name, with %40 and the like for @ : / in a password."
+        )
+    with _connected(where, address, is_postgres) as connection, connection.cursor() as cursor:
+        if is_postgres:
+            cursor.execute("set transaction read only")
+        else:
+            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(ALL_ROWS)})
+        cursor.execute(sql)
+        reader = cursor.fetch_record_batch()
+        columns = choose(reader.schema)
+        return pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
+
+
+def _selected(schema: Any, columns: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in columns], schema.metadata)
+
+
+def _connected(where: str, address: str, is_postgres: bool) -> Any:
+    if is_postgres:
+        return _driver("adbc_driver_postgresql", "postgres").connect(address)
+    path = Path(address.removeprefix("sqlite:"))
+    if not path.is_file():
+        raise InputError(f"{where}: there is no SQLite file {str(path)!r}. Check the path.")
+    return _driver("adbc_driver_sqlite", "sqlite").connect(f"file:{quote(str(path.absolute()))}?mode=ro")
+
+
+def _driver(name: str, extra: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(f"{name}.dbapi")
+    except ImportError:
+        raise UnsupportedError(
+            f"This database needs a driver that is not installed. Run: pip install 'colonnade[{extra}]'"
+        ) from None
+
+
+def _secrets(address: str) -> list[str]:
+    """List what no word to anybody may hold."""
+    try:
+        parts = urlsplit(address)
+        found = [parts.password, parts.netloc, parts.query]
+    except ValueError:
+        found = []
+    return [text for each in [address, *found] if each for text in (each, unquote(each))]
+
+
+def _problem(error: Exception, secrets: Sequence[str]) -> str:
+    """Put what a driver says into words without a secret; of a connection that fails it could be all of it."""
+    text = str(error)
+    told = dict(getattr(error, "details", None) or []).get("PG_DIAG_MESSAGE_PRIMARY", b"")
+    if "Failed to connect" in text or "failed to open" in text:
+        if "authentication failed" in text or "no password" in text:
+            return "the database refuses the user or the password. Correct the address where it is kept."
+        return "the database cannot be reached at its address. Check the address where it is kept, and that it runs."
+    reason = told.decode(errors="replace") if told else _first_line(text)
+    if any(secret in reason for secret in secrets):
+        reason = "its words hold the address"
+    return f"the database does not answer the query: {reason}. Correct the query."
+
+
+def _first_line(text: str) -> str:
+    """Leave out the driver's own words at the beginning, and the query at the end."""
+    return re.sub(r"^([A-Z_]+: )?(\[SQLite\] )?(Failed to \w+ query: )?", "", text.split("\n")[0])
