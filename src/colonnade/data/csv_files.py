@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from colonnade.errors import InputError
 
@@ -19,6 +19,7 @@ GZIP = b"\x1f\x8b"
 # What is looked at to find out how a file is written; it holds the header.
 SNIFFED_BYTES = 1 << 20
 SNIFFED_RECORDS = 1000
+BUFFER_BYTES = 1 << 16
 BLOCK_BYTES = 8 << 20  # a line is no longer
 # A gzip file may unfold a thousandfold: to this it may, and beyond by so much of its own size.
 FREE_BYTES = 1 << 30
@@ -61,7 +62,7 @@ class CsvFile:
     def place(self, row: int) -> str:
         """Say where a row stands; rows count from 0."""
         line = next((line for line, _ in islice(_numbered(self), row + 1, None)), "?")
-        return f"row {row} (line {line})"
+        return f"row {row} (line {line} of {self.path.name})"
 
 
 def sniff(where: str, path: Path) -> CsvFile:
@@ -123,15 +124,19 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[st
                     decimal_point=file.decimal,
                 ),
             )
+            quotes = cast(_Content, content.raw).quotes
     except UnicodeDecodeError:
         return None
     except pa.ArrowException as error:  # its words quote rows, keys among them
         if "UTF8" in str(error):
             return None
-        fault = _first_fault(file)
+        fault = _first_fault(file) or " cannot be read as CSV. Check that it is whole, or write it again."
     else:
-        return None if any(pa.types.is_binary(kind) for kind in table.schema.types) else table
-    raise InputError(f"{where}{fault}")
+        # A mark that is never closed takes all that follows for one value, which is no error to pyarrow.
+        fault = _first_fault(file) if quotes % 2 else ""
+    if fault:
+        raise InputError(f"{where}{fault}")
+    return None if any(pa.types.is_binary(kind) for kind in table.schema.types) else table
 
 
 def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
@@ -149,7 +154,7 @@ def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
 
 
 def _first_fault(file: CsvFile) -> str:
-    """Find the first line that does not fit the header."""
+    """Find the first line that does not fit the header; nothing where all do."""
     width, last = len(file.header), 0
     try:
         for line, record in _numbered(file, strict=True):
@@ -162,7 +167,9 @@ def _first_fault(file: CsvFile) -> str:
             last = line
     except csv.Error:
         return f", after line {last}: a quotation mark is never closed, or stands within a value. Correct that line."
-    return " cannot be read as CSV. Check that it is whole, or write it again."
+    if last <= 1:
+        return " has a header, and no rows. Write one line for each row."
+    return ""
 
 
 def _numbered(file: CsvFile, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -207,34 +214,41 @@ def _beginning(path: Path) -> bytes:
         return content.read(SNIFFED_BYTES)
 
 
-def _bytes(path: Path) -> BinaryIO:
-    with path.open("rb") as file:
-        is_folded = file.read(len(GZIP)) == GZIP
-    return cast(BinaryIO, _Unfolding(path) if is_folded else path.open("rb"))
+def _bytes(path: Path) -> io.BufferedReader:
+    return io.BufferedReader(_Content(path), BUFFER_BYTES)
 
 
-class _Unfolding(gzip.GzipFile):
-    """A gzip file that may not unfold without end."""
+class _Content(io.RawIOBase):
+    """What is in a file, unfolded where it is gzip, though not without end; counts its quotation marks."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "rb")
+        with path.open("rb") as file:
+            is_folded = file.read(len(GZIP)) == GZIP
+        self._inner: Any = gzip.open(path) if is_folded else path.open("rb")  # noqa: SIM115  # closed in close
         self._most = FREE_BYTES + MOST_FOLDS * path.stat().st_size
+        self._given = 0
+        self.quotes = 0
 
-    def read(self, size: int | None = -1) -> bytes:
-        """Read so many bytes."""
-        return self._checked(super().read(-1 if size is None else min(size, BLOCK_BYTES)))
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
 
-    def read1(self, size: int = -1) -> bytes:
-        """Read up to so many bytes."""
-        return self._checked(super().read1(size))
-
-    def _checked(self, content: bytes) -> bytes:
-        if self.tell() > self._most:
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer as much as there is room for."""
+        count: int = self._inner.readinto(buffer)
+        self._given += count
+        self.quotes += bytes(memoryview(buffer)[:count]).count(b'"')
+        if self._given > self._most:
             raise InputError(
-                f"{self.name}: it unfolds to more than {self._most:,} bytes, {MOST_FOLDS} times its own size and more. "
-                "If that is right, unpack it first."
+                f"The gzip file {self._inner.name!r} unfolds to more than {self._most:,} bytes, {MOST_FOLDS} times its "
+                "own size and more. If that is right, unpack it first."
             )
-        return content
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._inner.close()
+        super().close()
 
 
 def _text(file: CsvFile) -> io.TextIOWrapper:

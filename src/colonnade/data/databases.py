@@ -15,8 +15,6 @@ from colonnade.storage import read_private
 READING = ("select", "values", "with")
 # What of SQL is no statement: texts, names, comments.
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
-# SQLite's driver decides types by the first batch: all rows are one, or a fraction after many integers is an error.
-ALL_ROWS = 2**31 - 1
 INTEGER_DIGITS = 18
 # Extension types that are read as what they are stored as.
 STORED = ("arrow.bool8", "arrow.json", "arrow.opaque")
@@ -63,7 +61,7 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 "database is the path of a SQLite file, and this is an address, which has a password in it. Put it "
                 "into an environment variable or a file of its own, and name that: database_env or database_file."
             )
-        bare = QUOTED.sub(" '' ", self.sql).strip().rstrip("; \n\t")
+        bare = QUOTED.sub(" ", self.sql).strip().rstrip("; \r\n\t")
         if ";" in bare or not bare.lstrip("( \n\t").lower().startswith(READING):
             raise InputError(
                 "A query is one SELECT (or WITH, or VALUES), and this is something else, or several statements. Write "
@@ -177,11 +175,23 @@ def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]]
         if is_postgres:
             cursor.execute("set transaction read only")
         else:
-            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(ALL_ROWS)})
+            _read_in_one_batch(cursor, sql)
         cursor.execute(sql)
         reader = cursor.fetch_record_batch()
         columns = choose(reader.schema)
         return pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
+
+
+def _read_in_one_batch(cursor: Any, sql: str) -> None:
+    """Let SQLite's driver decide types by all rows: by the first 1,024, a fraction after many integers is an error."""
+    cursor.execute(f"select count(*) from ({_without_comments(sql)})")  # noqa: S608  # it is the owner's own query
+    rows = cursor.fetchone()[0]
+    cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(max(rows, 1))})
+
+
+def _without_comments(sql: str) -> str:
+    """Leave out comments, and the semicolon at the end."""
+    return QUOTED.sub(lambda found: " " if found[0].startswith(("--", "/*")) else found[0], sql).rstrip("; \r\n\t")
 
 
 def _selected(schema: Any, columns: Sequence[str]) -> Any:

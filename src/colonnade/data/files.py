@@ -110,8 +110,11 @@ def _stream(where: str, data: object, choose: Choose) -> Any:
             reader = pa.RecordBatchReader.from_stream(data)
         else:
             reader = pa.table(data).to_reader()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        # Only the last part, which names the column, and no cause: the rest of pyarrow's words quote values.
+        raise _unreadable(where, data, error.args[-1] if error.args else "") from None
     except Exception as error:  # of any library
-        raise _unreadable(where, data, error) from None
+        raise _unreadable(where, data, type(error).__name__) from None
     columns = _chosen(where, reader.schema, choose)
 
     def batches() -> Iterator[Any]:
@@ -119,17 +122,12 @@ def _stream(where: str, data: object, choose: Choose) -> Any:
             for batch in reader:
                 yield batch.select(columns)
         except Exception as error:
-            raise _unreadable(where, data, error) from None
+            raise _unreadable(where, data, type(error).__name__) from None
 
     return pa.RecordBatchReader.from_batches(pa.schema([reader.schema.field(name) for name in columns]), batches())
 
 
-def _unreadable(where: str, data: object, error: Exception) -> InputError:
-    """Say only the last part, which names the column, and no cause: the rest of pyarrow's words quote values."""
-    import pyarrow as pa
-
-    is_known = isinstance(error, pa.ArrowException | TypeError | ValueError | OverflowError) and error.args
-    reason = error.args[-1] if is_known else type(error).__name__
+def _unreadable(where: str, data: object, reason: str) -> InputError:
     return InputError(
         f"{where}: this {type(data).__name__} cannot be read as a table ({reason}). "
         f"Give each column a name of its own and one type. {ACCEPTED}"
