@@ -15,9 +15,6 @@ from colonnade.storage import read_private
 READING = ("select", "values", "with")
 # What of SQL is no statement: texts, names, comments.
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
-INTEGER_DIGITS = 18
-# Extension types that are read as what they are stored as.
-STORED = ("arrow.bool8", "arrow.json", "arrow.opaque")
 PLACES = ("database", "database_env", "database_file")
 
 
@@ -70,7 +67,7 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> Any:
-    """Read the columns that are chosen of the schema, as a `pyarrow.Table`.
+    """Read the columns that are chosen of the schema, as a `pyarrow.RecordBatchReader`.
 
     What a driver says may quote the address: it is not handed on, not even as a cause.
     """
@@ -83,64 +80,6 @@ def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> 
     except Exception as error:  # whatever a driver raises, OSError among it
         problem = _problem(error, secrets)
     raise InputError(f"{where}: {problem}")
-
-
-def plain_types(where: str, reader: Any) -> Any:
-    """Put types that databases have besides Arrow's into those: numeric into numbers, uuid and json into text."""
-    import pyarrow as pa
-
-    kinds = [_plain_type(where, field) for field in reader.schema]
-    if kinds == reader.schema.types:
-        return reader
-    schema = pa.schema(zip(reader.schema.names, kinds, strict=True))
-
-    def plain(batch: Any) -> Any:
-        columns = [_plain_column(where, *each) for each in zip(schema, batch.columns, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return pa.RecordBatchReader.from_batches(schema, map(plain, reader))
-
-
-def _plain_type(where: str, field: Any) -> Any:
-    import pyarrow as pa
-
-    metadata = field.metadata or {}
-    name = metadata.get(b"POSTGRESQL:type") or metadata.get(b"ADBC:postgresql:typname")
-    if name == b"money":
-        raise InputError(
-            f"{where}: the column {field.name!r} is of PostgreSQL's type money, whose unit depends on the server. "
-            f"Select {field.name}::numeric in its place."
-        )
-    if name == b"numeric":
-        return _numeric(int(metadata.get(b"POSTGRESQL:typmod", b"-1")))
-    extension = getattr(field.type, "extension_name", "")
-    if extension == "arrow.uuid":
-        return pa.string()
-    return field.type.storage_type if extension in STORED else field.type
-
-
-def _numeric(modifier: int) -> Any:
-    """Choose for numeric(precision, scale): a 64-bit integer where all fit, else a 64-bit float, the nearest."""
-    import pyarrow as pa
-
-    precision, scale = divmod(modifier - 4, 1 << 16)
-    return pa.int64() if modifier >= 4 and scale == 0 and precision <= INTEGER_DIGITS else pa.float64()
-
-
-def _plain_column(where: str, field: Any, column: Any) -> Any:
-    import pyarrow as pa
-
-    if column.type == field.type:
-        return column
-    if getattr(column.type, "extension_name", "") == "arrow.uuid":
-        return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
-    try:
-        return getattr(column, "storage", column).cast(field.type)
-    except pa.ArrowException:
-        raise InputError(
-            f"{where}: the column {field.name!r} has a numeric value that is no {field.type}. Select "
-            f"{field.name}::double precision in its place."
-        ) from None
 
 
 def _address(where: str, query: Query) -> str:
@@ -179,7 +118,8 @@ def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]]
         cursor.execute(sql)
         reader = cursor.fetch_record_batch()
         columns = choose(reader.schema)
-        return pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
+        table = pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
+        return table.to_reader()
 
 
 def _read_in_one_batch(cursor: Any, sql: str) -> None:

@@ -6,14 +6,15 @@ pyarrow is imported only when one comes in, a database's driver only for a query
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
 from colonnade.data.column_rules import listed
 from colonnade.data.csv_files import read_csv, sniff
-from colonnade.data.databases import Query, plain_types, read_query
+from colonnade.data.databases import Query, read_query
+from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 
 ACCEPTED = (
@@ -53,13 +54,14 @@ def open_table(party: str, data: object, keys: Sequence[str] = (), choose: Choos
     `choose` is given the names of all columns, each of its own, without a pandas index. Columns that are `keys` are
     read as text where a file does not say what they are.
     """
-    if isinstance(data, str | os.PathLike):
-        return _open_path(party, Path(data), keys, choose)
     where = f"Party {party!r}"
-    if isinstance(data, Query):
-        table = read_query(where, data, lambda schema: _chosen(where, schema, choose))
-        return Opened(plain_types(where, table.to_reader()))
-    return Opened(plain_types(where, _stream(where, data, choose)))
+    if isinstance(data, str | os.PathLike):
+        opened = _open_path(party, Path(data), keys, choose)
+    elif isinstance(data, Query):
+        opened = Opened(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
+    else:
+        opened = Opened(_stream(where, data, choose))
+    return replace(opened, batches=plain_types(where, opened.batches))
 
 
 def to_arrow(party: str, data: object, keys: Sequence[str] = (), choose: Choose = list) -> Any:
@@ -75,9 +77,9 @@ def _open_path(party: str, path: Path, keys: Sequence[str], choose: Choose) -> O
 
     if _is_folder(party, path):
         where = f"Party {party!r}: the folder {str(path)!r}"
-        return Opened(plain_types(where, open_parquet(where, parquet_files(where, path), chosen)))
+        return Opened(open_parquet(where, parquet_files(where, path), chosen))
     if name.endswith(PARQUET):
-        return Opened(plain_types(where, open_parquet(where, [path], chosen)))
+        return Opened(open_parquet(where, [path], chosen))
     if name.endswith(IPC):
         return Opened(open_ipc(where, path, chosen))
     if name.endswith(CSV):

@@ -1,10 +1,10 @@
 """Queries: types as they should be, nothing written, and no secret in anything that is said."""
 
 import sqlite3
+import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pyarrow as pa
 import pytest
@@ -15,6 +15,7 @@ from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.files import DataFile
 from postgres_trial import PASSWORD, QUOTED
 
+Execute = Callable[[str], object]
 ENV = "BANK_DATABASE"
 OF_BOTH = "select id, age, spent from customers order by id"
 
@@ -31,7 +32,7 @@ def sqlite_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def execute(postgres: str) -> Iterator[ModuleType]:
+def execute(postgres: str) -> Iterator[Execute]:
     import adbc_driver_postgresql.dbapi as driver
 
     with driver.connect(postgres, autocommit=True) as connection, connection.cursor() as cursor:
@@ -93,7 +94,7 @@ def test_one_place_of_the_address_is_named(places: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("address", [f"postgresql://a:{PASSWORD}@b/c", f"dbname=a password={PASSWORD}"])
-def test_an_address_is_not_taken_where_it_would_be_shown(address: str, tmp_path: Path) -> None:
+def test_an_address_is_not_taken_where_it_would_be_shown(address: str) -> None:
     with pytest.raises(InputError, match="database_env or database_file") as caught:
         cn.Query("select 1", database=address)
     assert PASSWORD not in str(caught.value)
@@ -103,7 +104,7 @@ def test_an_address_is_not_taken_where_it_would_be_shown(address: str, tmp_path:
 
 
 def test_a_missing_driver_names_the_command(sqlite_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "adbc_driver_sqlite.dbapi", None)
+    monkeypatch.setitem(sys.modules, "adbc_driver_sqlite.dbapi", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'colonnade\[sqlite\]'"):
         cn.Party("bank", cn.Query(OF_BOTH, database=str(sqlite_file)))
 
@@ -219,11 +220,11 @@ TYPES = {
 }
 
 
-def test_types_of_postgres(postgres: str, execute: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_of_postgres(postgres: str, execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENV, postgres)
-    execute(f"create table customers ({', '.join(TYPES)})")  # type: ignore[operator]
-    execute(f"insert into customers values ({', '.join(value for value, _ in TYPES.values())})")  # type: ignore[operator]
-    execute("insert into customers default values")  # type: ignore[operator]
+    execute(f"create table customers ({', '.join(TYPES)})")
+    execute(f"insert into customers values ({', '.join(value for value, _ in TYPES.values())})")  # noqa: S608
+    execute("insert into customers default values")
     table = to_arrow("bank", cn.Query("select * from customers", database_env=ENV))
     assert {name: str(kind) for name, kind in zip(table.column_names, table.schema.types, strict=True)} == {
         column.split()[0]: kind for column, (_, kind) in TYPES.items()
@@ -242,7 +243,7 @@ def test_numbers_of_postgres_that_are_none(postgres: str, monkeypatch: pytest.Mo
     assert "'x' is of PostgreSQL's type money" in error
 
 
-def test_keys_of_postgres(postgres: str, execute: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_postgres(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENV, postgres)
     for kind, value in (("numeric(10, 0)", "7"), ("char(5)", "'7'"), ("integer", "7"), ("text", "' 7'")):
         party = cn.Party("bank", cn.Query(f"select {value}::{kind} as id, 1 as x", database_env=ENV), key="id")
@@ -258,9 +259,9 @@ def test_a_reader_of_adbc_is_a_table_like_others(postgres: str) -> None:
         assert cn.Party("bank", cursor.fetch_record_batch()).table.values.tolist() == [[0.1, 2.0]]
 
 
-def test_postgres_is_only_read(postgres: str, execute: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgres_is_only_read(postgres: str, execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENV, postgres)
-    execute("create table customers (id integer)")  # type: ignore[operator]
+    execute("create table customers (id integer)")
     error = refusal(
         cn.Query("with a as (insert into customers values (1) returning id) select * from a", database_env=ENV)
     )
