@@ -141,8 +141,8 @@ class Table(Protocol):
         """Make numbers of the columns by what was fitted, to these rows or to others."""
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What its owner should know of how that went."""
+    def notes(self) -> tuple[str, ...]:
+        """What its owner should know of how it was read, or prepared."""
 
     @property
     def row_weights(self) -> Floats | None:

@@ -53,7 +53,7 @@ class ArrayTable:
     places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
     preparing: Unprepared | None = field(default=None, repr=False)
-    remarks: tuple[str, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)  # what its owner should know
     row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
     @property
@@ -103,11 +103,11 @@ class ArrayTable:
         """Make numbers of the columns by what was fitted, to these rows or to others."""
         if self.preparing is None:
             raise LocalProtocolError("These columns are numbers already.")
-        names, features, remarks = self.preparing.applied(fitted)
+        names, features, notes = self.preparing.applied(fitted)
         values = np.asfortranarray(np.hstack([features, self.values]))
         _check_columns(self.preparing.party, names, features)
         values.setflags(write=False)
-        return replace(self, values=values, feature_names=names, preparing=None, remarks=remarks)
+        return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
 
 
 def read_table(
@@ -144,6 +144,7 @@ def read_table(
         source.weights,
         source.held_out,
         source.keys,
+        notes=source.notes,
         preparing=source.unprepared,
     )
     if source.unprepared is not None:

@@ -51,10 +51,10 @@ class PreparationFiles:
         write_private(path, msgspec.json.format(msgspec.json.encode(words)))
         self._say(f"Its part of the model, {path.name}.{_coefficients(columns, coef)}")
 
-    def tell(self, remarks: Iterable[str]) -> None:
+    def tell(self, notes: Iterable[str]) -> None:
         """Tell the owner how it went."""
-        for remark in remarks:
-            self._say(f"Note: {remark}.")
+        for note in notes:
+            self._say(f"Note: {note}.")
 
     def failed(self, error: InputError) -> InputError:
         """Tell the owner why it did not go at all; others only that."""

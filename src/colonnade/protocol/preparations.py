@@ -20,7 +20,7 @@ class Preparations(Protocol):
     def keep_part(self, name: str, part: ModelPart) -> None:
         """Keep the party's part of a model that was learned from columns so prepared."""
 
-    def tell(self, remarks: Iterable[str]) -> None:
+    def tell(self, notes: Iterable[str]) -> None:
         """Tell the owner how it went."""
 
     def failed(self, error: InputError) -> InputError:
@@ -44,10 +44,10 @@ class PreparationsHere:
     def keep_part(self, name: str, part: ModelPart) -> None:
         """Keep nothing: whoever asked has the whole model."""
 
-    def tell(self, remarks: Iterable[str]) -> None:
+    def tell(self, notes: Iterable[str]) -> None:
         """Warn of what the owner should know."""
-        for remark in remarks:
-            warnings.warn(remark, AssumptionWarning, stacklevel=2)
+        for note in notes:
+            warnings.warn(note, AssumptionWarning, stacklevel=2)
 
     def failed(self, error: InputError) -> InputError:
         """Give all of it: the owner is the one who asked."""

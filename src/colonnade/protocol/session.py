@@ -163,7 +163,7 @@ class PartyData:
             fitted = self._fitted(name)
             with self.preparing():
                 table = self.table.prepared(fitted)
-            self.preparations.tell(table.remarks)
+            self.preparations.tell(table.notes)
             self._prepared[:] = [(name, replace(self, table=table, **_nothing_kept()))]
         return self._prepared[0][1]
 

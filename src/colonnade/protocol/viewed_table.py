@@ -72,9 +72,9 @@ class ViewedTable:
         return self.base.prepared(fitted)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """As in the base."""
-        return self.base.remarks
+        return self.base.notes
 
     @property
     def weight_column(self) -> Floats | None:
