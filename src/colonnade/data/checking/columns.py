@@ -1,0 +1,173 @@
+"""What is seen of a table's columns, as they came: kinds, gaps, extremes, levels, and which are the same."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+# By role: what stands in the place of a feature's rule.
+Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
+# Text that was written as numbers, also with a decimal comma.
+NUMBER = r"^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*$"
+COMPARED_ROWS = 256
+
+
+class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """One column: of numbers and dates the extremes, of text its levels, how many of few rows, of how many rows.
+
+    `distinct` counts values other than missing ones; `numeric` those of text that read as numbers.
+    """
+
+    name: str
+    kind: Kind
+    type: str
+    n_rows: int
+    missing: int
+    distinct: int
+    least: str | float | None = None
+    greatest: str | float | None = None
+    rare_levels: int = 0
+    rare_rows: int = 0
+    numeric: int = 0
+    same_as: str | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether all values that are there are the same."""
+        return self.distinct <= 1
+
+    @property
+    def present(self) -> int:
+        """How many values are not missing."""
+        return self.n_rows - self.missing
+
+    def in_words(self) -> str:
+        """Say briefly what was seen."""
+        return ", ".join(part for part in (self._values(), self._gaps()) if part)
+
+    def _values(self) -> str:
+        if self.kind == "empty" or not self.present:
+            return "no value"
+        if self.constant:
+            return "one value in all rows" if not self.missing else "one value"
+        if self.least is not None and self.kind != "yes/no":
+            return f"{_short(self.least)} to {_short(self.greatest)}"
+        if self.distinct == self.n_rows:
+            return f"{self.distinct:,} values, all different"
+        rare = f", {self.rare_levels:,} of them rare" if self.rare_levels else ""
+        return f"{self.distinct:,} levels{rare}"
+
+    def _gaps(self) -> str:
+        return f"{self.missing:,} missing" if self.missing and self.present else ""
+
+
+def columns_seen(table: Any, rare: int = 10, plain: Sequence[str] = ()) -> list[ColumnSeen]:
+    """Look at each column of a `pyarrow.Table`; those in `plain` may be somebody's keys, of which levels say nothing.
+
+    Levels of fewer than `rare` rows are counted as rare.
+    """
+    same = _repeated(table)
+    return [_seen(name, table[name], rare, name in plain, same.get(name)) for name in table.column_names]
+
+
+def present_of(column: Any) -> Any:
+    """Give the values that are there: neither null nor NaN, and of text neither empty nor blank."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind_of(column.type) == "text":
+        column = column.cast(pa.large_string())
+        return column.filter(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(column), ""), False))
+    if pa.types.is_floating(column.type):
+        return column.filter(pc.invert(pc.is_null(column, nan_is_null=True)))
+    return column.drop_null()
+
+
+def kind_of(kind: Any) -> Kind:
+    """Tell what an Arrow type holds."""
+    import pyarrow.types as t
+
+    if t.is_dictionary(kind):
+        return kind_of(kind.value_type)
+    kinds: dict[Kind, tuple[Any, ...]] = {
+        "yes/no": (t.is_boolean,),
+        "number": (t.is_integer, t.is_floating, t.is_decimal),
+        "text": (t.is_string, t.is_large_string, t.is_string_view),
+        "date": (t.is_date, t.is_timestamp),
+        "empty": (t.is_null,),
+    }
+    return next((name for name, tests in kinds.items() if any(test(kind) for test in tests)), "other")
+
+
+def _seen(name: str, column: Any, rare: int, plain: bool, same_as: str | None) -> ColumnSeen:
+    import pyarrow.compute as pc
+
+    kind = kind_of(column.type)
+    there = present_of(column)
+    facts: dict[str, Any] = {}
+    if kind in ("number", "date") and len(there):
+        extremes = pc.min_max(there).as_py()
+        facts = {"least": _plain(extremes["min"]), "greatest": _plain(extremes["max"])}
+    if kind == "text" and not plain:
+        facts = _levels(there, rare)
+    if "distinct" not in facts:
+        facts["distinct"] = 0 if kind in ("other", "empty") else pc.count_distinct(there).as_py()
+    return ColumnSeen(
+        name=name,
+        kind=kind,
+        type=str(column.type),
+        n_rows=len(column),
+        missing=len(column) - len(there),
+        same_as=same_as,
+        **facts,
+    )
+
+
+def _levels(texts: Any, rare: int) -> dict[str, int]:
+    import pyarrow.compute as pc
+
+    counted = pc.value_counts(texts)
+    levels, counts = counted.field("values"), counted.field("counts")
+    few = counts.filter(pc.less(counts, rare))
+    numeric = counts.filter(pc.match_substring_regex(levels, NUMBER))
+    return {
+        "distinct": len(levels),
+        "rare_levels": len(few),
+        "rare_rows": pc.sum(few).as_py() or 0,
+        "numeric": pc.sum(numeric).as_py() or 0,
+    }
+
+
+def _repeated(table: Any) -> dict[str, str]:
+    """Name, for each column that repeats an earlier one value for value, that one."""
+    firsts: dict[object, list[str]] = {}
+    same: dict[str, str] = {}
+    for name in table.column_names:
+        column = table[name]
+        # Only columns that begin alike are compared at length.
+        alike = (column.type, column.null_count, tuple(column.slice(0, COMPARED_ROWS).to_pylist()))
+        earlier = firsts.setdefault(_hashable(alike), [])
+        match = next((other for other in earlier if table[other].equals(column)), None)
+        if match is None:
+            earlier.append(name)
+        else:
+            same[name] = match
+    return same
+
+
+def _hashable(value: object) -> object:
+    return repr(value)  # nested types give lists, and NaN is not itself
+
+
+def _plain(value: Any) -> str | float:
+    return float(value) if not hasattr(value, "isoformat") else str(value)
+
+
+def _short(value: str | float | None) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def repeated_names(names: Sequence[str]) -> list[str]:
+    """List the names that stand above more than one column."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
