@@ -21,8 +21,9 @@ def toml_value(value: Any) -> str:
         return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:_}"  # with the separators that people read
-    # JSON's text and truth are TOML's, but for one control character that JSON lets pass.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON's text and truth are TOML's. What cannot be seen is escaped: some of it TOML forbids, and some deceives.
+    written = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08X}" for each in written)
 
 
 def toml_line(name: str, value: Any) -> str:

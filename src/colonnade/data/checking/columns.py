@@ -1,12 +1,12 @@
 """What is seen of a table's columns, as they came: kinds, gaps, extremes, levels, and which are the same."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
-# By role: what stands in the place of a feature's rule.
+from colonnade.data.preparation.rules import RARE
+
 Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
 # Text that was written as numbers, also with a decimal comma.
 NUMBER = r"^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*$"
@@ -44,9 +44,10 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     def in_words(self) -> str:
         """Say briefly what was seen."""
-        return ", ".join(part for part in (self._values(), self._gaps()) if part)
+        return ", ".join(part for part in (self.values_in_words(), self._gaps()) if part)
 
-    def _values(self) -> str:
+    def values_in_words(self) -> str:
+        """Say briefly which values are there."""
         if self.kind == "empty" or not self.present:
             return "no value"
         if self.constant:
@@ -62,26 +63,35 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.missing:,} missing" if self.missing and self.present else ""
 
 
-def columns_seen(table: Any, rare: int = 10, plain: Sequence[str] = ()) -> list[ColumnSeen]:
-    """Look at each column of a `pyarrow.Table`; those in `plain` may be somebody's keys, of which levels say nothing.
+def columns_seen(table: Any, rare: Mapping[str, int], keys: Sequence[str] = ()) -> list[ColumnSeen]:
+    """Look at each column of a `pyarrow.Table`; of keys only gaps and different values are counted.
 
-    Levels of fewer than `rare` rows are counted as rare.
+    `rare` says, by column, of how many rows a level is not rare, if it is not the usual.
     """
     same = _repeated(table)
-    return [_seen(name, table[name], rare, name in plain, same.get(name)) for name in table.column_names]
+    return [
+        _seen(name, table[name], rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names
+    ]
 
 
 def present_of(column: Any) -> Any:
-    """Give the values that are there: neither null nor NaN, and of text neither empty nor blank."""
+    """Give the values that are there, text as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    gaps = missing_of(column)
+    column = column.cast(pa.large_string()) if kind_of(column.type) == "text" else column
+    return column.filter(pc.invert(gaps)) if pc.any(gaps).as_py() else column
+
+
+def missing_of(column: Any) -> Any:
+    """Mark the values that are missing: null, NaN, or empty text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if kind_of(column.type) == "text":
-        column = column.cast(pa.large_string())
-        return column.filter(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(column), ""), False))
-    if pa.types.is_floating(column.type):
-        return column.filter(pc.invert(pc.is_null(column, nan_is_null=True)))
-    return column.drop_null()
+        return pc.fill_null(pc.equal(column.cast(pa.large_string()), ""), True)
+    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
 
 
 def kind_of(kind: Any) -> Kind:
@@ -100,28 +110,35 @@ def kind_of(kind: Any) -> Kind:
     return next((name for name, tests in kinds.items() if any(test(kind) for test in tests)), "other")
 
 
-def _seen(name: str, column: Any, rare: int, plain: bool, same_as: str | None) -> ColumnSeen:
+def _seen(name: str, column: Any, rare: int, is_key: bool, same_as: str | None) -> ColumnSeen:
     import pyarrow.compute as pc
 
     kind = kind_of(column.type)
     there = present_of(column)
     facts: dict[str, Any] = {}
-    if kind in ("number", "date") and len(there):
+    distinct = 0 if kind in ("other", "empty") else pc.count_distinct(there).as_py()
+    # What is different in each row may be somebody's key, of which no value is shown.
+    if kind in ("number", "date") and len(there) and not is_key and not _may_be_key(column, distinct):
         extremes = pc.min_max(there).as_py()
         facts = {"least": _plain(extremes["min"]), "greatest": _plain(extremes["max"])}
-    if kind == "text" and not plain:
+    if kind == "text" and not is_key:
         facts = _levels(there, rare)
-    if "distinct" not in facts:
-        facts["distinct"] = 0 if kind in ("other", "empty") else pc.count_distinct(there).as_py()
     return ColumnSeen(
         name=name,
         kind=kind,
         type=str(column.type),
         n_rows=len(column),
         missing=len(column) - len(there),
+        distinct=distinct,
         same_as=same_as,
         **facts,
     )
+
+
+def _may_be_key(column: Any, distinct: int) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_integer(column.type) and 1 < len(column) == distinct
 
 
 def _levels(texts: Any, rare: int) -> dict[str, int]:
@@ -132,7 +149,6 @@ def _levels(texts: Any, rare: int) -> dict[str, int]:
     few = counts.filter(pc.less(counts, rare))
     numeric = counts.filter(pc.match_substring_regex(levels, NUMBER))
     return {
-        "distinct": len(levels),
         "rare_levels": len(few),
         "rare_rows": pc.sum(few).as_py() or 0,
         "numeric": pc.sum(numeric).as_py() or 0,
@@ -166,8 +182,3 @@ def _plain(value: Any) -> str | float:
 
 def _short(value: str | float | None) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
-
-
-def repeated_names(names: Sequence[str]) -> list[str]:
-    """List the names that stand above more than one column."""
-    return sorted(name for name, count in Counter(names).items() if count > 1)

@@ -1,6 +1,7 @@
 """What the prepared columns are like together: how nearly they depend on each other, and which rows stand out."""
 
 from collections.abc import Sequence
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -32,6 +33,11 @@ class Outlier(msgspec.Struct, frozen=True):
     times_the_mean: float
     column: str
     deviations: float
+    key: tuple[str, ...] | None = None  # only where its owner asks for it
+
+    def in_words(self) -> str:
+        """Name the row, its column, and its key if that is shown."""
+        return f"{self.row} ({', '.join([self.column, *(self.key or ())])})"
 
 
 class Together(msgspec.Struct, frozen=True):
@@ -41,6 +47,15 @@ class Together(msgspec.Struct, frozen=True):
     dependences: tuple[NearDependence, ...]
     n_outliers: int
     outliers: tuple[Outlier, ...]
+
+    def with_keys(self, keys: Any) -> Self:
+        """Add the keys of rows that stand out, from a `pyarrow.Table` of the key's columns."""
+        found = keys.take([each.row for each in self.outliers]).to_pylist()
+        shown = [
+            msgspec.structs.replace(each, key=tuple(map(str, key.values())))
+            for each, key in zip(self.outliers, found, strict=True)
+        ]
+        return msgspec.structs.replace(self, outliers=tuple(shown))
 
 
 def seen_together(blocks: Blocks, names: Sequence[str], continuous: Sequence[int]) -> Together:
@@ -55,27 +70,26 @@ def seen_together(blocks: Blocks, names: Sequence[str], continuous: Sequence[int
 
 
 def _outliers(blocks: Blocks, names: Sequence[str]) -> tuple[int, tuple[Outlier, ...]]:
+    """Count the rows far out by their leverage, and describe those furthest out."""
     if not names:
         return 0, ()
-    of_rows = leverage(blocks, constant=True)
-    mean = of_rows.mean()
-    far = np.flatnonzero(of_rows > FAR * mean)
-    worst = far[np.argsort(-of_rows[far], kind="stable")][:SHOWN]
+    times = leverage(blocks, constant=True)
+    times /= times.mean()
+    far = np.flatnonzero(times > FAR)
+    worst = far[np.argsort(-times[far], kind="stable")][:SHOWN].tolist()
     centre, spread = centre_and_spread(blocks, len(names), centred=True)
-    rows = _rows(blocks, np.sort(worst), len(names))
-    outliers = []
-    for row in worst.tolist():
-        deviations = (rows[int(np.searchsorted(np.sort(worst), row))] - centre) / spread
-        column = int(np.abs(deviations).argmax())
-        outliers.append(Outlier(row, float(of_rows[row] / mean), names[column], float(deviations[column])))
+    deviations = {row: (values - centre) / spread for row, values in _rows(blocks, worst).items()}
+    furthest = {row: int(np.abs(own).argmax()) for row, own in deviations.items()}
+    outliers = (
+        Outlier(row, float(times[row]), names[furthest[row]], float(deviations[row][furthest[row]])) for row in worst
+    )
     return len(far), tuple(outliers)
 
 
-def _rows(blocks: Blocks, rows: np.ndarray, width: int) -> Floats:
-    """Read some rows, in ascending order."""
-    taken, first = [np.empty((0, width))], 0
+def _rows(blocks: Blocks, rows: Sequence[int]) -> dict[int, Floats]:
+    """Read some rows."""
+    taken, first = {}, 0
     for block in blocks():
-        inside = rows[(rows >= first) & (rows < first + len(block))]
-        taken.append(block[inside - first])
+        taken |= {row: block[row - first] for row in rows if first <= row < first + len(block)}
         first += len(block)
-    return np.vstack(taken)
+    return taken

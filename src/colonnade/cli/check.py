@@ -1,0 +1,161 @@
+"""`colonnade check`."""
+
+from pathlib import Path
+from textwrap import fill
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from colonnade.cli.console import JsonFlag, show, show_json, talk
+from colonnade.data.checking.check import Check, check_table
+from colonnade.data.checking.findings import Finding
+from colonnade.data.sources import Roles
+from colonnade.errors import InputError
+from colonnade.ledger import aligned
+from colonnade.node.files import read_party_table
+from colonnade.protocol.policy import Policy
+
+WIDTH = 80
+NAME_WIDTH, SEEN_WIDTH = 24, 34
+STOPPED = 3
+# Above this, coefficients are uncertain (Belsley, Kuh and Welsch 1980).
+UNCERTAIN = 30
+
+FileArgument = Annotated[
+    Path, typer.Argument(help="A party.toml, or a table as it is: a CSV or Parquet file.", metavar="PARTY.toml")
+]
+LabelOption = Annotated[str | None, typer.Option("--label", help="Of a table: the column to learn.")]
+KeyOption = Annotated[
+    list[str] | None, typer.Option("--key", help="Of a table: the column that names rows; once for each of several.")
+]
+KeysFlag = Annotated[bool, typer.Option("--show-keys", help="Show the keys of rows that stand out.")]
+
+
+def command(
+    file: FileArgument,
+    label: LabelOption = None,
+    key: KeyOption = None,
+    show_keys: KeysFlag = False,
+    json: JsonFlag = False,
+) -> None:
+    """Look at a party's table before it takes part, and say what stops it, what is odd, and what to do.
+
+    Kinds and missing values, constant and repeated columns, columns that nearly depend on each other, rows that stand
+    far out, rare levels, the label's distribution, the key's uniqueness. Nothing is sent. Exits with 3 where the party
+    would not start. A table without a party.toml is looked at as prepare = "auto" would prepare it.
+
+    Example: colonnade check bank.toml
+
+    Example: colonnade check bank.csv --key customer --label spending
+    """
+    with talk().status("reading the table"):
+        check = _of_party(file, label, key, show_keys) if file.suffix == ".toml" else _of_table(file, label, key, show_keys)
+    if json:
+        show_json(_summary(check))
+    else:
+        show(_text(check))
+    if not check.starts:
+        raise typer.Exit(STOPPED)
+
+
+def _of_party(path: Path, label: str | None, key: list[str] | None, show_keys: bool) -> Check:
+    if label is not None or key:
+        raise InputError(f"--label and --key are for a table as it is; {path} names its own. Leave them out.")
+    file = read_party_table(path)
+    data = file.data
+    roles = Roles(data.label, data.key, data.weight, data.split, data.duplicates)
+    return check_table(file.name, data.file, roles, file.prepare, file.policy.policy(), show_keys=show_keys)
+
+
+def _of_table(path: Path, label: str | None, key: list[str] | None, show_keys: bool) -> Check:
+    return check_table(
+        path.name, str(path), Roles(label, key or None), "auto", Policy(level="open"), show_keys=show_keys
+    )
+
+
+def _summary(check: Check) -> dict[str, Any]:
+    """Put a check into one object for programs."""
+    told: dict[str, Any] = msgspec.to_builtins(check)
+    rules, roles, together = told.pop("rules"), told.pop("roles"), told.pop("together") or {}
+    told["columns"] = [
+        {**column, "role": roles.get(column["name"]), "rule": rules.get(column["name"])} for column in told["columns"]
+    ]
+    return {**told, **together}
+
+
+def _text(check: Check) -> str:
+    """Lay out a check for people."""
+    parts = [_head(check), _columns(check), _label(check), _together(check), _findings(check)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(check: Check) -> str:
+    n_stops = sum(each.severity == "stops" for each in check.findings)
+    verdict = "It can start." if check.starts else f"It would not start: {n_stops} finding{'s stop' if n_stops > 1 else ' stops'} it."
+    size = f"{check.rows:,} rows, {len(check.columns):,} columns. " if check.columns else ""
+    return f"{check.party}: {size}{verdict}"
+
+
+def _columns(check: Check) -> str:
+    if not check.columns:
+        return ""
+    lines = [
+        (
+            _cut(each.name, NAME_WIDTH),
+            check.roles.get(each.name, "" if each.name in check.rules else "not read"),
+            each.kind,
+            f"{each.missing:,}",
+            _cut(each.values_in_words(), SEEN_WIDTH),
+        )
+        for each in check.columns
+    ]
+    return aligned([("column", "role", "kind", "missing", "seen"), *lines], numbers=(3,))
+
+
+def _label(check: Check) -> str:
+    if check.label is None:
+        return ""
+    shares = [f"{100 * float(share):g} %" for share in check.label.quantiles]
+    values = [f"{value:,.4g}" for value in check.label.quantiles.values()]
+    table = aligned([shares, values], numbers=range(len(shares)))
+    return (
+        f"Label {_named(check.label.column)}: mean {check.label.mean:,.4g}, {100 * check.label.zeros:.3g} % zeros; this "
+        f"share of rows has at most:\n{table}"
+    )
+
+
+def _together(check: Check) -> str:
+    if check.together is None or not check.prepared_columns:
+        return ""
+    condition = check.together.condition
+    words = "infinite: some depend on others" if condition is None else f"{condition:,.3g}"
+    if condition is not None:
+        words += ": uncertain coefficients" if condition > UNCERTAIN else ""
+    return f"Prepared: {check.prepared_columns:,} columns; their condition number, scaled, is {words}."
+
+
+def _findings(check: Check) -> str:
+    if not check.findings:
+        return "Nothing was found that needs a look."
+    return "Found, worst first:\n\n" + "\n".join(_finding(each) for each in check.findings)
+
+
+def _finding(finding: Finding) -> str:
+    word = {"stops": "STOPS", "look": "look ", "note": "note "}[finding.severity]
+    where = f"{_named(finding.columns[0])}: " if finding.columns else ""
+    where = "" if finding.words.lower().startswith(("party ", "column ")) else where
+    lines = [fill(f"{word}  {where}{finding.words}", WIDTH, subsequent_indent=" " * 7, break_on_hyphens=False)]
+    if finding.advice:
+        indent = " " * 7
+        lines.append(fill(f"-> {finding.advice}", WIDTH, initial_indent=indent, subsequent_indent=f"{indent}   "))
+    return "\n".join(lines)
+
+
+def _named(name: str) -> str:
+    return repr(name)
+
+
+def _cut(text: str, width: int) -> str:
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -1,0 +1,201 @@
+"""What is wrong with a table, or odd, or good to know: each with one line of advice, the worst first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from colonnade.data.checking.columns import ColumnSeen, missing_of
+from colonnade.data.checking.key_and_label import KeySeen, LabelSeen
+from colonnade.data.checking.numbers import SHOWN, Together
+from colonnade.data.column_rules import listed
+from colonnade.data.keys import Duplicates
+from colonnade.data.preparation.rules import Category, Rule
+from colonnade.errors import InputError
+
+# "stops": the party does not start; "look": a model may suffer; "note": good to know.
+Severity = Literal["stops", "look", "note"]
+ORDER: tuple[Severity, ...] = ("stops", "look", "note")
+# Text is taken for numbers that were badly written if so much of it reads as numbers.
+MOSTLY = 0.9
+MANY_LEVELS = 100
+FEW_ROWS_A_COLUMN = 10
+# What columns leave of another is rounding below this.
+EXACT = 1e-6
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What was found: how bad it is, in a word what it is, where (columns, and rows from 0), and what to do."""
+
+    severity: Severity
+    kind: str
+    columns: tuple[str, ...]
+    words: str
+    advice: str
+    rows: tuple[int, ...] = ()
+
+
+def worst_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Put what stops a party first, and otherwise keep the order."""
+    return tuple(sorted(findings, key=lambda each: ORDER.index(each.severity)))
+
+
+def of_columns(seen: Sequence[ColumnSeen], rules: Mapping[str, Rule], table: Any) -> Iterator[Finding]:
+    """Say what is found in each feature by itself."""
+    for column in seen:
+        rule = rules.get(column.name)
+        if rule is not None:
+            yield from _of_kind(column, rule)
+            yield from _of_gaps(column, rule, table)
+            yield from _of_values(column, rule)
+
+
+def told_by(error: InputError, kind: str, *columns: str) -> Finding:
+    """Make a finding of an error that would stop the party: it says first what is wrong, and then what to do."""
+    words, _, advice = str(error).partition(". ")
+    return Finding("stops", kind, columns, f"{words}." if advice else words, advice)
+
+
+def _of_kind(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
+    if isinstance(rule, Category) and column.kind == "text" and column.numeric >= MOSTLY * max(column.present, 1):
+        rest = column.present - column.numeric
+        others = f"all but {rest:,} of {column.present:,}" if rest else "all of them"
+        yield Finding(
+            "look",
+            "numbers-as-text",
+            (column.name,),
+            f"It is text, but its values read as numbers, {others}.",
+            'If it is a quantity, write it with a decimal point and without units; its rule is then kind = "number".',
+        )
+
+
+def _of_gaps(column: ColumnSeen, rule: Rule, table: Any) -> Iterator[Finding]:
+    where = (column.name,)
+    if column.missing and rule.missing == "error":
+        rows = np.flatnonzero(np.asarray(missing_of(table[column.name])))[:SHOWN]
+        choice = '"level"' if isinstance(rule, Category) else '"median", "mean" or a number'
+        yield Finding(
+            "stops",
+            "missing",
+            where,
+            f"{column.missing:,} of {column.n_rows:,} values are missing, the first in row {rows[0]}.",
+            f"Fill them in, or write missing = {choice} into its line in [prepare.columns].",
+            tuple(rows.tolist()),
+        )
+    elif 2 * column.missing > column.n_rows:
+        yield Finding(
+            "look",
+            "mostly-missing",
+            where,
+            f"{column.missing:,} of {column.n_rows:,} values are missing.",
+            "Leave it out, unless it tells something that they are missing.",
+        )
+
+
+def _of_values(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
+    where = (column.name,)
+    if column.constant and not column.missing:
+        yield Finding("look", "constant", where, "It has the same value in all rows.", "Leave it out: it tells nothing.")
+    if column.same_as is not None:
+        yield Finding(
+            "look", "repeated", (column.name, column.same_as), f"It repeats {column.same_as!r}, value for value.",
+            "Leave one of the two out.",
+        )
+    if not isinstance(rule, Category) or column.kind != "text":
+        return
+    if column.rare_levels:
+        few = f"{column.rare_levels:,} of {column.distinct:,} levels have fewer than {rule.rare:,} rows"
+        yield Finding(
+            "note", "rare-levels", where, f"{few}, {column.rare_rows:,} rows in all: they share one column.",
+            "Nothing, if they are alike enough; or give them a common name, or lower rare.",
+        )
+    if (kept := column.distinct - column.rare_levels) > MANY_LEVELS:
+        yield Finding(
+            "look", "many-levels", where, f"{kept:,} levels become as many columns.",
+            "Raise rare, or put levels into groups first.",
+        )
+
+
+def of_all_columns(together: Together, n_rows: int, n_columns: int) -> Iterator[Finding]:
+    """Say what is found in prepared columns side by side."""
+    for each in together.dependences:
+        others = listed([repr(name) for name in each.others], 5)
+        if each.rest < EXACT:
+            yield Finding(
+                "look", "dependent", (each.column, *each.others), f"{others} determine it.",
+                "Leave one of them out: no model can tell their effects apart.",
+            )
+        else:
+            yield Finding(
+                "look", "nearly-dependent", (each.column, *each.others),
+                f"{others} determine all but {100 * each.rest:.2g} % of its deviation.",
+                "Leave one out, combine them, or learn with l2: coefficients are uncertain.",
+            )
+    if together.outliers:
+        worst = together.outliers[0]
+        rows = ", ".join(each.in_words() for each in together.outliers)
+        more = " ..." if together.n_outliers > len(together.outliers) else ""
+        yield Finding(
+            "look", "outliers", tuple(dict.fromkeys(each.column for each in together.outliers)),
+            f"{together.n_outliers:,} {'row stands' if together.n_outliers == 1 else 'rows stand'} far out, up to "
+            f"{worst.times_the_mean:,.0f} times the mean leverage: row {rows}{more}.",
+            "Correct what is a slip; if it is real, write at_most, at_least or log = true into the rule.",
+            tuple(each.row for each in together.outliers),
+        )
+    if n_rows < FEW_ROWS_A_COLUMN * n_columns:
+        yield Finding(
+            "look", "few-rows", (), f"{n_rows:,} rows for {n_columns:,} prepared columns.",
+            "Take more rows or fewer columns, or learn with l2.",
+        )
+
+
+def of_key(key: KeySeen | None, duplicates: Duplicates, guess: str | None) -> Iterator[Finding]:
+    """Say whether the key names rows; where there is none, which column might."""
+    if key is None:
+        may = f"{guess!r} has a value of its own in each row." if guess else "No column has a value of its own in each row."
+        yield Finding(
+            "note", "no-key", (), f"No key is named. {may}", "Name one, unless all parties have the same rows in the same order."
+        )
+        return
+    if key.problem is not None:
+        yield Finding("stops", "key-unreadable", key.columns, key.problem, "Correct the key, or name another one.")
+    if key.repeated:
+        merged = f", {key.merged:,} of them only without case and blanks around" if key.merged else ""
+        yield Finding(
+            "stops" if duplicates == "error" else "note", "key-repeated", key.columns,
+            f"{key.repeated:,} rows repeat the key of an earlier row{merged}.",
+            'Add rows up first, name more columns as the key, or write duplicates = "first" or "drop".',
+        )
+    if key.changed:
+        yield Finding(
+            "note", "key-rewritten", key.columns,
+            f"{key.changed:,} keys are compared otherwise than they are written.",
+            "Nothing: keys are trimmed, in lower case and Unicode NFC, at every party.",
+        )
+
+
+def of_label(name: str, label: LabelSeen | None) -> Iterator[Finding]:
+    """Say what the labels are like."""
+    where = (name,)
+    if label is None:
+        yield Finding("stops", "label-not-numbers", where, "The label holds no numbers.", "Write 1 and 0, or numbers.")
+        return
+    if label.missing:
+        yield Finding(
+            "stops", "label-missing", where, f"{label.missing:,} labels are missing.",
+            "Leave these rows out: a label is never filled in.",
+        )
+    if label.constant:
+        yield Finding("look", "label-constant", where, "All labels are the same.", "Name another column: nothing is to be learned.")
+    if label.two_values:
+        low, high = label.quantiles["0"], label.quantiles["1"]
+        yield Finding(
+            "note", "label-yes-no", where, f"A yes/no label: it is {low:g} or {high:g}.",
+            "Regression learns the chance of a yes where they are 0 and 1: it may leave 0 to 1.",
+        )
+    elif label.zeros > 0.5:
+        yield Finding(
+            "note", "label-zeros", where, f"{100 * label.zeros:.0f} % of the labels are 0.",
+            "Ask whether zeros are values, or stand for something that is not known.",
+        )
