@@ -99,6 +99,12 @@ GROUPS = (
         ("Party", "split_columns", "Federation", "AlignmentReport", "serve_party", "Policy", "HoldOut", "SplitBy"),
     ),
     Group(
+        "Preparation",
+        "What an owner asks of the columns of a table as it is.",
+        ("Prepare", "Number", "Category", "Date"),
+        None,
+    ),
+    Group(
         "Tasks",
         "What to learn. See [Choose a penalty](../how-to/choose-a-penalty.md) and "
         "[Weights and scales](../how-to/weights-and-scales.md).",

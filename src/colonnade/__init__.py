@@ -13,6 +13,7 @@ from typing import Any
 from colonnade.alignment.records import AlignmentReport
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party, split_columns
+from colonnade.data.preparation.rules import Category, Date, Number, Prepare
 from colonnade.diagnosing import diagnose
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.records import Diagnosis
@@ -50,6 +51,7 @@ __all__ = [
     "AlignmentReport",
     "AllRows",
     "AssumptionWarning",
+    "Category",
     "Central",
     "Certificate",
     "ClusteringReport",
@@ -59,6 +61,7 @@ __all__ = [
     "CompactCentral",
     "ConvergenceWarning",
     "Coreset",
+    "Date",
     "Diagnosis",
     "DisclosureWarning",
     "DistDim",
@@ -71,11 +74,13 @@ __all__ = [
     "Ledger",
     "LinearModel",
     "LocalProtocolError",
+    "Number",
     "Party",
     "PartyUnreachableError",
     "Plan",
     "Policy",
     "PolicyRefusedError",
+    "Prepare",
     "ProtocolError",
     "Regression",
     "RegressionReport",

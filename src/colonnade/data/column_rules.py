@@ -19,11 +19,15 @@ def allowed_columns(party: str, names: Sequence[str], roles: Mapping[str, str], 
 
 def no_such_column(party: str, name: str, names: Sequence[str], *, role: str = "", named_by: str = "") -> str:
     """Say that there is no such column, which there are, and which may have been meant."""
+    what = f"column {name!r}, which {named_by} of its owner's policy names" if named_by else f"{role} column {name!r}"
+    return f"Party {party!r}: {there_is_no(what, name, names)}"
+
+
+def there_is_no(what: str, name: str, names: Sequence[str]) -> str:
+    """Say so of something that should be one of the columns."""
     close = difflib.get_close_matches(str(name), names)
     hint = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
-    columns = listed([repr(one) for one in names])
-    what = f"column {name!r}, which {named_by} of its owner's policy names" if named_by else f"{role} column {name!r}"
-    return f"Party {party!r}: there is no {what}; the columns are {columns}. Name one of them.{hint}"
+    return f"there is no {what}; the columns are {listed([repr(one) for one in names])}. Name one of them.{hint}"
 
 
 def listed(words: Sequence[str], limit: int = 20) -> str:
