@@ -50,7 +50,9 @@ def command(
     Example: colonnade check bank.csv --key customer --label spending
     """
     with talk().status("reading the table"):
-        check = _of_party(file, label, key, show_keys) if file.suffix == ".toml" else _of_table(file, label, key, show_keys)
+        check = (
+            _of_party(file, label, key, show_keys) if file.suffix == ".toml" else _of_table(file, label, key, show_keys)
+        )
     if json:
         show_json(_summary(check))
     else:
@@ -92,7 +94,7 @@ def _text(check: Check) -> str:
 
 def _head(check: Check) -> str:
     n_stops = sum(each.severity == "stops" for each in check.findings)
-    verdict = "It can start." if check.starts else f"It would not start: {n_stops} finding{'s stop' if n_stops > 1 else ' stops'} it."
+    verdict = "Nothing stops it." if check.starts else f"It would not start, for {n_stops} reason{'s'[: n_stops > 1]}."
     size = f"{check.rows:,} rows, {len(check.columns):,} columns. " if check.columns else ""
     return f"{check.party}: {size}{verdict}"
 
@@ -120,7 +122,7 @@ def _label(check: Check) -> str:
     values = [f"{value:,.4g}" for value in check.label.quantiles.values()]
     table = aligned([shares, values], numbers=range(len(shares)))
     return (
-        f"Label {_named(check.label.column)}: mean {check.label.mean:,.4g}, {100 * check.label.zeros:.3g} % zeros; this "
+        f"Label {check.label.column!r}: mean {check.label.mean:,.4g}, {100 * check.label.zeros:.3g} % zeros; this "
         f"share of rows has at most:\n{table}"
     )
 
@@ -129,10 +131,11 @@ def _together(check: Check) -> str:
     if check.together is None or not check.prepared_columns:
         return ""
     condition = check.together.condition
-    words = "infinite: some depend on others" if condition is None else f"{condition:,.3g}"
-    if condition is not None:
-        words += ": uncertain coefficients" if condition > UNCERTAIN else ""
-    return f"Prepared: {check.prepared_columns:,} columns; their condition number, scaled, is {words}."
+    number = "infinite: some determine others" if condition is None else f"{condition:,.3g}"
+    warning = (
+        f"; above {UNCERTAIN}, coefficients are uncertain" if condition is not None and condition > UNCERTAIN else ""
+    )
+    return fill(f"Prepared: {check.prepared_columns:,} columns. Their condition number is {number}{warning}.", WIDTH)
 
 
 def _findings(check: Check) -> str:
@@ -143,17 +146,16 @@ def _findings(check: Check) -> str:
 
 def _finding(finding: Finding) -> str:
     word = {"stops": "STOPS", "look": "look ", "note": "note "}[finding.severity]
-    where = f"{_named(finding.columns[0])}: " if finding.columns else ""
-    where = "" if finding.words.lower().startswith(("party ", "column ")) else where
-    lines = [fill(f"{word}  {where}{finding.words}", WIDTH, subsequent_indent=" " * 7, break_on_hyphens=False)]
-    if finding.advice:
-        indent = " " * 7
-        lines.append(fill(f"-> {finding.advice}", WIDTH, initial_indent=indent, subsequent_indent=f"{indent}   "))
-    return "\n".join(lines)
+    named = finding.words.startswith(("Party ", "Column ", "There is no "))
+    where = "" if named or not finding.columns else f"{finding.columns[0]!r}: "
+    advice = [_wrapped(f"       -> {finding.advice}", 10)] if finding.advice else []
+    return "\n".join([_wrapped(f"{word}  {where}{finding.words}", 7), *advice])
 
 
-def _named(name: str) -> str:
-    return repr(name)
+def _wrapped(text: str, indent: int) -> str:
+    # What is to be written into a file stays on one line: a hard space is none to break at.
+    kept = fill(text.replace(" = ", "\u00a0=\u00a0"), WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
+    return kept.replace("\u00a0", " ")
 
 
 def _cut(text: str, width: int) -> str:

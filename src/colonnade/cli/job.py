@@ -1,7 +1,7 @@
 """The job file: a small TOML that lists parties, task, sampler, solver and seed."""
 
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
 import typer
@@ -9,6 +9,7 @@ import typer
 from colonnade.alignment import Mode
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
+from colonnade.data.preparation.rules import Prepare
 from colonnade.errors import InputError
 from colonnade.federation import Federation
 from colonnade.protocol.conductor import RoundListener
@@ -59,6 +60,7 @@ class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
     duplicates: Duplicates = "error"
     weight: str | None = None
     split: str | None = None
+    prepare: Prepare | Literal["auto"] | None = None
     never: list[str] = []
 
 

@@ -9,6 +9,7 @@ import msgspec
 from colonnade.catalogue import check_policy
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
+from colonnade.data.preparation.rules import Prepare
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
@@ -169,6 +170,7 @@ class PartyTable(msgspec.Struct, frozen=True):
 
     name: str
     data: DataFile
+    prepare: Prepare | Literal["auto"] | None = None
     policy: PolicyFile = PolicyFile()
 
 
@@ -179,6 +181,7 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     data: DataFile
     identity: IdentityFile
     policy: PolicyFile
+    prepare: Prepare | Literal["auto"] | None = None
     insecure_plaintext_on_loopback: bool = False
     predictions: str | None = None
     # Whether the owner is asked for each job. The server waits for a day: who did not decide before has said no.
@@ -193,6 +196,7 @@ TABLES: dict[str, type[object]] = {
     "data": DataFile,
     "identity": IdentityFile,
     "policy": PolicyFile,
+    "prepare": Prepare,
     "tls": Tls,
 }
 learn_types(FederationFile, PartyFile)

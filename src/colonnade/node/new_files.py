@@ -1,16 +1,16 @@
 """party.toml, federation.toml and job.toml to start from: what was guessed of a table, with a remark on each line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
-from colonnade.data.checking.starting import Start
-from colonnade.node.toml_text import toml_line, toml_value
+from colonnade.data.checking.columns import ColumnSeen
+from colonnade.data.checking.starting import Role, Start
+from colonnade.node.toml_text import toml_line
 
 CERTIFICATES = "certs"
 ADDRESS = "127.0.0.1:7143"
 # Remarks stand in one column, but for lines longer than this.
-WIDEST = 52
+WIDEST = 60
 # A table of so many rows is small enough to learn from all of them.
 FEW_ROWS = 2_000
 Line = tuple[str, str]
@@ -20,7 +20,6 @@ def new_party_file(start: Start, path: PurePath, server: str = ADDRESS) -> str:
     """Write the party.toml of a table, to stand at a path."""
     head = [
         f"# What {_in_remark(start.name)} reads:  colonnade party {_in_remark(path.name)}",
-        f"# {_about(start)}",
         "# Every guess has a remark: read it, and correct it. What follows a # is a remark, or not in use.",
         f"# Then:  colonnade check {_in_remark(path.name)}",
         f"#        colonnade policy explain {_in_remark(path.name)}",
@@ -84,14 +83,13 @@ def new_job_file(starts: Sequence[Start], path: PurePath) -> str:
     """Write a job.toml for parties whose tables are all here, to stand at a path."""
     named = _in_remark(path.name)
     head = [
-        f"# Learn from {len(starts)} {'table' if len(starts) == 1 else 'tables'} in one process:  colonnade fit {named}",
+        f"# Learn from the tables of {len(starts)} parties, all here:  colonnade fit {named}",
         "# Every guess has a remark: read it, and correct it. What follows a # is a remark, or not in use.",
     ]
-    aligned = all(start.key for start in starts)
-    mode = "aided" if aligned and len(starts) > 1 else "exact"
-    how = "records are matched by key; or curve, clear, exact" if mode == "aided" else "same rows, same order at all"
+    mode = "aided" if len(starts) > 1 and all(start.key.columns for start in starts) else "exact"
+    how = "rows are matched by key; or curve, clear, exact" if mode == "aided" else "the same rows, in the same order"
     top = [("seed = 0", "the same seed gives the same bits"), (toml_line("align", mode), how)]
-    labelled = any(start.label for start in starts)
+    labelled = any(start.label.columns for start in starts)
     task = [
         ("[task]", "what to learn"),
         ('kind = "regression"', "or kmeans, with n_clusters = 5, which needs no label"),
@@ -106,7 +104,10 @@ def new_job_file(starts: Sequence[Start], path: PurePath) -> str:
         (f"# size = {min(FEW_ROWS, max(rows // 4, 1)):_}", 'how many rows; not with "all"'),
     ]
     if rows > FEW_ROWS:
-        sampler[1:] = [('kind = "importance"', 'or "uniform", or "all", without a size'), (f"size = {FEW_ROWS:_}", "how many rows")]
+        sampler[1:] = [
+            ('kind = "importance"', 'or "uniform", or "all", without a size'),
+            (f"size = {FEW_ROWS:_}", "how many rows"),
+        ]
     solver = [("[solver]", "how the model is learned"), ('kind = "central"', "or gram, which shows no rows; or saga")]
     split = [
         ("# [split]", "which rows are held out, for `colonnade evaluate`"),
@@ -120,29 +121,32 @@ def new_job_file(starts: Sequence[Start], path: PurePath) -> str:
 
 
 def _data(header: str, start: Start, **more: str) -> list[Line]:
-    lines = [(header, _about(start)), *((toml_line(name, value), "") for name, value in more.items())]
-    lines.append((toml_line("file", start.file), "relative to this file"))
-    lines.append(_role("key", start.key, start.key_remark))
-    lines.append(_role("label", start.label, start.label_remark))
-    return lines
+    return [
+        (header, f"{start.n_rows:,} rows, {len(start.seen):,} columns"),
+        *((toml_line(name, value), "") for name, value in more.items()),
+        (toml_line("file", start.file), "from the folder of this file"),
+        _role("key", start.key),
+        _role("label", start.label),
+    ]
 
 
-def _role(role: str, column: str | None, remark: tuple[str | None, str]) -> Line:
-    suggestion, words = remark
-    if column is not None:
-        return toml_line(role, column), words
-    return f"# {toml_line(role, suggestion or '...')}", words
+def _role(name: str, role: Role) -> Line:
+    columns = role.columns[0] if len(role.columns) == 1 else list(role.columns)
+    if columns:
+        return toml_line(name, columns), role.remark
+    return f"# {toml_line(name, role.suggestion or '...')}", role.remark
 
 
 def _prepare(header: str, start: Start) -> list[Line]:
     """List the rules of columns, and, not in use, the columns that are left out."""
-    lines = [(f"[{header}]", "no other column is read; of each, what is done and what was seen")]
-    lines += [(toml_line(name, rule), start.seen[name].in_words()) for name, rule in start.rules.items()]
-    lines += [(f"# {toml_line(name, _AGAIN)}", f"left out: {why}") for name, why in start.left_out.items()]
-    return lines
+    lines = [(toml_line(name, rule), start.seen[name].in_words()) for name, rule in start.rules.items()]
+    others = [(f"# {toml_line(name, _as_it_is(start.seen[name]))}", why) for name, why in start.left_out.items()]
+    head = f"[{header}]" if lines else f"# [{header}]"
+    return [(head, "what is made of each column, and what was seen; no other is read"), *lines, *others]
 
 
-_AGAIN: Mapping[str, Any] = {"kind": "category"}
+def _as_it_is(column: ColumnSeen) -> dict[str, str]:
+    return {"kind": {"number": "number", "yes/no": "number", "date": "date"}.get(column.kind, "category")}
 
 
 def _secrets(name: str, identity: str | None = None) -> list[list[Line]]:
@@ -167,13 +171,9 @@ def _certificates(parties: Sequence[str]) -> str:
     return f"colonnade certs new {CERTIFICATES} {options}"
 
 
-def _about(start: Start) -> str:
-    return f"{start.n_rows:,} rows, {len(start.seen):,} columns"
-
-
 def _in_remark(text: str) -> str:
     """Write text into a remark, where a new line would end it."""
-    return text if text.isprintable() else toml_value(text)
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 def _file(head: Sequence[str], blocks: Sequence[Sequence[Line]]) -> str:

@@ -15,6 +15,7 @@ from colonnade.data.checking.findings import (
     of_columns,
     of_key,
     of_label,
+    of_no_rules,
     told_by,
     worst_first,
 )
@@ -54,7 +55,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass
 class _Notes:
     """Findings as they come; what stops a step is one of them, and the next step is taken all the same."""
 
@@ -95,6 +96,8 @@ def check_table(
     rules = _rules(table, there, prepare, notes)
     seen = _columns(table, there, rules, notes)
     preparation = _preparation(table, rules, notes)
+    if prepare is None and notes.stopped:
+        notes.findings.append(of_no_rules())
     together = _together(preparation, table, keys if show_keys else [], notes)
     key = _key(party, there, table, seen, roles.duplicates, notes)
     label = _label(there, table, notes)
@@ -154,7 +157,7 @@ def _rules(table: Any, roles: Mapping[str, str], prepare: Preparing, notes: _Not
     rules: dict[str, Rule] = {}
     # One by one: each that is wrong is a finding.
     for name, rule in () if prepare is None else prepare.columns.items():
-        found = notes.tried("no-such-column", (name,), Prepare({name: rule}).by_column, names, roles)
+        found = notes.tried("rule", (name,), Prepare({name: rule}).by_column, names, roles)
         rules |= {column: its for column, its in (found or {}).items() if column not in rules or column == name}
     return rules
 
@@ -185,7 +188,7 @@ def _together(preparation: Preparation, table: Any, keys: Sequence[str], notes: 
         lambda: (values[start : start + BLOCK_ROWS] for start in range(0, len(values), BLOCK_ROWS)),
         preparation.own_names,
         _continuous(preparation),
-    )
+    ).without({frozenset(each.columns) for each in notes.findings if each.kind == "repeated"})
     if shown := [name for name in keys if name in table.column_names]:
         together = together.with_keys(table.select(shown))
     notes.findings += of_all_columns(together, *values.shape)

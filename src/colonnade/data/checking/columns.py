@@ -69,9 +69,7 @@ def columns_seen(table: Any, rare: Mapping[str, int], keys: Sequence[str] = ()) 
     `rare` says, by column, of how many rows a level is not rare, if it is not the usual.
     """
     same = _repeated(table)
-    return [
-        _seen(name, table[name], rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names
-    ]
+    return [_seen(name, table[name], rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names]
 
 
 def present_of(column: Any) -> Any:

@@ -11,7 +11,7 @@ from colonnade.data.checking.key_and_label import KeySeen, LabelSeen
 from colonnade.data.checking.numbers import SHOWN, Together
 from colonnade.data.column_rules import listed
 from colonnade.data.keys import Duplicates
-from colonnade.data.preparation.rules import Category, Rule
+from colonnade.data.preparation.rules import Category, Number, Rule
 from colonnade.errors import InputError
 
 # "stops": the party does not start; "look": a model may suffer; "note": good to know.
@@ -54,7 +54,7 @@ def of_columns(seen: Sequence[ColumnSeen], rules: Mapping[str, Rule], table: Any
 def told_by(error: InputError, kind: str, *columns: str) -> Finding:
     """Make a finding of an error that would stop the party: it says first what is wrong, and then what to do."""
     words, _, advice = str(error).partition(". ")
-    return Finding("stops", kind, columns, f"{words}." if advice else words, advice)
+    return Finding("stops", kind, columns, words[:1].upper() + words[1:] + ("." if advice else ""), advice)
 
 
 def _of_kind(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
@@ -72,6 +72,8 @@ def _of_kind(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
 
 def _of_gaps(column: ColumnSeen, rule: Rule, table: Any) -> Iterator[Finding]:
     where = (column.name,)
+    if isinstance(rule, Number) and column.kind in ("text", "date"):
+        return  # it is the rule that is wrong
     if column.missing and rule.missing == "error":
         rows = np.flatnonzero(np.asarray(missing_of(table[column.name])))[:SHOWN]
         choice = '"level"' if isinstance(rule, Category) else '"median", "mean" or a number'
@@ -96,23 +98,46 @@ def _of_gaps(column: ColumnSeen, rule: Rule, table: Any) -> Iterator[Finding]:
 def _of_values(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
     where = (column.name,)
     if column.constant and not column.missing:
-        yield Finding("look", "constant", where, "It has the same value in all rows.", "Leave it out: it tells nothing.")
+        yield Finding(
+            "look", "constant", where, "It has the same value in all rows.", "Leave it out: it tells nothing."
+        )
     if column.same_as is not None:
         yield Finding(
-            "look", "repeated", (column.name, column.same_as), f"It repeats {column.same_as!r}, value for value.",
+            "look",
+            "repeated",
+            (column.name, column.same_as),
+            f"It repeats {column.same_as!r}, value for value.",
             "Leave one of the two out.",
         )
-    if not isinstance(rule, Category) or column.kind != "text":
-        return
-    if column.rare_levels:
-        few = f"{column.rare_levels:,} of {column.distinct:,} levels have fewer than {rule.rare:,} rows"
+    if isinstance(rule, Category) and column.kind == "text":
+        yield from _of_levels(column, rule)
+
+
+def _of_levels(column: ColumnSeen, rule: Category) -> Iterator[Finding]:
+    where, kept = (column.name,), column.distinct - column.rare_levels
+    if column.rare_levels and not kept:
         yield Finding(
-            "note", "rare-levels", where, f"{few}, {column.rare_rows:,} rows in all: they share one column.",
-            "Nothing, if they are alike enough; or give them a common name, or lower rare.",
+            "look",
+            "all-rare",
+            where,
+            f"None of its {column.distinct:,} levels has {rule.rare:,} rows, so that it gives no column.",
+            "Leave it out, put levels into groups first, or lower rare.",
         )
-    if (kept := column.distinct - column.rare_levels) > MANY_LEVELS:
+    elif column.rare_levels:
         yield Finding(
-            "look", "many-levels", where, f"{kept:,} levels become as many columns.",
+            "note",
+            "rare-levels",
+            where,
+            f"{column.rare_levels:,} of {column.distinct:,} levels have fewer than {rule.rare:,} rows, "
+            f"{column.rare_rows:,} in all: they share one column.",
+            "Nothing, if they are alike enough; or put levels into groups first, or lower rare.",
+        )
+    if kept > MANY_LEVELS:
+        yield Finding(
+            "look",
+            "many-levels",
+            where,
+            f"{kept:,} levels become as many columns, but for one.",
             "Raise rare, or put levels into groups first.",
         )
 
@@ -120,24 +145,24 @@ def _of_values(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
 def of_all_columns(together: Together, n_rows: int, n_columns: int) -> Iterator[Finding]:
     """Say what is found in prepared columns side by side."""
     for each in together.dependences:
-        others = listed([repr(name) for name in each.others], 5)
-        if each.rest < EXACT:
-            yield Finding(
-                "look", "dependent", (each.column, *each.others), f"{others} determine it.",
-                "Leave one of them out: no model can tell their effects apart.",
-            )
-        else:
-            yield Finding(
-                "look", "nearly-dependent", (each.column, *each.others),
-                f"{others} determine all but {100 * each.rest:.2g} % of its deviation.",
-                "Leave one out, combine them, or learn with l2: coefficients are uncertain.",
-            )
+        others = listed([repr(name) for name in each.others], SHOWN)
+        verb = "determines" if len(each.others) == 1 else "together determine"
+        exact = each.rest < EXACT
+        yield Finding(
+            "look",
+            "dependent" if exact else "nearly-dependent",
+            (each.column, *each.others),
+            f"{others} {verb} {'it' if exact else f'all but {100 * each.rest:.2g} % of its deviation'}.",
+            "Leave one of them out, or learn with l2: their effects cannot be told apart.",
+        )
     if together.outliers:
         worst = together.outliers[0]
         rows = ", ".join(each.in_words() for each in together.outliers)
         more = " ..." if together.n_outliers > len(together.outliers) else ""
         yield Finding(
-            "look", "outliers", tuple(dict.fromkeys(each.column for each in together.outliers)),
+            "look",
+            "outliers",
+            tuple(dict.fromkeys(each.column for each in together.outliers)),
             f"{together.n_outliers:,} {'row stands' if together.n_outliers == 1 else 'rows stand'} far out, up to "
             f"{worst.times_the_mean:,.0f} times the mean leverage: row {rows}{more}.",
             "Correct what is a slip; if it is real, write at_most, at_least or log = true into the rule.",
@@ -145,17 +170,39 @@ def of_all_columns(together: Together, n_rows: int, n_columns: int) -> Iterator[
         )
     if n_rows < FEW_ROWS_A_COLUMN * n_columns:
         yield Finding(
-            "look", "few-rows", (), f"{n_rows:,} rows for {n_columns:,} prepared columns.",
+            "look",
+            "few-rows",
+            (),
+            f"{n_rows:,} rows for {n_columns:,} prepared columns.",
             "Take more rows or fewer columns, or learn with l2.",
         )
+
+
+def of_no_rules() -> Finding:
+    """Say that a party without rules takes columns as they are."""
+    return Finding(
+        "look",
+        "no-rules",
+        (),
+        "There is no [prepare]: all columns are taken as they are, as numbers without gaps.",
+        'Write prepare = "auto" above all tables of party.toml, or let `colonnade new party` write rules.',
+    )
 
 
 def of_key(key: KeySeen | None, duplicates: Duplicates, guess: str | None) -> Iterator[Finding]:
     """Say whether the key names rows; where there is none, which column might."""
     if key is None:
-        may = f"{guess!r} has a value of its own in each row." if guess else "No column has a value of its own in each row."
+        may = (
+            f"{guess!r} has a value of its own in each row."
+            if guess
+            else "No column has a value of its own in each row."
+        )
         yield Finding(
-            "note", "no-key", (), f"No key is named. {may}", "Name one, unless all parties have the same rows in the same order."
+            "note",
+            "no-key",
+            (),
+            f"No key is named. {may}",
+            "Name one, unless all parties have the same rows in the same order.",
         )
         return
     if key.problem is not None:
@@ -163,13 +210,17 @@ def of_key(key: KeySeen | None, duplicates: Duplicates, guess: str | None) -> It
     if key.repeated:
         merged = f", {key.merged:,} of them only without case and blanks around" if key.merged else ""
         yield Finding(
-            "stops" if duplicates == "error" else "note", "key-repeated", key.columns,
+            "stops" if duplicates == "error" else "note",
+            "key-repeated",
+            key.columns,
             f"{key.repeated:,} rows repeat the key of an earlier row{merged}.",
             'Add rows up first, name more columns as the key, or write duplicates = "first" or "drop".',
         )
     if key.changed:
         yield Finding(
-            "note", "key-rewritten", key.columns,
+            "note",
+            "key-rewritten",
+            key.columns,
             f"{key.changed:,} keys are compared otherwise than they are written.",
             "Nothing: keys are trimmed, in lower case and Unicode NFC, at every party.",
         )
@@ -183,19 +234,34 @@ def of_label(name: str, label: LabelSeen | None) -> Iterator[Finding]:
         return
     if label.missing:
         yield Finding(
-            "stops", "label-missing", where, f"{label.missing:,} labels are missing.",
+            "stops",
+            "label-missing",
+            where,
+            f"{label.missing:,} labels are missing.",
             "Leave these rows out: a label is never filled in.",
         )
     if label.constant:
-        yield Finding("look", "label-constant", where, "All labels are the same.", "Name another column: nothing is to be learned.")
+        yield Finding(
+            "look",
+            "label-constant",
+            where,
+            "All labels are the same.",
+            "Name another column: nothing is to be learned.",
+        )
     if label.two_values:
         low, high = label.quantiles["0"], label.quantiles["1"]
         yield Finding(
-            "note", "label-yes-no", where, f"A yes/no label: it is {low:g} or {high:g}.",
-            "Regression learns the chance of a yes where they are 0 and 1: it may leave 0 to 1.",
+            "note",
+            "label-yes-no",
+            where,
+            f"A yes/no label: it is {low:g} or {high:g}.",
+            "Where they are 0 and 1, regression predicts the chance of a 1; some predictions may lie outside 0 to 1.",
         )
     elif label.zeros > 0.5:
         yield Finding(
-            "note", "label-zeros", where, f"{100 * label.zeros:.0f} % of the labels are 0.",
+            "note",
+            "label-zeros",
+            where,
+            f"{100 * label.zeros:.0f} % of the labels are 0.",
             "Ask whether zeros are values, or stand for something that is not known.",
         )

@@ -1,6 +1,6 @@
 """What the prepared columns are like together: how nearly they depend on each other, and which rows stand out."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -48,6 +48,11 @@ class Together(msgspec.Struct, frozen=True):
     n_outliers: int
     outliers: tuple[Outlier, ...]
 
+    def without(self, pairs: Collection[frozenset[str]]) -> Self:
+        """Leave out dependences of two columns that are known already."""
+        kept = [each for each in self.dependences if frozenset((each.column, *each.others)) not in pairs]
+        return msgspec.structs.replace(self, dependences=tuple(kept))
+
     def with_keys(self, keys: Any) -> Self:
         """Add the keys of rows that stand out, from a `pyarrow.Table` of the key's columns."""
         found = keys.take([each.row for each in self.outliers]).to_pylist()
@@ -65,7 +70,9 @@ def seen_together(blocks: Blocks, names: Sequence[str], continuous: Sequence[int
     """
     condition, found = dependences(blocks, SMALL_REST)
     near = [NearDependence(names[each.column], tuple(names[i] for i in each.others), each.rest) for each in found]
-    n_outliers, outliers = _outliers(lambda: (block[:, continuous] for block in blocks()), [names[i] for i in continuous])
+    n_outliers, outliers = _outliers(
+        lambda: (block[:, continuous] for block in blocks()), [names[i] for i in continuous]
+    )
     return Together(condition if np.isfinite(condition) else None, tuple(near), n_outliers, outliers)
 
 

@@ -5,11 +5,8 @@ from collections.abc import Sequence
 
 from colonnade.data.checking.columns import ColumnSeen
 
-KEY_WORDS = frozenset(
-    "id ids key uid uuid guid ref reference code number no nr customer person patient member user account "
-    "household citizen iban ssn passport".split()
-)
-LABEL_WORDS = frozenset("label target outcome response class y".split())
+KEY = r"id|ids|key|[ug]?uid|guid|ref|reference|code|number|no|nr|customer|person|patient|member|user|account|iban|ssn"
+LABEL = r"label|target|outcome|response|class|y"
 # The parts of "customerId", "CUSTOMER-ID" and "customer_id".
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -20,19 +17,19 @@ def guessed_key(columns: Sequence[ColumnSeen]) -> ColumnSeen | None:
     Text that is called otherwise will do if nothing else does: no two rows share a name.
     """
     different = [each for each in columns if _names_rows(each)]
-    named = [each for each in different if _words(each.name) & KEY_WORDS]
+    named = [each for each in different if _called(each.name, KEY)]
     return next(iter([*named, *(each for each in different if each.kind == "text")]), None)
 
 
 def spoilt_keys(columns: Sequence[ColumnSeen]) -> list[ColumnSeen]:
     """List columns that are called like a key but have gaps or repeat values."""
-    return [each for each in columns if _could_be_key(each) and _words(each.name) & KEY_WORDS and not _names_rows(each)]
+    return [each for each in columns if _could_be_key(each) and _called(each.name, KEY) and not _names_rows(each)]
 
 
 def suggested_label(columns: Sequence[ColumnSeen]) -> ColumnSeen | None:
     """Find a column that may be the label: one that is called so, or else the last of numbers."""
     numbers = [each for each in columns if each.kind in ("number", "yes/no") and not each.constant]
-    called = [each for each in numbers if _words(each.name) & LABEL_WORDS]
+    called = [each for each in numbers if _called(each.name, LABEL)]
     return next(iter([*called, *reversed(numbers)]), None)
 
 
@@ -44,5 +41,5 @@ def _names_rows(column: ColumnSeen) -> bool:
     return _could_be_key(column) and not column.missing and 1 < column.n_rows == column.distinct
 
 
-def _words(name: str) -> set[str]:
-    return {word.lower() for word in WORD.findall(name)}
+def _called(name: str, words: str) -> bool:
+    return any(re.fullmatch(words, word, re.IGNORECASE) for word in WORD.findall(name))
