@@ -5,17 +5,13 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from colonnade.data.preparation.levels import MISSING, MOST_KEPT_LEVELS, MOST_LEVELS, OTHER
 from colonnade.data.preparation.reading import Cells, moments, numbers, part_of, texts
 from colonnade.data.preparation.rules import DatePart, check_bounds, check_log
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.options import LARGEST
 
-MISSING, OTHER = "(missing)", "(other)"
-# One column for each: more look like ids, and would be more columns than most tables have.
-MOST_LEVELS = 1_000
-# Levels that are kept to tell rare ones from those never seen.
-MOST_KEPT_LEVELS = 100_000
 CURE = "Fill it in, or say what stands for missing values:"
 FILLS = "'median', 'mean' or a number"
 
@@ -178,28 +174,31 @@ class CategoryColumn(msgspec.Struct, frozen=True, tag_field="kind", tag="categor
 
     def write(self, cells: Cells, out: Floats) -> int:
         """Fill in the columns of these rows; count those whose level was not there before."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        known = self.known
-        found = pc.index_in(self.levels_of(cells), value_set=pa.array(known, pa.large_string()))
-        places = np.asarray(pc.fill_null(found, len(known)))
-        unseen = places == len(known)
-        if self.unknown == "error" and unseen.any():
-            place = int(unseen.argmax())
-            raise cells.error(
-                place,
-                f"the level {cells.shown(place)} was not there when the column was learned. Correct it, or pass "
-                "unknown='other'.",
-            )
+        places = self.places(cells)
         if self.reference is not None:
             for i in range(len(self.levels)):
                 out[:, i] = places == i + 1
             if self.rare:
                 out[:, -1] = places > len(self.levels)
-        return int(unseen.sum())
+        return int((places == len(self.known)).sum())
 
-    def levels_of(self, cells: Cells) -> Any:
+    def places(self, cells: Cells) -> Rows:
+        """Find the place of each level among those known, and beyond them where it was not there."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        known = pa.array(self.known, pa.large_string())
+        found = pc.index_in(self._levels(cells), value_set=known)
+        if self.unknown == "error" and found.null_count:
+            place = int(np.asarray(found.is_null()).argmax())
+            raise cells.error(
+                place,
+                f"the level {cells.shown(place)} was not there when the column was learned. Correct it, or pass "
+                "unknown='other'.",
+            )
+        return np.asarray(pc.fill_null(found, len(known)))
+
+    def _levels(self, cells: Cells) -> Any:
         """Read levels as text, of which missing may be one."""
         import pyarrow.compute as pc
 

@@ -1,6 +1,5 @@
 """Learns how columns become numbers, from the rows that count alone."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,18 +8,15 @@ import numpy as np
 from colonnade.data.preparation.columns import (
     CURE,
     FILLS,
-    MISSING,
-    MOST_KEPT_LEVELS,
-    MOST_LEVELS,
-    OTHER,
     AnyColumn,
     CategoryColumn,
     DateColumn,
     NumberColumn,
     Scaled,
 )
+from colonnade.data.preparation.levels import MOST_KEPT_LEVELS, MOST_LEVELS, Levels, count_levels
 from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.reading import Cells, cells, moments, numbers, part_of, texts
+from colonnade.data.preparation.reading import Cells, cells, moments, numbers, part_of
 from colonnade.data.preparation.rules import Category, Date, Fill, Number, Rule
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
@@ -98,7 +94,9 @@ def _scaling(fill: float | None, values: Floats, scale: bool) -> Scaled:
 
 
 def _category(name: str, rule: Category, table: Any, counts: Flags | None) -> CategoryColumn:
-    sizes = _level_sizes(name, rule, table, counts)
+    found = count_levels(table, name, counts)
+    _check_levels(name, rule, found)
+    sizes = found.with_missing
     frequent = sorted(level for level, size in sizes.items() if size >= rule.rare)
     if len(frequent) > MOST_LEVELS:
         raise InputError(
@@ -117,34 +115,20 @@ def _category(name: str, rule: Category, table: Any, counts: Flags | None) -> Ca
     )
 
 
-def _level_sizes(name: str, rule: Category, table: Any, counts: Flags | None) -> Counter[str]:
-    """Count the rows of each level."""
-    import pyarrow.compute as pc
-
-    sizes: Counter[str] = Counter()
-    n_missing, first = 0, -1
-    for block in cells(table, name, counts):
-        levels = texts(block)
-        if levels.null_count and not n_missing:
-            first = int(block.rows[np.asarray(levels.is_null()).argmax()])
-        n_missing += levels.null_count
-        found = pc.value_counts(levels.drop_null())
-        sizes.update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
-        if len(sizes) >= MOST_KEPT_LEVELS:
-            raise InputError(
-                f"column {name!r} has {MOST_KEPT_LEVELS:,} different levels or more: it looks like an id or free text. "
-                "Name it as key= or leave it out."
-            )
-    if taken := [level for level in (MISSING, OTHER) if level in sizes]:
+def _check_levels(name: str, rule: Category, found: Levels) -> None:
+    if found.too_many:
         raise InputError(
-            f"column {name!r} has a level that is called {taken[0]}, as one that is made may be. Rename it, or write a "
-            "missing value."
+            f"column {name!r} has {MOST_KEPT_LEVELS:,} different levels or more: it looks like an id or free text. "
+            "Name it as key= or leave it out."
         )
-    if n_missing and rule.missing == "error":
-        raise _missing(name, first, n_missing, sizes.total() + n_missing, "'level'")
-    if n_missing:
-        sizes[MISSING] = n_missing
-    return sizes
+    if found.reserved is not None:
+        raise InputError(
+            f"column {name!r} has a level that is called {found.reserved}, as one that is made may be. Rename it, or "
+            "write a missing value."
+        )
+    if found.first_missing is not None and rule.missing == "error":
+        n_rows = found.sizes.total() + found.n_missing
+        raise _missing(name, found.first_missing, found.n_missing, n_rows, "'level'")
 
 
 def _missing(name: str, first: int, count: int, size: int, choices: str) -> InputError:

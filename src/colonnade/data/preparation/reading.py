@@ -69,7 +69,7 @@ def numbers(cells: Cells) -> Floats:
     kind = cells.values.type
     if not is_number(kind):
         raise _no_number(cells)
-    values = _floats(cells.values)
+    values = floats(cells.values)
     if pa.types.is_integer(kind) and (inexact := np.abs(values) >= FIRST_INEXACT_INTEGER).any():
         # The value itself is not shown: it is likely somebody's id.
         raise cells.error(
@@ -131,6 +131,16 @@ def moments(cells: Cells, form: str | None) -> Any:
     return values
 
 
+def parsed(written: Any, form: str | None) -> Any:
+    """Parse text as timestamps, by a format or as ISO 8601 has them; None where some of it is no date."""
+    import pyarrow as pa
+
+    try:
+        return _by_iso(written) if form is None else _by_format(written, form)
+    except (pa.ArrowInvalid, ValueError, OverflowError):
+        return None
+
+
 def part_of(cells: Cells, moments: Any, part: DatePart) -> Floats:
     """Take one part of each moment, NaN where it is missing."""
     import pyarrow.compute as pc
@@ -143,7 +153,15 @@ def part_of(cells: Cells, moments: Any, part: DatePart) -> Floats:
     if part == "days":
         return _days(moments)
     names = {"week": "iso_week", "weekday": "day_of_week"}
-    return _floats(getattr(pc, names.get(part, part))(moments))
+    return floats(getattr(pc, names.get(part, part))(moments))
+
+
+def floats(values: Any) -> Floats:
+    """Make a NumPy array, NaN where a value is missing."""
+    import pyarrow as pa
+
+    # A copy, as what Arrow hands out is read-only.
+    return np.array(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
 def is_number(kind: Any) -> bool:
@@ -167,17 +185,10 @@ def is_moment(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in (t.is_date, t.is_time, t.is_timestamp))
 
 
-def _floats(values: Any) -> Floats:
-    import pyarrow as pa
-
-    # A copy, as what Arrow hands out is read-only; a null becomes NaN.
-    return np.array(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-
-
 def _days(moments: Any) -> Floats:
     import pyarrow as pa
 
-    return _floats(moments.cast(pa.int64())) / TICKS_A_DAY[moments.type.unit]
+    return floats(moments.cast(pa.int64())) / TICKS_A_DAY[moments.type.unit]
 
 
 def _no_number(cells: Cells) -> InputError:
@@ -209,7 +220,7 @@ def _whole_numbers(cells: Cells) -> Any:
     """Read floats that are whole numbers, as integers with gaps are in pandas."""
     import pyarrow as pa
 
-    values = _floats(cells.values)
+    values = floats(cells.values)
     missing = np.isnan(values)
     odd = ~missing & ~((values == np.floor(values)) & (np.abs(values) < FIRST_INEXACT_INTEGER))
     if odd.any():
@@ -223,19 +234,17 @@ def _whole_numbers(cells: Cells) -> Any:
 
 
 def _written(cells: Cells, form: str | None) -> Any:
-    import pyarrow as pa
-
     written = texts(cells)
-    try:
-        return _iso_moments(written) if form is None else _by_format(written, form)
-    except (pa.ArrowInvalid, ValueError, OverflowError):
-        place = _first_unreadable(written, form)
+    times = parsed(written, form)
+    if times is not None:
+        return times
+    place = next(place for place in range(len(written)) if parsed(written.slice(place, 1), form) is None)
     how = "as in ISO 8601, such as 2024-12-31" if form is None else f"by {form!r}"
     advice = "Correct it, or say how dates are written: format='%d.%m.%Y'." if form is None else "Correct it."
     raise cells.error(place, f"{cells.shown(place)} cannot be read as a date {how}. {advice}")
 
 
-def _iso_moments(written: Any) -> Any:
+def _by_iso(written: Any) -> Any:
     """Parse dates as ISO 8601 has them, each with a zone or without."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -252,18 +261,6 @@ def _by_format(written: Any, form: str) -> Any:
     import pyarrow as pa
 
     encoded = written.dictionary_encode()
-    parsed = [datetime.strptime(text, form) for text in encoded.dictionary.to_pylist()]
-    in_utc = [each if each.tzinfo is None else each.astimezone(UTC).replace(tzinfo=None) for each in parsed]
+    times = [datetime.strptime(text, form) for text in encoded.dictionary.to_pylist()]
+    in_utc = [time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None) for time in times]
     return pa.array(in_utc, pa.timestamp("us")).take(encoded.indices)
-
-
-def _first_unreadable(written: Any, form: str | None) -> int:
-    import pyarrow as pa
-
-    for place in range(len(written)):
-        one = written.slice(place, 1)
-        try:
-            _iso_moments(one) if form is None else _by_format(one, form)
-        except (pa.ArrowInvalid, ValueError, OverflowError):
-            return place
-    raise AssertionError("each is readable alone, and all together are not")  # pragma: no cover

@@ -128,7 +128,7 @@ class Date(
     Date(parts=('year', 'month'), format='%d.%m.%Y')
     """
 
-    parts: tuple[DatePart, ...] = ("days",)
+    parts: Sequence[DatePart] = ("days",)
     format: str | None = None
     missing: Fill = "error"
     scale: bool = False
