@@ -9,6 +9,7 @@ import typer
 
 from colonnade.cli.console import JsonFlag, show, show_json, talk
 from colonnade.data.checking.check import Check, check_table
+from colonnade.data.checking.columns import ColumnSeen
 from colonnade.data.checking.findings import Finding
 from colonnade.data.sources import Roles
 from colonnade.errors import InputError
@@ -108,11 +109,17 @@ def _columns(check: Check) -> str:
             check.roles.get(each.name, "" if each.name in check.rules else "not read"),
             each.kind,
             f"{each.missing:,}",
-            _cut(each.values_in_words(), SEEN_WIDTH),
+            _cut(_seen(check, each), SEEN_WIDTH),
         )
         for each in check.columns
     ]
     return aligned([("column", "role", "kind", "missing", "seen"), *lines], numbers=(3,))
+
+
+def _seen(check: Check, column: ColumnSeen) -> str:
+    if check.roles.get(column.name) != "key" or check.key is None or check.key.problem is not None:
+        return column.values_in_words()
+    return f"{check.key.repeated:,} rows repeat a key" if check.key.repeated else "names each row"
 
 
 def _label(check: Check) -> str:

@@ -116,17 +116,21 @@ def new_job_file(starts: Sequence[Start], path: PurePath) -> str:
     ]
     parties = []
     for start in starts:
-        parties += [_data("[[party]]", start, name=start.name), _prepare("party.prepare.columns", start)]
+        has_label = not labelled or bool(start.label.columns)  # one party has one
+        parties += [
+            _data("[[party]]", start, label=has_label, name=start.name),
+            _prepare("party.prepare.columns", start),
+        ]
     return _file(head, [top, task, sampler, solver, split, *parties])
 
 
-def _data(header: str, start: Start, **more: str) -> list[Line]:
+def _data(header: str, start: Start, *, label: bool = True, **more: str) -> list[Line]:
     return [
         (header, f"{start.n_rows:,} rows, {len(start.seen):,} columns"),
         *((toml_line(name, value), "") for name, value in more.items()),
         (toml_line("file", start.file), "from the folder of this file"),
         _role("key", start.key),
-        _role("label", start.label),
+        *([_role("label", start.label)] if label else []),
     ]
 
 
@@ -140,9 +144,14 @@ def _role(name: str, role: Role) -> Line:
 def _prepare(header: str, start: Start) -> list[Line]:
     """List the rules of columns, and, not in use, the columns that are left out."""
     lines = [(toml_line(name, rule), start.seen[name].in_words()) for name, rule in start.rules.items()]
-    others = [(f"# {toml_line(name, _as_it_is(start.seen[name]))}", why) for name, why in start.left_out.items()]
+    others = [(f"# {toml_line(name, _as_it_is(start.seen[name]))}", _why(start, name)) for name in start.left_out]
     head = f"[{header}]" if lines else f"# [{header}]"
     return [(head, "what is made of each column, and what was seen; no other is read"), *lines, *others]
+
+
+def _why(start: Start, name: str) -> str:
+    odd = "; it is text that reads as numbers" if start.seen[name].reads_as_numbers else ""
+    return f"{start.left_out[name]}{odd}"
 
 
 def _as_it_is(column: ColumnSeen) -> dict[str, str]:

@@ -197,7 +197,8 @@ def _together(preparation: Preparation, table: Any, keys: Sequence[str], notes: 
 
 def _continuous(preparation: Preparation) -> list[int]:
     """Find the places of columns that are quantities, neither levels nor marks of what was missing."""
-    places, first = [], 0
+    places: list[int] = []
+    first = 0
     for column in preparation.columns:
         if not isinstance(column, CategoryColumn):
             places += range(first, first + len(column.names) - column.indicator)
@@ -231,12 +232,5 @@ def _label(roles: Mapping[str, str], table: Any, notes: _Notes) -> LabelSeen | N
 
 def _start(party: str, table: Any, roles: Roles) -> None:
     """Read the table as a party does: whatever else would stop it."""
-    read_table(
-        party,
-        table,
-        label=roles.label,
-        key=roles.key,
-        weight=roles.weight,
-        split=roles.split,
-        duplicates=roles.duplicates,
-    )
+    given: dict[str, Any] = dict(roles.items())
+    read_table(party, table, duplicates=roles.duplicates, **given)

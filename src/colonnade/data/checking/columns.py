@@ -10,13 +10,16 @@ from colonnade.data.preparation.rules import RARE
 Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
 # Text that was written as numbers, also with a decimal comma.
 NUMBER = r"^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*$"
+MOSTLY = 0.9
+MILLION = 1e6
 COMPARED_ROWS = 256
 
 
 class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
     """One column: of numbers and dates the extremes, of text its levels, how many of few rows, of how many rows.
 
-    `distinct` counts values other than missing ones; `numeric` those of text that read as numbers.
+    `distinct` counts values other than missing ones; it is None of a key, and of floats and dates that differ.
+    `numeric` counts values of text that read as numbers.
     """
 
     name: str
@@ -24,7 +27,7 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     n_rows: int
     missing: int
-    distinct: int
+    distinct: int | None
     least: str | float | None = None
     greatest: str | float | None = None
     rare_levels: int = 0
@@ -35,7 +38,12 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def constant(self) -> bool:
         """Whether all values that are there are the same."""
-        return self.distinct <= 1
+        return self.distinct is not None and self.distinct <= 1
+
+    @property
+    def reads_as_numbers(self) -> bool:
+        """Whether it is text of which most reads as numbers."""
+        return self.kind == "text" and self.numeric >= MOSTLY * self.present > 0
 
     @property
     def present(self) -> int:
@@ -44,7 +52,9 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     def in_words(self) -> str:
         """Say briefly what was seen."""
-        return ", ".join(part for part in (self.values_in_words(), self._gaps()) if part)
+        same = "" if self.same_as is None else f"the same as {self.same_as!r}"
+        numbers = "text that reads as numbers" if self.reads_as_numbers else ""
+        return ", ".join(part for part in (self.values_in_words(), self._gaps(), same, numbers) if part)
 
     def values_in_words(self) -> str:
         """Say briefly which values are there."""
@@ -55,7 +65,9 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
         if self.least is not None and self.kind != "yes/no":
             return f"{_short(self.least)} to {_short(self.greatest)}"
         if self.distinct == self.n_rows:
-            return f"{self.distinct:,} values, all different"
+            return f"{self.n_rows:,} values, all different"
+        if self.distinct is None:
+            return ""
         rare = f", {self.rare_levels:,} of them rare" if self.rare_levels else ""
         return f"{self.distinct:,} levels{rare}"
 
@@ -114,9 +126,9 @@ def _seen(name: str, column: Any, rare: int, is_key: bool, same_as: str | None) 
     kind = kind_of(column.type)
     there = present_of(column)
     facts: dict[str, Any] = {}
-    distinct = 0 if kind in ("other", "empty") else pc.count_distinct(there).as_py()
+    distinct = None if is_key else _distinct(kind, column.type, there)
     # What is different in each row may be somebody's key, of which no value is shown.
-    if kind in ("number", "date") and len(there) and not is_key and not _may_be_key(column, distinct):
+    if kind in ("number", "date") and len(there) and not is_key and not 1 < len(column) == distinct:
         extremes = pc.min_max(there).as_py()
         facts = {"least": _plain(extremes["min"]), "greatest": _plain(extremes["max"])}
     if kind == "text" and not is_key:
@@ -133,10 +145,17 @@ def _seen(name: str, column: Any, rare: int, is_key: bool, same_as: str | None) 
     )
 
 
-def _may_be_key(column: Any, distinct: int) -> bool:
+def _distinct(kind: Kind, of_type: Any, there: Any) -> int | None:
+    """Count different values; of floats, only whether there are several."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    return pa.types.is_integer(column.type) and 1 < len(column) == distinct
+    if kind in ("other", "empty") or not len(there):
+        return 0
+    if kind == "date" or (kind == "number" and not pa.types.is_integer(of_type)):
+        extremes = pc.min_max(there).as_py()
+        return 1 if extremes["min"] == extremes["max"] else None
+    return int(pc.count_distinct(there).as_py())
 
 
 def _levels(texts: Any, rare: int) -> dict[str, int]:
@@ -179,4 +198,6 @@ def _plain(value: Any) -> str | float:
 
 
 def _short(value: str | float | None) -> str:
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if MILLION <= abs(value) < MILLION**2 else f"{value:,.6g}"

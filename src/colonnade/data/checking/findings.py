@@ -17,8 +17,6 @@ from colonnade.errors import InputError
 # "stops": the party does not start; "look": a model may suffer; "note": good to know.
 Severity = Literal["stops", "look", "note"]
 ORDER: tuple[Severity, ...] = ("stops", "look", "note")
-# Text is taken for numbers that were badly written if so much of it reads as numbers.
-MOSTLY = 0.9
 MANY_LEVELS = 100
 FEW_ROWS_A_COLUMN = 10
 # What columns leave of another is rounding below this.
@@ -45,8 +43,9 @@ def of_columns(seen: Sequence[ColumnSeen], rules: Mapping[str, Rule], table: Any
     """Say what is found in each feature by itself."""
     for column in seen:
         rule = rules.get(column.name)
+        if column.reads_as_numbers and not isinstance(rule, Number):
+            yield _of_written_numbers(column)
         if rule is not None:
-            yield from _of_kind(column, rule)
             yield from _of_gaps(column, rule, table)
             yield from _of_values(column, rule)
 
@@ -57,17 +56,16 @@ def told_by(error: InputError, kind: str, *columns: str) -> Finding:
     return Finding("stops", kind, columns, words[:1].upper() + words[1:] + ("." if advice else ""), advice)
 
 
-def _of_kind(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
-    if isinstance(rule, Category) and column.kind == "text" and column.numeric >= MOSTLY * max(column.present, 1):
-        rest = column.present - column.numeric
-        others = f"all but {rest:,} of {column.present:,}" if rest else "all of them"
-        yield Finding(
-            "look",
-            "numbers-as-text",
-            (column.name,),
-            f"It is text, but its values read as numbers, {others}.",
-            'If it is a quantity, write it with a decimal point and without units; its rule is then kind = "number".',
-        )
+def _of_written_numbers(column: ColumnSeen) -> Finding:
+    rest = column.present - column.numeric
+    others = f"all but {rest:,} of {column.present:,}" if rest else "all of them"
+    return Finding(
+        "look",
+        "numbers-as-text",
+        (column.name,),
+        f"It is text, but its values read as numbers, {others}.",
+        'If it is a quantity, write it with a decimal point and without units; its rule is then kind = "number".',
+    )
 
 
 def _of_gaps(column: ColumnSeen, rule: Rule, table: Any) -> Iterator[Finding]:
@@ -114,13 +112,14 @@ def _of_values(column: ColumnSeen, rule: Rule) -> Iterator[Finding]:
 
 
 def _of_levels(column: ColumnSeen, rule: Category) -> Iterator[Finding]:
-    where, kept = (column.name,), column.distinct - column.rare_levels
+    where, distinct = (column.name,), column.distinct or 0
+    kept = distinct - column.rare_levels
     if column.rare_levels and not kept:
         yield Finding(
             "look",
             "all-rare",
             where,
-            f"None of its {column.distinct:,} levels has {rule.rare:,} rows, so that it gives no column.",
+            f"None of its {distinct:,} levels has {rule.rare:,} rows, so that it gives no column.",
             "Leave it out, put levels into groups first, or lower rare.",
         )
     elif column.rare_levels:
@@ -128,7 +127,7 @@ def _of_levels(column: ColumnSeen, rule: Category) -> Iterator[Finding]:
             "note",
             "rare-levels",
             where,
-            f"{column.rare_levels:,} of {column.distinct:,} levels have fewer than {rule.rare:,} rows, "
+            f"{column.rare_levels:,} of {distinct:,} levels have fewer than {rule.rare:,} rows, "
             f"{column.rare_rows:,} in all: they share one column.",
             "Nothing, if they are alike enough; or put levels into groups first, or lower rare.",
         )

@@ -16,8 +16,8 @@ QUANTILES = (0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
 class KeySeen(msgspec.Struct, frozen=True):
     """The key: how many rows repeat one, how many keys are written otherwise than they are compared.
 
-    `merged` counts rows that repeat a key only as keys are compared: trimmed, in lower case. `problem` says why it cannot
-    be read.
+    `merged` counts rows that repeat a key only as keys are compared: trimmed, in lower case. `problem` says why keys
+    cannot be read.
     """
 
     columns: tuple[str, ...]

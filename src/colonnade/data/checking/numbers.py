@@ -95,7 +95,8 @@ def _outliers(blocks: Blocks, names: Sequence[str]) -> tuple[int, tuple[Outlier,
 
 def _rows(blocks: Blocks, rows: Sequence[int]) -> dict[int, Floats]:
     """Read some rows."""
-    taken, first = {}, 0
+    taken: dict[int, Floats] = {}
+    first = 0
     for block in blocks():
         taken |= {row: block[row - first] for row in rows if first <= row < first + len(block)}
         first += len(block)

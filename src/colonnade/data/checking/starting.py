@@ -31,7 +31,7 @@ class Start(msgspec.Struct, frozen=True):
     seen: dict[str, ColumnSeen]
     key: Role
     label: Role
-    rules: dict[str, Mapping[str, Any]]
+    rules: dict[str, dict[str, Any]]
     left_out: dict[str, str]
 
 
@@ -45,7 +45,7 @@ def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), labe
     seen = columns_seen(table, {}, key)
     key_role = _key(seen, tuple(key), label)
     label_role = _label([each for each in seen if each.name not in key_role.columns], label)
-    rules, left_out = _rules(table, [*key_role.columns, *label_role.columns])
+    rules, left_out = _rules(name, table, [*key_role.columns, *label_role.columns])
     by_name = {each.name: each for each in seen}
     return Start(name, file, table.num_rows, by_name, key_role, label_role, rules, left_out)
 
@@ -85,13 +85,15 @@ def _label(seen: Sequence[ColumnSeen], given: str | None) -> Role:
     return Role((), None if suggestion is None else suggestion.name, remark)
 
 
-def _rules(table: Any, roles: Sequence[str]) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
+def _rules(party: str, table: Any, roles: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Give the rules that "auto" chooses, but for what is usual in them, and why it leaves other columns out."""
     names = [name for name in table.column_names if name not in roles]
+    if not names:
+        return {}, {}
     try:
         prepare, lines = chosen(table, roles)
-    except InputError:
-        return {}, dict.fromkeys(names, "left out, as it tells nothing or names rows")
+    except InputError as error:
+        raise InputError(f"Party {party!r}: {error}") from None
     words = {name: line.removeprefix(f"{name}: ") for name, line in zip(names, lines, strict=True)}
     rules = {name: _written(rule) for name, rule in prepare.columns.items()}
     return rules, {name: words[name] for name in names if name not in rules}
