@@ -8,13 +8,14 @@ import msgspec
 import typer
 
 from colonnade.cli.console import JsonFlag, show, show_json, talk
-from colonnade.data.checking.check import Check, check_table
+from colonnade.cli.job import PartyEntry, is_job, read_job
+from colonnade.data.checking.check import Check, Preparing, check_table
 from colonnade.data.checking.columns import ColumnSeen
 from colonnade.data.checking.findings import Finding
 from colonnade.data.sources import Roles
 from colonnade.errors import InputError
 from colonnade.ledger import aligned
-from colonnade.node.files import read_party_table
+from colonnade.node.files import DataFile, read_party_table
 from colonnade.protocol.policy import Policy
 
 WIDTH = 80
@@ -24,7 +25,8 @@ STOPPED = 3
 UNCERTAIN = 30
 
 FileArgument = Annotated[
-    Path, typer.Argument(help="A party.toml, or a table as it is: a CSV or Parquet file.", metavar="PARTY.toml")
+    Path,
+    typer.Argument(help="A party.toml, a job file, or a table as it is: a CSV or Parquet file.", metavar="FILE"),
 ]
 LabelOption = Annotated[str | None, typer.Option("--label", help="Of a table: the column to learn.")]
 KeyOption = Annotated[
@@ -40,41 +42,47 @@ def command(
     show_keys: KeysFlag = False,
     json: JsonFlag = False,
 ) -> None:
-    """Look at a party's table before it takes part, and say what stops it, what is odd, and what to do.
+    """Look at a party's table before it takes part: what stops it, what is odd, and what to do.
 
-    Kinds and missing values, constant and repeated columns, columns that nearly depend on each other, rows that stand
-    far out, rare levels, the label's distribution, the key's uniqueness. Nothing is sent. Exits with 3 where the party
-    would not start. A table without a party.toml is looked at as prepare = "auto" would prepare it.
+    Says which columns have gaps, are constant, repeat others or nearly depend
+    on them, which rows stand far out, which levels are rare, how labels are
+    distributed, whether the key names rows. Nothing is sent. Exits with 3 where
+    the party would not start. Of a job file all parties are looked at; a table
+    as it is, as prepare = "auto" would prepare it.
 
     Example: colonnade check bank.toml
 
     Example: colonnade check bank.csv --key customer --label spending
     """
     with talk().status("reading the table"):
-        check = (
-            _of_party(file, label, key, show_keys) if file.suffix == ".toml" else _of_table(file, label, key, show_keys)
-        )
+        checks = _checks(file, Roles(label, key or None), show_keys)
     if json:
-        show_json(_summary(check))
+        show_json([_summary(each) for each in checks] if is_job(file) else _summary(checks[0]))
     else:
-        show(_text(check))
-    if not check.starts:
+        show("\n\n\n".join(_text(each) for each in checks))
+    if not all(each.starts for each in checks):
         raise typer.Exit(STOPPED)
 
 
-def _of_party(path: Path, label: str | None, key: list[str] | None, show_keys: bool) -> Check:
-    if label is not None or key:
+def _checks(path: Path, roles: Roles, show_keys: bool) -> list[Check]:
+    if path.suffix != ".toml":
+        return [check_table(path.name, str(path), roles, "auto", Policy(level="open"), show_keys=show_keys)]
+    if roles.items():
         raise InputError(f"--label and --key are for a table as it is; {path} names its own. Leave them out.")
-    file = read_party_table(path)
-    data = file.data
-    roles = Roles(data.label, data.key, data.weight, data.split, data.duplicates)
-    return check_table(file.name, data.file, roles, file.prepare, file.policy.policy(), show_keys=show_keys)
+    if not is_job(path):
+        file = read_party_table(path)
+        return [_check(file.name, file.data.file, file.data, file.prepare, file.policy.policy(), show_keys)]
+    return [
+        _check(each.name, str(path.parent / each.file), each, each.prepare, Policy(each.never, level="open"), show_keys)
+        for each in read_job(path, None).party
+    ]
 
 
-def _of_table(path: Path, label: str | None, key: list[str] | None, show_keys: bool) -> Check:
-    return check_table(
-        path.name, str(path), Roles(label, key or None), "auto", Policy(level="open"), show_keys=show_keys
-    )
+def _check(
+    name: str, file: str, named: DataFile | PartyEntry, prepare: Preparing, policy: Policy, show_keys: bool
+) -> Check:
+    roles = Roles(named.label, named.key, named.weight, named.split, named.duplicates)
+    return check_table(name, file, roles, prepare, policy, show_keys=show_keys)
 
 
 def _summary(check: Check) -> dict[str, Any]:
@@ -118,7 +126,7 @@ def _columns(check: Check) -> str:
 
 def _seen(check: Check, column: ColumnSeen) -> str:
     if check.roles.get(column.name) != "key" or check.key is None or check.key.problem is not None:
-        return column.values_in_words()
+        return column.in_values()
     return f"{check.key.repeated:,} rows repeat a key" if check.key.repeated else "names each row"
 
 

@@ -14,7 +14,7 @@ from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.node.new_files import ADDRESS, new_federation_file, new_job_file, new_party_file
 
-app = typer.Typer(help="Write a party.toml, federation.toml or job.toml to start from.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 TableArgument = Annotated[Path, typer.Argument(help="The party's table: a CSV or Parquet file.", metavar="TABLE")]
 KeyOption = Annotated[
@@ -26,7 +26,9 @@ OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="The file to
 
 @app.callback()
 def new() -> None:
-    """Write a file to start from, with a remark on every line. No file is ever written over.
+    """Write a party.toml, federation.toml or job.toml to start from, with remarks.
+
+    No file is ever written over.
 
     Example: colonnade new party bank.csv --label spending
     """
@@ -82,7 +84,7 @@ def federation(
 @app.command("job")
 def job(
     tables: Annotated[
-        list[Path], typer.Argument(help="A table for each party: CSV or Parquet files.", metavar="TABLE...")
+        list[Path], typer.Argument(help="A table for each party: CSV or Parquet files.", metavar="TABLE")
     ],
     label: Annotated[
         str | None, typer.Option("--label", help="The column to learn; PARTY.COLUMN where several tables have it.")

@@ -9,8 +9,8 @@ from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.linear import RANK_TOLERANCE
 from colonnade.kernels.whitening import whiten
 
-# A column is named with another if, both at length 1, it enters with this part of the largest factor at least.
-TAKES_PART = 0.05
+# Smaller parts of another column are rounding.
+SMALLEST_PART = 1e-8
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def _dependent(R: Floats, names: np.ndarray, least: float) -> list[Dependence]:
     found = []
     for place, column in enumerate(factors.T):
         rest = float(np.linalg.norm(triangle[rank:, rank + place]))
-        partners = order[:rank][np.abs(column) > TAKES_PART * np.abs(column).max()]
+        # What enters with less than the rest, both at length 1, explains nothing that counts.
+        partners = order[:rank][np.abs(column) > max(rest, SMALLEST_PART)]
         found.append(Dependence(int(names[order[rank + place]]), tuple(sorted(names[partners].tolist())), rest))
     return sorted(found, key=lambda each: each.rest)

@@ -143,14 +143,14 @@ def _role(name: str, role: Role) -> Line:
 
 def _prepare(header: str, start: Start) -> list[Line]:
     """List the rules of columns, and, not in use, the columns that are left out."""
-    lines = [(toml_line(name, rule), start.seen[name].in_words()) for name, rule in start.rules.items()]
+    lines = [(toml_line(name, rule), start.seen[name].in_counts()) for name, rule in start.rules.items()]
     others = [(f"# {toml_line(name, _as_it_is(start.seen[name]))}", _why(start, name)) for name in start.left_out]
     head = f"[{header}]" if lines else f"# [{header}]"
-    return [(head, "what is made of each column, and what was seen; no other is read"), *lines, *others]
+    return [(head, "what is made of each column; no other is read"), *lines, *others]
 
 
 def _why(start: Start, name: str) -> str:
-    odd = "; it is text that reads as numbers" if start.seen[name].reads_as_numbers else ""
+    odd = "; it reads as numbers" if start.seen[name].reads_as_numbers else ""
     return f"{start.left_out[name]}{odd}"
 
 

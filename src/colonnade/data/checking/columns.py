@@ -50,29 +50,30 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
         """How many values are not missing."""
         return self.n_rows - self.missing
 
-    def in_words(self) -> str:
-        """Say briefly what was seen."""
+    def in_counts(self) -> str:
+        """Say briefly what was seen, and show no value: this may stand in a file that others read."""
         same = "" if self.same_as is None else f"the same as {self.same_as!r}"
         numbers = "text that reads as numbers" if self.reads_as_numbers else ""
-        return ", ".join(part for part in (self.values_in_words(), self._gaps(), same, numbers) if part)
+        gaps = f"{self.missing:,} missing" if self.missing else "none missing"
+        return ", ".join(part for part in (self._counts(), gaps, same, numbers) if part)
 
-    def values_in_words(self) -> str:
-        """Say briefly which values are there."""
-        if self.kind == "empty" or not self.present:
+    def in_values(self) -> str:
+        """Say briefly which values are there, for the owner's eyes."""
+        if self.least is None or self.constant:
+            return self._counts()
+        return f"{_short(self.least)} to {_short(self.greatest)}"
+
+    def _counts(self) -> str:
+        if not self.present:
             return "no value"
         if self.constant:
-            return "one value in all rows" if not self.missing else "one value"
-        if self.least is not None and self.kind != "yes/no":
-            return f"{_short(self.least)} to {_short(self.greatest)}"
-        if self.distinct == self.n_rows:
-            return f"{self.n_rows:,} values, all different"
+            return "one value"
         if self.distinct is None:
             return ""
+        if 1 < self.n_rows == self.distinct:
+            return f"{self.n_rows:,} values, all different"
         rare = f", {self.rare_levels:,} of them rare" if self.rare_levels else ""
-        return f"{self.distinct:,} levels{rare}"
-
-    def _gaps(self) -> str:
-        return f"{self.missing:,} missing" if self.missing and self.present else ""
+        return f"{self.distinct:,} {'levels' if self.kind == 'text' else 'values'}{rare}"
 
 
 def columns_seen(table: Any, rare: Mapping[str, int], keys: Sequence[str] = ()) -> list[ColumnSeen]:

@@ -155,18 +155,7 @@ def of_all_columns(together: Together, n_rows: int, n_columns: int) -> Iterator[
             "Leave one of them out, or learn with l2: their effects cannot be told apart.",
         )
     if together.outliers:
-        worst = together.outliers[0]
-        rows = ", ".join(each.in_words() for each in together.outliers)
-        more = " ..." if together.n_outliers > len(together.outliers) else ""
-        yield Finding(
-            "look",
-            "outliers",
-            tuple(dict.fromkeys(each.column for each in together.outliers)),
-            f"{together.n_outliers:,} {'row stands' if together.n_outliers == 1 else 'rows stand'} far out, up to "
-            f"{worst.times_the_mean:,.0f} times the mean leverage: row {rows}{more}.",
-            "Correct what is a slip; if it is real, write at_most, at_least or log = true into the rule.",
-            tuple(each.row for each in together.outliers),
-        )
+        yield _of_outliers(together)
     if n_rows < FEW_ROWS_A_COLUMN * n_columns:
         yield Finding(
             "look",
@@ -175,6 +164,21 @@ def of_all_columns(together: Together, n_rows: int, n_columns: int) -> Iterator[
             f"{n_rows:,} rows for {n_columns:,} prepared columns.",
             "Take more rows or fewer columns, or learn with l2.",
         )
+
+
+def _of_outliers(together: Together) -> Finding:
+    columns = tuple(dict.fromkeys(each.column for each in together.outliers))
+    rows = ", ".join(each.in_words(with_column=len(columns) > 1) for each in together.outliers)
+    one, more = together.n_outliers == 1, ", ..." if together.n_outliers > len(together.outliers) else ""
+    return Finding(
+        "look",
+        "outliers",
+        columns,
+        f"{together.n_outliers:,} {'row stands' if one else 'rows stand'} far out, with up to "
+        f"{together.outliers[0].times_the_mean:,.0f} times the mean leverage: {'row' if one else 'rows'} {rows}{more}.",
+        "Correct what is a slip; if it is real, write at_most, at_least or log = true into the rule.",
+        tuple(each.row for each in together.outliers),
+    )
 
 
 def of_no_rules() -> Finding:

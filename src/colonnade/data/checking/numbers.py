@@ -35,9 +35,10 @@ class Outlier(msgspec.Struct, frozen=True):
     deviations: float
     key: tuple[str, ...] | None = None  # only where its owner asks for it
 
-    def in_words(self) -> str:
-        """Name the row, its column, and its key if that is shown."""
-        return f"{self.row} ({', '.join([self.column, *(self.key or ())])})"
+    def in_words(self, *, with_column: bool) -> str:
+        """Name the row, with its column, and its key if that is shown."""
+        more = [*([self.column] if with_column else []), *(self.key or ())]
+        return f"{self.row} ({', '.join(more)})" if more else str(self.row)
 
 
 class Together(msgspec.Struct, frozen=True):
