@@ -13,8 +13,9 @@ from colonnade.kernels.moments import centre_and_spread
 
 # Of a column's deviation, 3 %: others explain 99.9 % of its variance, and its coefficient is 30 times less certain.
 SMALL_REST = 0.03
-# Where columns are independent and normal, no row of a million has 20 times the mean leverage.
-FAR = 20.0
+# Where columns are independent and normal, no row of a million has 20 times the mean leverage. In a small table, where
+# none can, a row is far out that decides half of its own prediction.
+FAR, HALF, LEAST_FAR = 20.0, 0.5, 3.0
 SHOWN = 5
 
 
@@ -81,9 +82,10 @@ def _outliers(blocks: Blocks, names: Sequence[str]) -> tuple[int, tuple[Outlier,
     """Count the rows far out by their leverage, and describe those furthest out."""
     if not names:
         return 0, ()
-    times = leverage(blocks, constant=True)
-    times /= times.mean()
-    far = np.flatnonzero(times > FAR)
+    of_rows = leverage(blocks, constant=True)
+    mean = of_rows.mean()
+    far = np.flatnonzero(of_rows > min(FAR * mean, max(HALF, LEAST_FAR * mean)))
+    times = of_rows / mean
     worst = far[np.argsort(-times[far], kind="stable")][:SHOWN].tolist()
     centre, spread = centre_and_spread(blocks, len(names), centred=True)
     deviations = {row: (values - centre) / spread for row, values in _rows(blocks, worst).items()}

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from colonnade.data.checking.columns import ColumnSeen
 
-KEY = r"id|ids|key|[ug]?uid|guid|ref|reference|code|number|no|nr|customer|person|patient|member|user|account|iban|ssn"
+KEY = r"id|ids|key|uid|uuid|guid|ref|reference|code|number|no|nr|customer|person|patient|member|user|account|iban|ssn"
+# Whatever else has such a name, it is no quantity.
+SURELY_KEY = r"id|ids|key|uid|uuid|guid|iban|ssn"
 LABEL = r"label|target|outcome|response|class|y"
 # The parts of "customerId", "CUSTOMER-ID" and "customer_id".
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -24,6 +26,11 @@ def guessed_key(columns: Sequence[ColumnSeen]) -> ColumnSeen | None:
 def spoilt_keys(columns: Sequence[ColumnSeen]) -> list[ColumnSeen]:
     """List columns that are called like a key but have gaps or repeat values."""
     return [each for each in columns if _could_be_key(each) and _called(each.name, KEY) and not _names_rows(each)]
+
+
+def called_like_keys(columns: Sequence[ColumnSeen]) -> list[str]:
+    """List columns of integers or text that are called like a key: to learn from them is a mistake, and tells them."""
+    return [each.name for each in columns if _could_be_key(each) and _called(each.name, SURELY_KEY)]
 
 
 def suggested_label(columns: Sequence[ColumnSeen]) -> ColumnSeen | None:

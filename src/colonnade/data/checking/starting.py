@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from colonnade.data.checking.columns import ColumnSeen, columns_seen
-from colonnade.data.checking.roles import guessed_key, spoilt_keys, suggested_label
+from colonnade.data.checking.roles import called_like_keys, guessed_key, spoilt_keys, suggested_label
 from colonnade.data.column_rules import listed, no_such_column
 from colonnade.data.files import to_arrow
 from colonnade.data.preparation.choosing import chosen
@@ -45,7 +45,7 @@ def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), labe
     seen = columns_seen(table, {}, key)
     key_role = _key(seen, tuple(key), label)
     label_role = _label([each for each in seen if each.name not in key_role.columns], label)
-    rules, left_out = _rules(name, table, [*key_role.columns, *label_role.columns])
+    rules, left_out = _rules(name, table, seen, [*key_role.columns, *label_role.columns])
     by_name = {each.name: each for each in seen}
     return Start(name, file, table.num_rows, by_name, key_role, label_role, rules, left_out)
 
@@ -85,18 +85,23 @@ def _label(seen: Sequence[ColumnSeen], given: str | None) -> Role:
     return Role((), None if suggestion is None else suggestion.name, remark)
 
 
-def _rules(party: str, table: Any, roles: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Give the rules that "auto" chooses, but for what is usual in them, and why it leaves other columns out."""
-    names = [name for name in table.column_names if name not in roles]
+def _rules(
+    party: str, table: Any, seen: Sequence[ColumnSeen], roles: Sequence[str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Give the rules that "auto" chooses, but for what is usual in them, and why other columns are left out."""
+    others = [each for each in seen if each.name not in roles]
+    keys = called_like_keys(others)
+    names = [each.name for each in others if each.name not in keys]
+    left_out = dict.fromkeys(keys, "left out, it is called like a key")
     if not names:
-        return {}, {}
+        return {}, left_out
     try:
-        prepare, lines = chosen(table, roles)
+        prepare, lines = chosen(table, [*roles, *keys])
     except InputError as error:
         raise InputError(f"Party {party!r}: {error}") from None
-    words = {name: line.removeprefix(f"{name}: ") for name, line in zip(names, lines, strict=True)}
     rules = {name: _written(rule) for name, rule in prepare.columns.items()}
-    return rules, {name: words[name] for name in names if name not in rules}
+    words = {name: line.removeprefix(f"{name}: ") for name, line in zip(names, lines, strict=True) if name not in rules}
+    return rules, {**words, **left_out}
 
 
 def _written(rule: msgspec.Struct) -> dict[str, Any]:
