@@ -161,14 +161,20 @@ def test_a_label_alone_needs_no_rules(tmp_path: Path) -> None:
     assert file.prepare is None
 
 
+def test_columns_left_out_never_enter_because_there_is_no_rule(tmp_path: Path) -> None:
+    columns = {"id": range(N), "shop_id": [i % 9 for i in range(N)], "y": [0.5 * i for i in range(N)]}
+    with pytest.raises(InputError, match="nothing but 'shop_id' could enter"):
+        party_file(table_of(tmp_path, columns), label="y")
+
+
 def test_a_table_of_which_nothing_can_enter_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Party 'bank': .*left out"):
+    with pytest.raises(InputError, match=r"Party 'bank': .*left out"):
         party_file(table_of(tmp_path, {"flat": [1] * N}))
 
 
 @pytest.mark.parametrize("roles", [{"label": "nosuch"}, {"key": ["nosuch"]}])
 def test_roles_that_are_not_there(tmp_path: Path, roles: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="there is no (label|key) column 'nosuch'"):
+    with pytest.raises(InputError, match=r"there is no (label|key) column 'nosuch'"):
         party_file(table_of(tmp_path, mixed()), **roles)
 
 

@@ -93,8 +93,13 @@ def _rules(
     keys = called_like_keys(others)
     names = [each.name for each in others if each.name not in keys]
     left_out = dict.fromkeys(keys, "left out, it is called like a key")
-    if not names:
-        return {}, left_out
+    if not others:
+        return {}, {}
+    if not names:  # without a rule all columns would be read
+        raise InputError(
+            f"Party {party!r}: nothing but {listed([repr(name) for name in keys])} could enter, called like a key. "
+            "Drop what is no key from the table, or write its [prepare] yourself."
+        )
     try:
         prepare, lines = chosen(table, [*roles, *keys])
     except InputError as error:
