@@ -146,7 +146,13 @@ def _together(check: Check) -> str:
     if check.together is None or not check.prepared_columns:
         return ""
     condition = check.together.condition
-    number = "infinite: some determine others" if condition is None else f"{condition:,.3g}"
+    number = (
+        "infinite: some determine others"
+        if condition is None
+        else f"{condition:,.0f}"
+        if condition > UNCERTAIN
+        else f"{condition:.3g}"
+    )
     warning = (
         f"; above {UNCERTAIN}, coefficients are uncertain" if condition is not None and condition > UNCERTAIN else ""
     )

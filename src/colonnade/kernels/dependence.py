@@ -22,13 +22,13 @@ class Dependence:
     rest: float
 
 
-def dependences(blocks: Blocks, least: float) -> tuple[float, list[Dependence]]:
+def dependences(blocks: Blocks, least: float, weights: Floats | None = None) -> tuple[float, list[Dependence]]:
     """Find the condition number of centred columns at length 1, and each column of which others leave a small rest.
 
     Blocks have shape (b, d). Columns without spread do not count. The condition number is infinite where columns depend
-    on each other exactly. A rest below `least` counts as small; the smallest comes first.
+    on each other exactly. A rest below `least` counts as small; the smallest comes first. Weights are not all 0.
     """
-    mixing = whiten(blocks).mixing
+    mixing = whiten(blocks, weights).mixing
     norms = np.linalg.norm(mixing, axis=0)
     spread = np.flatnonzero(norms)
     R = mixing[:, spread] / norms[spread]

@@ -174,7 +174,7 @@ def _of_outliers(together: Together) -> Finding:
         "look",
         "outliers",
         columns,
-        f"{together.n_outliers:,} {'row stands' if one else 'rows stand'} far out, with up to "
+        f"{together.n_outliers:,} {'row stands' if one else 'rows stand'} far out, with {'' if one else 'up to '}"
         f"{together.outliers[0].times_the_mean:,.0f} times the mean leverage: {'row' if one else 'rows'} {rows}{more}.",
         "Correct what is a slip; if it is real, write at_most, at_least or log = true into the rule.",
         tuple(each.row for each in together.outliers),

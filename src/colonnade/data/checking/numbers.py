@@ -6,7 +6,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.kernels.arrays import Blocks, Flags, Floats
 from colonnade.kernels.dependence import dependences
 from colonnade.kernels.leverage import leverage
 from colonnade.kernels.moments import centre_and_spread
@@ -68,32 +68,31 @@ class Together(msgspec.Struct, frozen=True):
 def seen_together(blocks: Blocks, names: Sequence[str], continuous: Sequence[int]) -> Together:
     """Measure prepared columns, in blocks of shape (b, d).
 
-    Rows stand out by their continuous columns alone: a rare level is one by its count, not by its distance.
+    Rows stand out by their continuous columns alone: a rare level is one by its count, not by its distance. Those that
+    do are set aside where columns are compared: a single one may hide what all others show.
     """
-    condition, found = dependences(blocks, SMALL_REST)
+    far, outliers = _outliers(lambda: (block[:, continuous] for block in blocks()), [names[i] for i in continuous])
+    condition, found = dependences(blocks, SMALL_REST, None if not far.any() else (~far).astype(np.float64))
     near = [NearDependence(names[each.column], tuple(names[i] for i in each.others), each.rest) for each in found]
-    n_outliers, outliers = _outliers(
-        lambda: (block[:, continuous] for block in blocks()), [names[i] for i in continuous]
-    )
-    return Together(condition if np.isfinite(condition) else None, tuple(near), n_outliers, outliers)
+    return Together(condition if np.isfinite(condition) else None, tuple(near), int(far.sum()), outliers)
 
 
-def _outliers(blocks: Blocks, names: Sequence[str]) -> tuple[int, tuple[Outlier, ...]]:
-    """Count the rows far out by their leverage, and describe those furthest out."""
-    if not names:
-        return 0, ()
-    of_rows = leverage(blocks, constant=True)
-    mean = of_rows.mean()
-    far = np.flatnonzero(of_rows > min(FAR * mean, max(HALF, LEAST_FAR * mean)))
-    times = of_rows / mean
-    worst = far[np.argsort(-times[far], kind="stable")][:SHOWN].tolist()
+def _outliers(blocks: Blocks, names: Sequence[str]) -> tuple[Flags, tuple[Outlier, ...]]:
+    """Mark the rows far out by their leverage, and describe those furthest out."""
+    times = leverage(blocks, constant=True)
+    mean = times.mean()
+    far = times > min(FAR * mean, max(HALF, LEAST_FAR * mean))
+    times /= mean
+    worst = np.argsort(-times, kind="stable")[: min(int(far.sum()), SHOWN)].tolist()
+    if not worst:
+        return far, ()
     centre, spread = centre_and_spread(blocks, len(names), centred=True)
     deviations = {row: (values - centre) / spread for row, values in _rows(blocks, worst).items()}
     furthest = {row: int(np.abs(own).argmax()) for row, own in deviations.items()}
     outliers = (
         Outlier(row, float(times[row]), names[furthest[row]], float(deviations[row][furthest[row]])) for row in worst
     )
-    return len(far), tuple(outliers)
+    return far, tuple(outliers)
 
 
 def _rows(blocks: Blocks, rows: Sequence[int]) -> dict[int, Floats]:

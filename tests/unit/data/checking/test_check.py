@@ -12,7 +12,7 @@ from colonnade.data.checking.check import Check, Preparing, check_table
 from colonnade.data.checking.findings import ORDER, Finding
 from colonnade.data.parties import Party
 from colonnade.data.preparation.fitting import fitted
-from colonnade.data.preparation.rules import Category, Number, Prepare
+from colonnade.data.preparation.rules import Category, Number, Prepare, Rule
 from colonnade.data.sources import Roles
 from colonnade.errors import InputError
 from colonnade.protocol.policy import Policy
@@ -121,6 +121,14 @@ def test_near_dependence_names_the_columns_that_take_part() -> None:
     assert set(near.columns) == {"net", "income", "age"}
     exact = the(checked(net=0.7 * CLEAN["income"] - CLEAN["age"]), "dependent")
     assert set(exact.columns) == {"net", "income", "age"}
+
+
+def test_a_row_far_out_hides_no_dependence() -> None:
+    income = CLEAN["income"].copy()
+    income[17] = 9e6
+    check = checked(income=income, net=0.7 * CLEAN["income"] + RNG.normal(0, 0.01, N))
+    assert set(the(check, "nearly-dependent").columns) == {"net", "income"}
+    assert the(check, "outliers").rows == (17,)
 
 
 def test_a_repeated_column_is_told_once() -> None:
@@ -277,7 +285,7 @@ def test_a_party_starts_if_and_only_if_the_check_says_so(columns: dict[str, Any]
 @pytest.mark.parametrize("columns", ODD, ids=lambda columns: ",".join(columns))
 def test_rules_can_be_fitted_if_and_only_if_the_check_finds_nothing_against_them(columns: dict[str, Any]) -> None:
     data = {name: values for name, values in {**CLEAN, **columns}.items() if name not in ("customer", "spending")}
-    rules = {name: Number(missing="mean") for name in data}
+    rules: dict[str, Rule] = {name: Number(missing="mean") for name in data}
 
     def fits() -> bool:
         try:
