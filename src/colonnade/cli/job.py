@@ -84,6 +84,14 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
         return Federation(self.parties(folder), align=cast(Mode, self.align), on_round=on_round)
 
 
+def is_job(path: Path) -> bool:
+    """Whether a file is a job file; who reads it otherwise says what is wrong with it."""
+    try:
+        return "party" in msgspec.toml.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+
+
 def read_job(path: Path, seed: int | None) -> Job:
     """Read a job file; a seed takes the place of the file's."""
     job = read_toml(path, Job, _advice)

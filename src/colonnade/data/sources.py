@@ -138,7 +138,7 @@ def from_frame(
         return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
 
     def as_text(names: Sequence[str]) -> list[str]:
-        return keys if prepare is None else [*keys, *columns_of_text(names, prepare, taken)]
+        return [*keys, *columns_of_text(names, prepare, taken)]
 
     opened = open_table(party, data, chosen, as_text)
     table = opened.batches.read_all()

@@ -63,7 +63,9 @@ def columns_to_prepare(
     return [name for name in names if name in rules or name in roles]
 
 
-def columns_of_text(names: Sequence[str], prepare: Prepare | Literal["auto"], roles: Mapping[str, str]) -> list[str]:
+def columns_of_text(
+    names: Sequence[str], prepare: Prepare | Literal["auto"] | None, roles: Mapping[str, str]
+) -> list[str]:
     """List the columns whose values count as they are written: 007 is no level 7, and 01022020 a date."""
     if not isinstance(prepare, Prepare):
         return []
