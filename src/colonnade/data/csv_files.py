@@ -202,6 +202,8 @@ def _guarded(where: str, read: Callable[[], T]) -> T:
         return read()
     except (EOFError, zlib.error, gzip.BadGzipFile):
         problem = "its gzip stream is cut off or damaged. Copy or write it again."
+    except OverflowError as error:
+        problem = f"{error}, {MOST_FOLDS} times its own size and more. If that is right, unpack it first."
     except MemoryError:
         problem = "it does not fit into memory. Hand in fewer columns or rows."
     except OSError as error:
@@ -239,10 +241,7 @@ class _Content(io.RawIOBase):
         self._given += count
         self.quotes += bytes(memoryview(buffer)[:count]).count(b'"')
         if self._given > self._most:
-            raise InputError(
-                f"The gzip file {self._inner.name!r} unfolds to more than {self._most:,} bytes, {MOST_FOLDS} times its "
-                "own size and more. If that is right, unpack it first."
-            )
+            raise OverflowError(f"it unfolds to more than {self._most:,} bytes")
         return count
 
     def close(self) -> None:
