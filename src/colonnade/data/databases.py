@@ -39,8 +39,8 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Examples
     --------
     >>> import colonnade as cn
-    >>> cn.Query("select age, income from customers order by id", database_env="BANK_DATABASE")
-    Query(sql='select age, income from customers order by id', database=None, database_env='BANK_DATABASE', ...)
+    >>> cn.Query("select age, income from customers order by id", database_env="BANK")  # doctest: +ELLIPSIS
+    Query(sql='select age, income from customers order by id', database=None, database_env='BANK', ...)
     """
 
     sql: str
