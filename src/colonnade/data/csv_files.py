@@ -134,6 +134,7 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[st
     else:
         # A mark that is never closed takes all that follows for one value, which is no error to pyarrow.
         fault = _first_fault(file) if quotes % 2 else ""
+        table = table.select(list(columns))  # to include no column is to include all
     if fault:
         raise InputError(f"{where}{fault}")
     return None if any(pa.types.is_binary(kind) for kind in table.schema.types) else table
