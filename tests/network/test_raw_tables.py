@@ -4,9 +4,7 @@ import json
 import re
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,7 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
@@ -108,13 +106,8 @@ class RawTables(Trial):
         return {name: party.communicate(timeout=60)[0] for name, party in parties.items()}
 
 
-Way: TypeAlias = tuple[RawTables, dict[str, str], dict[str, str]]
-
-
-@pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
-    """Go the whole way once; give what was said when it learned, and of new rows."""
-    with RawTables(tmp_path_factory.mktemp("raw")) as raw:
+def test_from_raw_tables_to_predictions_by_key(tmp_path: Path) -> None:
+    with RawTables(tmp_path) as raw:
         raw.new_party("bank")
         raw.new_party("telephone", "--key", "client")
         raw.new_party("shop", "--label", "spending")
@@ -133,7 +126,16 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
             raw.party_files[name] = raw.folder / f"{name}-new.toml"
             raw.party_files[name].write_text(text)
         federation = raw.new_federation("federation-new.toml", NEW_JOBS)
-        yield raw, learned, raw.together(("align", str(federation), "--again"), ("server", str(federation)))
+        of_new_rows = raw.together(("align", str(federation), "--again"), ("server", str(federation)))
+    train, test = halves(raw.folder)
+    assert (len(train), len(test)) == (1015, 254)
+    for name, l2, party in (("plain", 0.0, "shop"), ("ridge", L2, "bank")):
+        pooled = pipeline(train, l2)
+        check_objective(raw.folder / name, pooled, train, l2)
+        check_evaluation(raw.folder / f"{name}.json", pooled, test)
+        check_predictions(raw.folder / f"{party}-new-predictions.csv", pooled)
+    assert re.search(r"job: \d rows have levels that were not there", of_new_rows["bank"])
+    check_levels(raw.folder, learned)
 
 
 def merged(end: str = "") -> pd.DataFrame:
@@ -168,62 +170,46 @@ def pipeline(train: pd.DataFrame, l2: float) -> Pipeline:
     return make_pipeline(columns, model).fit(train, train["spending"])
 
 
-def halves(raw: RawTables) -> tuple[pd.DataFrame, pd.DataFrame]:
+def halves(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Find who was learned from, and who was held out: the coreset has positions, the shop's file keys in order."""
-    keys = pd.read_csv(raw.folder / "shop-predictions.csv")["customer"]
+    keys = pd.read_csv(folder / "shop-predictions.csv")["customer"]
     whole = merged().set_index("customer").loc[keys].reset_index()
-    counts = np.isin(np.arange(len(whole)), cn.Run.load(raw.folder / "plain").coreset.rows)
+    counts = np.isin(np.arange(len(whole)), cn.Run.load(folder / "plain").coreset.rows)
     return whole[counts], whole[~counts]
 
 
-@pytest.mark.parametrize(("name", "l2"), [("plain", 0.0), ("ridge", L2)])
-def test_the_objective_and_the_evaluation_are_those_of_the_pooled_table(town: Way, name: str, l2: float) -> None:
-    raw, _, _ = town
-    train, test = halves(raw)
-    assert (len(train), len(test)) == (1015, 254)
-    pooled = pipeline(train, l2)
+def check_objective(run: Path, pooled: Pipeline, train: pd.DataFrame, l2: float) -> None:
     squares = np.sum(np.square(pooled.predict(train) - train["spending"]))
     objective = squares + len(train) * l2 * np.sum(np.square(pooled[-1].coef_))
-    found = cn.Run.load(raw.folder / name).diagnostics["cost"]
-    assert found == pytest.approx(objective, rel=1e-6)
-    told = json.loads((raw.folder / f"{name}.json").read_text())
-    predicted, label = pooled.predict(test), test["spending"]
-    wanted = {
-        "n_evaluated": len(test),
-        "mse": np.mean(np.square(predicted - label)),
-        "mae": mean_absolute_error(label, predicted),
-        "r2": r2_score(label, predicted),
-    }
-    for measure, value in wanted.items():
-        assert told[measure] == pytest.approx(value, rel=1e-6)
-    assert told["table"] == "same"
+    assert cn.Run.load(run).diagnostics["cost"] == pytest.approx(objective, rel=1e-6)
 
 
-@pytest.mark.parametrize(("name", "l2", "party"), [("plain", 0.0, "shop"), ("ridge", L2, "bank")])
-def test_a_party_gets_predictions_of_new_rows_by_key(town: Way, name: str, l2: float, party: str) -> None:
-    raw, _, said = town
-    got = pd.read_csv(raw.folder / f"{party}-new-predictions.csv")
-    new = merged("-new").set_index("customer")
+def check_evaluation(report: Path, pooled: Pipeline, test: pd.DataFrame) -> None:
+    told, predicted, label = json.loads(report.read_text()), pooled.predict(test), test["spending"]
+    assert (told["n_evaluated"], told["table"]) == (len(test), "same")
+    assert told["mse"] == pytest.approx(mean_squared_error(label, predicted), rel=1e-6)
+    assert told["mae"] == pytest.approx(mean_absolute_error(label, predicted), rel=1e-6)
+    assert told["r2"] == pytest.approx(r2_score(label, predicted), rel=1e-6)
+
+
+def check_predictions(delivered: Path, pooled: Pipeline) -> None:
+    got, new = pd.read_csv(delivered), merged("-new").set_index("customer")
     assert set(got["customer"]) == set(new.index)
     assert len(got) == len(new) == 101
-    with pytest.warns(UserWarning, match="unknown categories in columns"):  # which are said here, too
-        wanted = pipeline(halves(raw)[0], l2).predict(new.loc[got["customer"]])
-    print(
-        f"\n{name}: {len(got)} predictions at the {party}, off by {np.max(np.abs(got['prediction'] / wanted - 1)):.1e}"
-    )
-    assert np.allclose(got["prediction"], wanted, rtol=1e-6)
     assert (new["job"] == "pilot").any()
-    assert re.search(r"job: \d rows have levels that were not there", said["bank"])
+    with pytest.warns(UserWarning, match="unknown categories in columns"):  # the bank is told so, too
+        wanted = pooled.predict(new.loc[got["customer"]])
+    assert np.allclose(got["prediction"], wanted, rtol=1e-6)
 
 
-def test_levels_are_named_at_their_party_and_nowhere_else(town: Way) -> None:
-    raw, learned, _ = town
-    assert "job=nurse" in learned["bank"]
-    assert "job=(other)" in learned["bank"]
-    (part,) = (json.loads(path.read_text()) for path in (raw.folder / "telephone-state").glob("part-*.json"))
+def check_levels(folder: Path, said: dict[str, str]) -> None:
+    """Levels are named at their party, and nowhere else."""
+    assert "job=nurse" in said["bank"]
+    assert "job=(other)" in said["bank"]
+    (part,) = (json.loads(path.read_text()) for path in (folder / "telephone-state").glob("part-*.json"))
     assert part["columns"] == ["tariff=family", "tariff=travel", "minutes", "minutes is missing"]
-    elsewhere = [path for folder in ("server-state", "plain", "ridge") for path in (raw.folder / folder).iterdir()]
+    elsewhere = [path for name in ("server-state", "plain", "ridge") for path in (folder / name).iterdir()]
     assert len(elsewhere) > 10
     for path in elsewhere:
         assert not set(LEVELS) & set(re.findall(r"\w+", path.read_bytes().decode("latin-1"))), path.name
-    assert cn.Run.load(raw.folder / "plain").model.feature_names_in_[2] == "job#1"
+    assert cn.Run.load(folder / "plain").model.feature_names_in_[2] == "job#1"
