@@ -5,7 +5,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -91,12 +91,14 @@ def sniff(where: str, path: Path) -> CsvFile:
     return CsvFile(path, encoding, said, is_sure, separator, decimal, tuple(header))
 
 
-def read_csv(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str]) -> tuple[Any, CsvFile]:
+def read_csv(
+    where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str], as_text: Sequence[str]
+) -> tuple[Any, CsvFile]:
     """Read these columns as a `pyarrow.Table`, and say how the file was written after all.
 
-    A key is read as text: "007" would otherwise be taken for a number.
+    A key is read as text: "007" would otherwise be taken for a number. So are others that are named.
     """
-    table = _guarded(where, lambda: _parsed(where, file, columns, keys))
+    table = _guarded(where, lambda: _parsed(where, file, columns, {*keys, *as_text}))
     if table is not None:
         return _without_gaps_in_words(table, keys), file
     if file.is_sure or file.encoding != "utf-8":
@@ -104,10 +106,10 @@ def read_csv(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[s
             f"{where}, line {_undecodable_line(file)}: it is not {file.said}, which the rest of the file is. Write it "
             "again in UTF-8."
         )
-    return read_csv(where, replace(file, encoding="cp1252", said="Latin-1"), columns, keys)
+    return read_csv(where, replace(file, encoding="cp1252", said="Latin-1"), columns, keys, as_text)
 
 
-def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str]) -> Any:
+def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collection[str]) -> Any:
     """Read it, or give None where it is not in its encoding."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -119,7 +121,7 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[st
                 arrow_csv.ReadOptions(encoding=file.encoding, block_size=BLOCK_BYTES),
                 arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
-                    column_types={key: pa.string() for key in keys if key in columns},
+                    column_types={name: pa.string() for name in columns if name in as_text},
                     include_columns=list(columns),
                     decimal_point=file.decimal,
                 ),

@@ -81,12 +81,12 @@ class _Notes:
         return any(each.severity == "stops" for each in self.findings)
 
 
-def _as_text(keys: list[str], prepare: Preparing, roles: Mapping[str, str], columns: Sequence[str]) -> list[str]:
+def _as_text(prepare: Preparing, roles: Mapping[str, str], columns: Sequence[str]) -> list[str]:
     """List what is read as text; what is wrong with the rules is said where they are looked at."""
     try:
-        return [*keys, *columns_of_text(columns, prepare, roles)]
+        return columns_of_text(columns, prepare, roles)
     except InputError:
-        return keys
+        return []
 
 
 def check_table(
@@ -98,7 +98,9 @@ def check_table(
     """
     notes, named = _Notes(), _by_column(roles)
     keys = [name for name, role in named.items() if role == "key"]
-    table = notes.tried("unreadable", (), to_arrow, party, data, list, partial(_as_text, keys, prepare, named))
+    table = notes.tried(
+        "unreadable", (), partial(to_arrow, keys=keys, as_text=partial(_as_text, prepare, named)), party, data
+    )
     if table is None or not _is_table(table, notes):
         return Check(party=party, starts=False, findings=tuple(notes.findings))
     there = _roles_there(party, named, table, notes)

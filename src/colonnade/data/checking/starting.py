@@ -41,7 +41,7 @@ def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), labe
 
     Key and label are as given. Without a key one is guessed: a column whose values all differ.
     """
-    table = to_arrow(name, data, as_text=lambda _: list(key))
+    table = to_arrow(name, data, keys=key)
     _check(name, table, {**dict.fromkeys(key, "key"), **({} if label is None else {label: "label"})})
     seen = columns_seen(table, {}, key)
     key_role = _key(seen, tuple(key), label)
