@@ -136,6 +136,7 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collecti
     else:
         # A mark that is never closed takes all that follows for one value, which is no error to pyarrow.
         fault = _first_fault(file) if quotes % 2 else ""
+        table = table.select(list(columns))  # to include no column is to include all
     if fault:
         raise InputError(f"{where}{fault}")
     return None if any(pa.types.is_binary(kind) for kind in table.schema.types) else table
@@ -204,6 +205,8 @@ def _guarded(where: str, read: Callable[[], T]) -> T:
         return read()
     except (EOFError, zlib.error, gzip.BadGzipFile):
         problem = "its gzip stream is cut off or damaged. Copy or write it again."
+    except OverflowError as error:
+        problem = f"{error}, {MOST_FOLDS} times its own size and more. If that is right, unpack it first."
     except MemoryError:
         problem = "it does not fit into memory. Hand in fewer columns or rows."
     except OSError as error:
@@ -241,10 +244,7 @@ class _Content(io.RawIOBase):
         self._given += count
         self.quotes += bytes(memoryview(buffer)[:count]).count(b'"')
         if self._given > self._most:
-            raise InputError(
-                f"The gzip file {self._inner.name!r} unfolds to more than {self._most:,} bytes, {MOST_FOLDS} times its "
-                "own size and more. If that is right, unpack it first."
-            )
+            raise OverflowError(f"it unfolds to more than {self._most:,} bytes")
         return count
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ pyarrow is imported only when one comes in, a database's driver only for a query
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
 from colonnade.data.csv_files import read_csv, sniff
-from colonnade.data.databases import Query, read_query
+from colonnade.data.databases import ADDRESS, Query, read_query
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 from colonnade.options import listed
@@ -102,6 +103,11 @@ def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_t
 
 def _is_folder(party: str, path: Path) -> bool:
     """Tell a folder from a plain file, and refuse whatever is neither: a pipe or a device could last for ever."""
+    if ADDRESS.search(str(path).replace(":/", "://")):  # a path has one slash for two
+        raise InputError(
+            f"Party {party!r}: an address was given where a path belongs. A database is read by a Query, which names "
+            f"the environment variable or the file that has the address. {ACCEPTED}"
+        )
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -146,13 +152,17 @@ def _unreadable(where: str, data: object, reason: str) -> InputError:
 
 
 def _chosen(where: str, schema: Any, choose: Choose) -> list[str]:
+    try:
+        names = schema.names
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: the name of a column is not UTF-8. Write it again.") from None
     index = _index_columns(schema)
-    return _checked(where, [name for name in schema.names if name not in index], choose)
+    return _checked(where, [name for name in names if name not in index], choose)
 
 
 def _checked(where: str, names: Sequence[str], choose: Choose) -> list[str]:
     """Choose of columns that each have a name of their own."""
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if "" in names:
         raise InputError(
             f"{where}: its column {list(names).index('') + 1} has no name. Name it, or leave it out; pandas writes no "

@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import colonnade as cn
@@ -168,6 +170,35 @@ def test_bad_jobs_exit_3_with_one_clear_message(job: Callable[..., str], old: st
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_job_reads_files_of_other_countries_and_says_so(job: Callable[..., str]) -> None:
+    file = job()
+    expected = json.loads(run("fit", file, "--json").stdout)["model"]
+    shop = Path(file).parent / "shop.csv"
+    shop.write_text(shop.read_text().replace(",", ";").replace(".", ","), encoding="utf-16")
+    done = run("fit", file, "--json")
+    assert "shop.csv: separated by semicolons, decimal comma, UTF-16." in done.stderr
+    assert json.loads(done.stdout)["model"] == expected
+
+
+def test_a_job_reads_a_database(job: Callable[..., str]) -> None:
+    pytest.importorskip("adbc_driver_sqlite", reason="the extra sqlite is not installed")
+    file = job()
+    expected = json.loads(run("fit", file, "--json").stdout)["model"]
+    folder = Path(file).parent
+    with sqlite3.connect(folder / "shop.sqlite") as connection:
+        pd.read_csv(folder / "shop.csv").to_sql("shop", connection, index=False)
+    connection.close()
+    text = Path(file).read_text()
+    assert 'file = "shop.csv"' in text
+    sql = 'query = "select * from shop order by rowid"'
+    Path(file).write_text(text.replace('file = "shop.csv"', f'{sql}\ndatabase_env = "SHOP"'))
+    refused = run("fit", file)
+    assert refused.returncode == 3
+    assert "the environment variable SHOP is not set" in refused.stderr
+    done = run("fit", file, "--json", SHOP=f"sqlite:{folder / 'shop.sqlite'}")
+    assert json.loads(done.stdout)["model"] == expected
 
 
 def test_a_missing_job_file_exits_3() -> None:
