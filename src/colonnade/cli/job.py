@@ -123,7 +123,7 @@ def _advice(problem: str) -> str | None:
             "Federation.connect in Python."
         )
     if "$.party" in problem and "got `object`" in problem:
-        return f"{problem}. Write [[party]], with two brackets, once a party."
+        return "Write [[party]], with two brackets, once a party."
     if "`$.task.l2`" in problem or "`$.task.l1`" in problem:
         return f'{problem}. Write a number, or "cv" to let it be chosen by cross-validation.'
     return None

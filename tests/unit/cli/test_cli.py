@@ -130,11 +130,15 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("size = 200", "sise = 200", "job.toml: [sampler] has no option `sise`. Did you mean `size`?"),
-        ("size = 200", "", "job.toml: [sampler] lacks `size`. Add it."),
+        (
+            "size = 200",
+            "sise = 200",
+            'job.toml: [sampler] with kind = "importance" has no option `sise`. Did you mean `size`?',
+        ),
+        ("size = 200", "", 'job.toml: [sampler] with kind = "importance" lacks `size`. Add it.'),
         ("size = 200", "size = 3", "size is 3, and so few rows do not determine 7 coefficients"),
         ("size = 200", "size = 0", "size must be a whole number from 1 to"),
-        ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
+        ("size = 200", 'size = "many"', "sampler.size must be a whole number, not text. Correct that value."),
         (
             'kind = "importance"',
             'kind = "best"',
