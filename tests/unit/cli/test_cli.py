@@ -305,6 +305,20 @@ def test_evaluate_and_predict_say_what_is_wrong(job: Callable[..., str], tmp_pat
     assert told in run("evaluate", other_order, saved).stderr
 
 
+def test_what_a_job_reads_is_not_written_over(job: Callable[..., str], tmp_path: Path) -> None:
+    """`predict --out` once replaced a party's table by predictions."""
+    saved = str(tmp_path / "run")
+    run("fit", job(), "--out", saved)
+    for name in ("shop.csv", "../bank/shop.csv", "job.toml"):
+        file = tmp_path / "bank" / name
+        before = file.read_bytes()
+        for command in (("predict", job(), saved), ("plan", job(), "--budget", "9000")):
+            done = run(*command, "--out", str(file))
+            assert (done.returncode, done.stdout) == (3, ""), done.stderr
+            assert "is a file that the job reads, and is not written over. Choose another" in done.stderr
+        assert file.read_bytes() == before
+
+
 def test_diagnose_says_what_was_measured_what_it_means_and_what_to_do(job: Callable[..., str]) -> None:
     done = run("diagnose", job())
     assert done.returncode == 0, done.stderr
