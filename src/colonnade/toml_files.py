@@ -48,7 +48,7 @@ def mistyped(problem: str) -> str:
 
 
 def _corrected(problem: str) -> str:
-    if "twice" in problem:  # tomllib's word for a table, or an option, that is there already
+    if "twice" in problem or "overwrite" in problem:  # tomllib's words for what is there already
         return "Write an option once; a table that comes several times has two brackets, [[party]]."
     return "Correct that line."
 
