@@ -101,7 +101,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         read(tmp_path, "name = ")
     with pytest.raises(InputError, match=r"is not TOML: .* twice .* two brackets, \[\[party\]\]"):
         read(tmp_path, "[loose]\n[loose]")
-    with pytest.raises(InputError, match="is not TOML: .* Write an option once"):
+    with pytest.raises(InputError, match=r"is not TOML: .* Write an option once"):
         read(tmp_path, "before = 1\nbefore = 2")
     with pytest.raises(InputError, match=r"Cannot read .*: .* Pass the path of a TOML file"):
         read_toml(tmp_path, File, lambda _: None)
