@@ -6,6 +6,7 @@ import os
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import settings
 
 import colonnade.transports.grpc  # noqa: F401  # before a test imports gRPC's library, which reads what it sets
 from colonnade.kernels.arrays import Floats
+from postgres_trial import postgres_server
 
 PROJECT = Path(__file__).parents[1]
 BETWEEN_MACHINES = ("network", "equivalence")
@@ -54,6 +56,13 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the data sets are not here ({folder.name}); set COLONNADE_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Give the address of a PostgreSQL, or skip."""
+    with postgres_server() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from typing import Any
 
 from colonnade.alignment.records import AlignmentReport
 from colonnade.coreset import Coreset
+from colonnade.data.databases import Query
 from colonnade.data.parties import Party, split_columns
 from colonnade.data.preparation.rules import Category, Date, Number, Prepare
 from colonnade.diagnosing import diagnose
@@ -82,6 +83,7 @@ __all__ = [
     "PolicyRefusedError",
     "Prepare",
     "ProtocolError",
+    "Query",
     "Regression",
     "RegressionReport",
     "RemoteProtocolError",

@@ -8,14 +8,14 @@ import msgspec
 import typer
 
 from colonnade.cli.console import JsonFlag, show, show_json, talk
-from colonnade.cli.job import PartyEntry, is_job, read_job
+from colonnade.cli.job import is_job, read_job
 from colonnade.data.checking.check import Check, Preparing, check_table
 from colonnade.data.checking.columns import ColumnSeen
 from colonnade.data.checking.findings import Finding
 from colonnade.data.sources import Roles
 from colonnade.errors import InputError
 from colonnade.ledger import aligned
-from colonnade.node.files import DataFile, read_party_table
+from colonnade.node.files import DataFile, data_beside, read_party_table
 from colonnade.protocol.policy import Policy
 
 WIDTH = 80
@@ -71,18 +71,16 @@ def _checks(path: Path, roles: Roles, show_keys: bool) -> list[Check]:
         raise InputError(f"--label and --key are for a table as it is; {path} names its own. Leave them out.")
     if not is_job(path):
         file = read_party_table(path)
-        return [_check(file.name, file.data.file, file.data, file.prepare, file.policy.policy(), show_keys)]
+        return [_check(file.name, file.data, file.prepare, file.policy.policy(), show_keys)]
     return [
-        _check(each.name, str(path.parent / each.file), each, each.prepare, Policy(each.never, level="open"), show_keys)
+        _check(each.name, data_beside(each, path.parent), each.prepare, Policy(each.never, level="open"), show_keys)
         for each in read_job(path, None).party
     ]
 
 
-def _check(
-    name: str, file: str, named: DataFile | PartyEntry, prepare: Preparing, policy: Policy, show_keys: bool
-) -> Check:
-    roles = Roles(named.label, named.key, named.weight, named.split, named.duplicates)
-    return check_table(name, file, roles, prepare, policy, show_keys=show_keys)
+def _check(name: str, data: DataFile, prepare: Preparing, policy: Policy, show_keys: bool) -> Check:
+    roles = Roles(data.label, data.key, data.weight, data.split, data.duplicates)
+    return check_table(name, data.source(), roles, prepare, policy, show_keys=show_keys)
 
 
 def _summary(check: Check) -> dict[str, Any]:

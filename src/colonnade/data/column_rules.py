@@ -10,7 +10,7 @@ from colonnade.protocol.policy import Policy
 def allowed_columns(party: str, names: Sequence[str], roles: Mapping[str, str], policy: Policy) -> list[str]:
     """Give the names, in order, that the owner's policy lets in; columns that have a role must be among them."""
     _check_named(party, names, policy)
-    allowed = [name for name in names if _may_enter(name, policy)]
+    allowed = [name for name in names if may_enter(name, policy)]
     for name, role in roles.items():
         if name not in allowed:
             raise InputError(_kept_out(party, role, name, policy))
@@ -36,7 +36,8 @@ def listed(words: Sequence[str], limit: int = 20) -> str:
     return ", ".join(words[:limit]) + rest
 
 
-def _may_enter(name: str, policy: Policy) -> bool:
+def may_enter(name: str, policy: Policy) -> bool:
+    """Whether the owner's policy lets a column in."""
     return name not in policy.never_columns and (policy.columns is None or name in policy.columns)
 
 

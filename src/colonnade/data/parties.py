@@ -23,8 +23,10 @@ class Party:
     ----------
     name : str
         Unique in the federation.
-    data : array_like of shape (n_rows, n_columns), pandas / polars / pyarrow table, or path of a Parquet or CSV file
-        Numbers without gaps; every party holds the same rows in the same order.
+    data : array_like of shape (n_rows, n_columns), table, path or Query
+        Numbers without gaps; every party holds the same rows in the same order. A table is whatever gives an Arrow
+        stream: pandas, polars, pyarrow, a DuckDB relation, an ADBC reader. A path is that of a Parquet, CSV (also
+        gzipped) or Arrow IPC file, or of a folder of Parquet files. A `Query` reads a database.
     label : str or array_like of shape (n_rows,), optional
         At the label party: the name of the label's column, or, beside a plain array, the labels.
     key : str or sequence of str, optional
@@ -84,6 +86,11 @@ class Party:
             policy=self.policy,
         )
         self.identity = identity
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is unusual about its file, as was found out: "bank.csv: separated by semicolons, decimal comma"."""
+        return self.table.notes
 
     def __repr__(self) -> str:
         table = self.table

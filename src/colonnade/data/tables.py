@@ -49,6 +49,7 @@ class ArrayTable:
     unaligned: "ArrayTable | None" = field(default=None, repr=False)
     places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)  # what whoever handed it in should know
     row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
     @property
@@ -127,6 +128,7 @@ def read_table(
         source.weights,
         source.held_out,
         source.keys,
+        notes=source.notes,
     )
 
 

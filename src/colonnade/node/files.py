@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from colonnade.catalogue import check_policy
+from colonnade.data.databases import PLACES, Query
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
 from colonnade.data.preparation.rules import Prepare
@@ -18,6 +19,7 @@ from colonnade.protocol.policy import LEVELS, Level, Policy
 from colonnade.transports.endpoints import Name, PartyEndpoint, Seconds, ServerEndpoint, Tls
 
 T = TypeVar("T")
+D = TypeVar("D", bound="DataFile")
 # What to do where a table of a file is left out.
 MISSING = {
     "policy": "no party starts without a policy: what its owner answers. Write [policy] with a level, strict, usual or "
@@ -26,6 +28,7 @@ MISSING = {
     "[identity] with key and pins; `colonnade certs new` makes all for a trial, `colonnade certs identity` one.",
 }
 TLS_FILES = ("authority", "certificate", "key", "passphrase_file")
+DATA_FILES = ("file", "database", "database_file")
 IDENTITY_FILES = ("key", "pins", "passphrase_file")
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"
@@ -89,14 +92,31 @@ class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[data]: the party's table."""
+    """[data]: the party's table, in a file, a folder, or a database."""
 
-    file: str
+    file: str | None = None
     label: str | None = None
     key: str | list[str] | None = None
     duplicates: Duplicates = "error"
     weight: str | None = None
     split: str | None = None
+    query: str | None = None
+    database: str | None = None
+    database_env: str | None = None
+    database_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.file is None) == (self.query is None):
+            raise ValueError("a table is read from a file or by a query: give one of `file` and `query`")
+        self.source()
+
+    def source(self) -> str | Query:
+        """Give where the table is: a path, or a query."""
+        if self.query is not None:
+            return Query(self.query, self.database, self.database_env, self.database_file)
+        if named := [name for name in PLACES if getattr(self, name) is not None]:
+            raise ValueError(f"`{named[0]}` belongs to a query, and this table is in a file: leave out one of the two")
+        return self.file or ""
 
     def no_features(self) -> list[str]:
         """List the columns that are its label, key, weight or split."""
@@ -107,7 +127,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Read the table, and make a party of it."""
         return Party(
             name,
-            self.file,
+            self.source(),
             label=self.label,
             key=self.key,
             duplicates=self.duplicates,
@@ -238,7 +258,7 @@ def read_party_file(path: Path) -> PartyFile:
         revoked=None if file.revoked is None else str(folder / file.revoked),
         tls=_absolute(file.tls, folder),
         identity=_beside(file.identity, folder),
-        data=_data_beside(file.data, folder),
+        data=data_beside(file.data, folder),
         predictions=None if file.predictions is None else str(folder / file.predictions),
         approve_hook=_command_beside(file.approve_hook, folder),
     )
@@ -247,7 +267,7 @@ def read_party_file(path: Path) -> PartyFile:
 def read_party_table(path: Path) -> PartyTable:
     """Read of party.toml only what its table is: it may have no policy yet."""
     file = _read(path, PartyTable)
-    return msgspec.structs.replace(file, data=_data_beside(file.data, path.resolve().parent))
+    return msgspec.structs.replace(file, data=data_beside(file.data, path.resolve().parent))
 
 
 def is_loopback(address: str) -> bool:
@@ -317,8 +337,10 @@ def _command_beside(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
     return (str(folder / command[0]), *command[1:]) if command and "/" in command[0] else command
 
 
-def _data_beside(data: DataFile, folder: Path) -> DataFile:
-    return msgspec.structs.replace(data, file=str(folder / data.file))
+def data_beside(data: D, folder: Path) -> D:
+    """Let paths of a table start at the folder of the file that names them."""
+    named = {name: str(folder / path) for name in DATA_FILES if (path := getattr(data, name)) is not None}
+    return msgspec.structs.replace(data, **named)
 
 
 def _absolute(tls: Tls | None, folder: Path) -> Tls | None:

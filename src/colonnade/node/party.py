@@ -105,6 +105,8 @@ def _desk(
 ) -> PartyDesk:
     rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity)
     say(f"{party!r}. Policy: {rules.level}.")
+    for note in party.notes:
+        say(f"{note}.")
     if rules.level == "open":
         say(
             "Warning: at level open a server can ask for all rows, unless another rule of [policy] forbids it. "

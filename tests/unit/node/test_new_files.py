@@ -70,7 +70,7 @@ def test_a_party_file_has_roles_rules_and_what_was_left_out(tmp_path: Path, name
     assert (file.name, file.data.key, file.data.label) == ("bank", "customer", "spending")
     assert file.prepare == Prepare({"income": Number(missing="median"), "job": Category(), "opened": Date()})
     assert file.policy.level == "usual"
-    assert Path(file.data.file) == tmp_path / name
+    assert Path(file.data.file or "") == tmp_path / name
     assert file.tls is not None
     assert file.tls.certificate.endswith("certs/bank.pem")
     assert re.search(r"^income = .*  # 1 missing$", text, re.MULTILINE)

@@ -1,6 +1,5 @@
 """Looks at a table as a party would start with it, and says what stops it, what is odd, and what is good to know."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,19 +10,22 @@ import msgspec
 from colonnade.data.checking.columns import ColumnSeen, columns_seen
 from colonnade.data.checking.findings import (
     Finding,
+    Place,
     of_all_columns,
     of_columns,
     of_key,
     of_label,
     of_no_rules,
+    of_reading,
+    of_size,
     told_by,
     worst_first,
 )
 from colonnade.data.checking.key_and_label import KeySeen, LabelSeen, key_seen, label_seen
 from colonnade.data.checking.numbers import Together, seen_together
 from colonnade.data.checking.roles import guessed_key
-from colonnade.data.column_rules import allowed_columns, listed, no_such_column
-from colonnade.data.files import to_arrow
+from colonnade.data.column_rules import allowed_columns, may_enter, no_such_column
+from colonnade.data.files import open_table
 from colonnade.data.keys import Duplicates
 from colonnade.data.preparation.choosing import chosen
 from colonnade.data.preparation.columns import AnyColumn, CategoryColumn
@@ -60,6 +62,7 @@ class _Notes:
     """Findings as they come; what stops a step is one of them, and the next step is taken all the same."""
 
     findings: list[Finding] = field(default_factory=list)
+    place: Place = "row {}".format
 
     def tried(self, kind: str, columns: tuple[str, ...], step: Callable[..., T], *arguments: object) -> T | None:
         """Give what a step gives, or None and a finding."""
@@ -85,14 +88,13 @@ def check_table(
 
     Rows that stand out are told by their numbers; by their keys, too, only if asked.
     """
-    notes, named = _Notes(), _by_column(roles)
-    keys = [name for name, role in named.items() if role == "key"]
-    table = notes.tried("unreadable", (), to_arrow, party, data, keys)
-    if table is None or not _is_table(table, notes):
-        return Check(party=party, starts=False, findings=tuple(notes.findings))
-    there = _roles_there(party, named, table, notes)
-    names = notes.tried("not-allowed", (), allowed_columns, party, table.column_names, there, policy)
-    table = table if names is None else table.select(names)
+    notes = _Notes()
+    there: dict[str, str] = {}  # roles of columns that are there
+    table = notes.tried("unreadable", (), _read, party, data, roles, policy, there, notes)
+    if table is None or not table.num_rows or not table.num_columns:
+        notes.findings += of_size(table)
+        return Check(party=party, starts=False, findings=worst_first(notes.findings))
+    keys = [name for name, role in there.items() if role == "key"]
     rules = _rules(table, there, prepare, notes)
     seen = _columns(table, there, rules, notes)
     preparation = _preparation(table, rules, notes)
@@ -124,26 +126,26 @@ def _by_column(roles: Roles) -> dict[str, str]:
     return {name: role for role, names in listed.items() for name in names}  # type: ignore[attr-defined]  # text, or texts
 
 
-def _is_table(table: Any, notes: _Notes) -> bool:
-    """Require rows, and columns that can be told apart."""
-    names: list[str] = table.column_names
-    repeated = tuple(sorted(name for name, count in Counter(names).items() if count > 1))
-    if repeated:
-        words = f"Column names occur more than once: {listed([repr(name) for name in repeated])}."
-        notes.findings.append(Finding("stops", "repeated-names", repeated, words, "Rename or drop them."))
-    if not table.num_rows or not names:
-        words = f"The table has {table.num_rows} rows and {len(names)} columns."
-        notes.findings.append(Finding("stops", "empty", (), words, "Check that it is the right file."))
-    return not notes.stopped
+def _read(party: str, data: object, roles: Roles, policy: Policy, there: dict[str, str], notes: _Notes) -> Any:
+    """Read the columns that the policy lets in, and enter those that have a role into `there`."""
+    named = _by_column(roles)
 
+    def choose(names: Sequence[str]) -> list[str]:
+        for name, role in named.items():
+            if name not in names:
+                error = InputError(no_such_column(party, name, names, role=role))
+                notes.findings.append(told_by(error, "no-such-column", name))
+        roles_there = {name: role for name, role in named.items() if name in names}
+        notes.tried("not-allowed", (), allowed_columns, party, names, roles_there, policy)
+        allowed = [name for name in names if may_enter(name, policy)]
+        there.update({name: role for name, role in roles_there.items() if name in allowed})
+        return allowed
 
-def _roles_there(party: str, named: Mapping[str, str], table: Any, notes: _Notes) -> dict[str, str]:
-    names = table.column_names
-    for name, role in named.items():
-        if name not in names:
-            error = InputError(no_such_column(party, name, names, role=role))
-            notes.findings.append(told_by(error, "no-such-column", name))
-    return {name: role for name, role in named.items() if name in names}
+    opened = open_table(party, data, [name for name, role in named.items() if role == "key"], choose)
+    table = opened.batches.read_all()
+    notes.place = opened.place
+    notes.findings += of_reading(opened.notes)
+    return table
 
 
 def _rules(table: Any, roles: Mapping[str, str], prepare: Preparing, notes: _Notes) -> dict[str, Rule]:
@@ -165,7 +167,7 @@ def _rules(table: Any, roles: Mapping[str, str], prepare: Preparing, notes: _Not
 def _columns(table: Any, roles: Mapping[str, str], rules: Mapping[str, Rule], notes: _Notes) -> list[ColumnSeen]:
     rare = {name: rule.rare for name, rule in rules.items() if isinstance(rule, Category)}
     seen = columns_seen(table, rare, [name for name, role in roles.items() if role == "key"])
-    notes.findings += of_columns(seen, rules, table)
+    notes.findings += of_columns(seen, rules, table, notes.place)
     return seen
 
 

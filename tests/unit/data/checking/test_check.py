@@ -309,3 +309,12 @@ def test_a_csv_file_with_everything(tmp_path: Path) -> None:
     assert [each.kind for each in check.columns] == ["text", "text", "date", "text"]
     assert check.columns[1].missing == 30
     assert "note" not in check.rules
+
+
+def test_how_a_file_is_read_is_told_and_where_its_rows_stand(tmp_path: Path) -> None:
+    path = tmp_path / "bank.csv"
+    rows = "".join(f"c{i};{i % 7},5;{i % 3}\n" for i in range(40))
+    path.write_text(f"id;höhe;x\n{rows}c99;;1\n", encoding="latin-1")
+    check = check_table("bank", str(path), Roles(None, "id"), None, Policy())
+    assert "semicolons" in the(check, "reading").words
+    assert "row 40 (line 42 of bank.csv)" in the(check, "missing").words
