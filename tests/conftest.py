@@ -21,13 +21,18 @@ PROJECT = Path(__file__).parents[1]
 BETWEEN_MACHINES = ("network", "equivalence")
 
 
-# On a shared machine the time of one example means nothing.
-settings.register_profile("colonnade", deadline=None)
-settings.load_profile("colonnade")
+# On a shared machine the time of one example means nothing. `--slow=all` looks for new examples; otherwise they are the
+# same each time, so that what lands does not depend on luck.
+settings.register_profile("the same", deadline=None, derandomize=True)
+settings.register_profile("new ones", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", choices=["none", "sample", "all"], default="sample", help="which slow tests run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("new ones" if config.getoption("--slow") == "all" else "the same")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -14,7 +14,6 @@ from colonnade.alignment.records import AlignmentReport
 from colonnade.coreset import Coreset
 from colonnade.data.databases import Query
 from colonnade.data.parties import Party, split_columns
-from colonnade.data.preparation.rules import Category, Date, Number, Prepare
 from colonnade.diagnosing import diagnose
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.records import Diagnosis
@@ -40,6 +39,7 @@ from colonnade.federation import Federation
 from colonnade.ledger import Ledger
 from colonnade.node.party import serve_party
 from colonnade.planning.records import Plan
+from colonnade.preparation.rules import Category, Date, Number, Prepare
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.run import Run

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from textwrap import fill
 
 import msgspec
@@ -22,6 +23,7 @@ MEANINGS = {
     Reveals.MOMENTS: "means and spreads of its columns, and how they vary together",
     Reveals.SCORE_SUMS: "how unusual single rows are to all parties together; no party's own part of it",
     Reveals.MATCHES: "how many rows it has, and which of them, by numbers, others have too; no key",
+    Reveals.LEVELS: "which values its columns of categories have, and what was made of them",
     Reveals.ROW_IDS: "which rows were drawn or set aside: unusual ones are drawn more often",
     Reveals.TOTALS: "one number about all its rows, such as how many independent columns it has",
     Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys, whether the table changed",
@@ -46,7 +48,7 @@ class DisclosureLine(msgspec.Struct, frozen=True):
     meaning : str
         The same in plain words.
     numbers : int
-        At most so many, in all messages of these kinds.
+        At most so many, in all messages of these kinds: those that tell this, not what else is in them.
     messages : tuple of str
         The kinds of messages that told it.
     """
@@ -82,9 +84,10 @@ class Disclosure:
         server = SERVER if ledger.run_by is None else f"{SERVER} ({ledger.run_by})"
         for entry in ledger:
             about = OTHERS if entry.sender == SERVER else entry.sender
-            for what in entry.reveals:
+            # Of an earlier version it is only known that there were no more than in the whole message.
+            for what, count in zip(entry.reveals, entry.numbers or repeat(entry.units), strict=False):
                 told = (server if entry.receiver == SERVER else entry.receiver, about, what)
-                numbers[told] = numbers.get(told, 0) + entry.units
+                numbers[told] = numbers.get(told, 0) + count
                 messages.setdefault(told, {})[entry.kind] = None
         severity = {str(kind): place for place, kind in enumerate(MEANINGS)}
         worst_first = sorted(numbers, key=lambda told: severity[told[2]])

@@ -8,8 +8,8 @@ import msgspec
 SERVER = "server"
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """One message."""
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message. `numbers` are how many tell each of `reveals`, at most; none in ledgers of earlier versions."""
 
     phase: str
     round: int
@@ -19,6 +19,7 @@ class Entry(msgspec.Struct, frozen=True):
     units: int
     bytes: int
     reveals: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
 
     @property
     def party(self) -> str:

@@ -38,6 +38,7 @@ class Reveals(StrEnum):
     MODEL = "model"
     KEYS = "keys"
     MATCHES = "matches"
+    LEVELS = "levels"
 
 
 # Seeds, options, hello and control fields cost bytes but none of the paper's units.
@@ -62,9 +63,11 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """The kind's name, as on the wire and in the ledger."""
         return type(self).__name__
 
-    def facts(self) -> tuple[str, int, tuple[str, ...]]:
-        """Give what the ledger writes of it: its kind, its units and what it reveals."""
-        return type(self).__name__, self.units(), tuple(map(str, self.reveals()))
+    def facts(self) -> tuple[str, int, tuple[str, ...], tuple[int, ...]]:
+        """Give what the ledger writes of it: its kind, its units, what it reveals, and in how many numbers each."""
+        units = self.units()
+        told = self.numbers_told(units)
+        return type(self).__name__, units, tuple(map(str, told)), tuple(told.values())
 
     def units(self) -> int:
         """Count the numbers carried: the paper's measure of communication (section 2)."""
@@ -74,6 +77,22 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """Name what the fields that are present disclose, each once, in the order of the fields."""
         present = (reveals for _, reveals, value in self._fields() if value is not None)
         return tuple(dict.fromkeys(r for r in present if r is not Reveals.NOTHING))
+
+    def numbers_told(self, units: int) -> dict[Reveals, int]:
+        """Count the numbers of the fields that disclose each thing, at most; the things are those of `reveals`.
+
+        Where a field is coded, they are what all others leave of the message's units, or the rows that it is of.
+        """
+        told, coded = dict.fromkeys(self.reveals(), 0), set()
+        for _, reveals, value in self._fields():
+            if value is not None and reveals not in UNCOUNTED:
+                told[reveals] += _numbers(value)
+                coded |= {reveals} if isinstance(value, bytes | tuple) else set()
+        plain = dict(told)
+        for reveals in coded:
+            others = sum(count for other, count in plain.items() if other is not reveals)
+            told[reveals] = max(units - others, self.coded_rows())
+        return told
 
     def passes_on(self) -> tuple[Reveals, ...]:
         """Name what another than the receiver learns with the help of this message; an owner's policy counts it too."""

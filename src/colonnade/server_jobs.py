@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from colonnade.run import check_destination
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
+from colonnade.toml_files import misnamed
 
 PROGRESS = "jobs.json"
 # What a spot check was called in 0.1.0, in job tables and in what is kept of their progress.
@@ -199,9 +200,8 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
         jobs = msgspec.convert([_renamed(table) for table in tables], list[AnyJob])
     except msgspec.ValidationError as error:
         found = str(error).replace(f".{FORMER_NAME}`", f".{SPOT_CHECK}`")
-        verbs = ", ".join(map(_verb, get_args(AnyJob)))
-        advice = f"`do` is one of {verbs}" if ".do`" in found else "Correct that value"
-        raise InputError(f"{path}, among its [[job]] tables: {found}. {advice}.") from error
+        found = misnamed(list[AnyJob], tables, "job") or f"among its [[job]] tables: {found}. Correct that value."
+        raise InputError(f"{path}: {found}") from error
     if not jobs:
         raise InputError(f"{path} has no [[job]]. Add one, or use Federation.connect in Python.")
     for job in jobs:

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Model, PartyCard, Roster, Task
+from colonnade.contracts import LinearTask, Model, PartyCard, Roster, Task
 from colonnade.coreset import GIVEN, Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import AuditSubject
@@ -24,7 +24,8 @@ from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.solvers import AnySolver, Central
-from colonnade.tasks import MODELS, AnyTask, PaperTask, jobs
+from colonnade.tasks import MODELS, AnyTask, PaperTask
+from colonnade.tasks.model_columns import check_columns
 
 
 def check_job(
@@ -42,6 +43,8 @@ def check_job(
     check_ways(sampler, solver)
     check_kind("coreset", coreset, Coreset | None)
     check_kind("split", split, AnySplit | None)
+    if solver is not None and hasattr(sampler, "size"):
+        _check_size(sampler.size, task, roster)
     task.check(roster)
     if isinstance(sampler, AnySampler):
         sampler.check(task, roster, run_by)
@@ -50,6 +53,43 @@ def check_job(
         _warn_of_other_task(task, coreset)
     if isinstance(solver, AnySolver):
         solver.check(task, roster, run_by)
+
+
+def _check_size(size: int, task: Task[object], roster: Roster) -> None:
+    """Require as many rows as there are coefficients, where nothing but rows decides these."""
+    if isinstance(task, LinearTask) and size < (needed := _n_coefficients(task, roster)) and not _is_penalised(task):
+        raise InputError(
+            f"size is {size:,}, and so few rows do not determine {needed:,} coefficients: whatever passes through them "
+            f"would do. Draw many more than {needed:,}, or give a penalty, for instance l2=0.1."
+        )
+
+
+def warn_of_few_rows(run: Run[Any]) -> None:
+    """Warn where a model was learned on fewer distinct rows than it has coefficients: they do not determine it."""
+    if not isinstance(run.task, LinearTask):
+        return
+    distinct, needed = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
+    if distinct < needed:
+        rest = (
+            "the penalty alone decides the rest" if _is_penalised(run.task) else "whatever passes through them would do"
+        )
+        warnings.warn(
+            f"{distinct:,} distinct rows do not determine {needed:,} coefficients: {rest}, and the objective on these "
+            "rows is no estimate of that on others. Use more rows or fewer columns.",
+            AssumptionWarning,
+            stacklevel=3,
+        )
+
+
+def _n_coefficients(task: LinearTask[object], roster: Roster) -> int:
+    return sum(len(card.feature_names) for card in roster.cards) + task.fit_intercept
+
+
+def _is_penalised(task: LinearTask[object]) -> bool:
+    try:
+        return any(task.penalties())
+    except UnsupportedError:  # one is to be chosen
+        return True
 
 
 def check_ways(sampler: object, solver: object = None) -> None:
@@ -128,7 +168,7 @@ def _card(card: PartyCard) -> str:
 def check_model(model: Model[Any], roster: Roster) -> None:
     """Require a model of these parties' columns."""
     check_kind("model", model, MODELS)
-    jobs.check_columns(model, roster)
+    check_columns(model, roster)
 
 
 def check_can_evaluate(model: Model[Any], roster: Roster) -> None:

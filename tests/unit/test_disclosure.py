@@ -1,4 +1,5 @@
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,42 @@ def test_lines_are_what_the_ledger_says() -> None:
     (scores,) = (line for line in run.disclosure.lines if (line.about, line.what) == ("shop", "scores"))
     assert (scores.who, scores.numbers, scores.messages) == ("server", 20, ("Scores",))
     assert json.loads(run.disclosure.to_json())["lines"][0]["what"] == "scores"
+
+
+def amounts(run: cn.Run[Any], who: str = "server") -> dict[tuple[str, str], int]:
+    return {(line.about, line.what): line.numbers for line in run.disclosure.lines if line.who == who}
+
+
+@pytest.mark.parametrize("solver", [cn.Central(), cn.CompactCentral()])
+def test_each_amount_counts_the_numbers_that_tell_it_and_not_the_whole_message(solver: Any) -> None:
+    """200 labels beside 400 features were once told to be 600 labels."""
+    run = federation().fit(cn.Regression(), sampler=cn.AllRows(), solver=solver)
+    found = amounts(run)
+    assert [found[party, "features"] for party in ("bank", "shop", "telephone")] == [400] * 3
+    mean = isinstance(solver, cn.CompactCentral)
+    assert found["bank", "labels"] == 200 + mean
+    assert sum(found.values()) == run.ledger.units
+    assert amounts(run, "bank")[OTHERS, "model"] == 2, "its coefficients, which the paper does not count"
+
+
+def test_amounts_of_an_evaluation_and_of_saga() -> None:
+    parties = federation()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cn.ConvergenceWarning)
+        run = parties.fit(cn.Regression(), sampler=cn.UniformSampling(40), solver=cn.Saga(max_epochs=2))
+    found = amounts(run)
+    assert found["shop", "predictions"] == found["bank", "labels"], "a number a row of every block from either"
+    parties.evaluate(run.model, rows=50)
+    sheet = Disclosure.of(Ledger(parties.sent))
+    told = {(line.about, line.what): line.numbers for line in sheet.lines if line.who == "server"}
+    assert (told["bank", "features"], told["bank", "labels"]) == (50, 1), "one number says how much labels vary"
+
+
+def test_a_ledger_of_an_earlier_version_tells_at_most_the_whole_message() -> None:
+    entry = {"phase": "solving", "round": 1, "sender": "bank", "receiver": "server", "kind": "Columns"}
+    told = {"units": 600, "bytes": 9, "reveals": ["features", "labels"]}
+    sheet = Disclosure.of(Ledger.from_json(json.dumps([entry | told])))
+    assert [(line.what, line.numbers) for line in sheet.lines] == [("features", 600), ("labels", 600)]
 
 
 def test_an_empty_ledger_discloses_nothing() -> None:

@@ -1,24 +1,25 @@
 """The job file: a small TOML that lists parties, task, sampler, solver and seed."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Literal, cast
 
 import msgspec
 import typer
 
 from colonnade.alignment import Mode
 from colonnade.data.parties import Party
-from colonnade.data.preparation.rules import Prepare
 from colonnade.errors import InputError
 from colonnade.federation import Federation
 from colonnade.node.files import DataFile, data_beside
 from colonnade.node.terminal import say
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
+from colonnade.toml_files import read_toml
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
@@ -48,8 +49,6 @@ SplitOption = Annotated[
     typer.Option("--split-by", help="Hold out the rows that this column of a party marks.", metavar="PARTY.COLUMN"),
 ]
 
-SECTIONS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
-
 
 class PartyEntry(DataFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One [[party]] of a job."""
@@ -73,7 +72,7 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     def parties(self, folder: Path) -> list[Party]:
         """Read the parties' tables, and say what is unusual about them."""
         parties = [
-            data_beside(entry, folder).party(entry.name, Policy(list(entry.never), level="open"))
+            data_beside(entry, folder).party(entry.name, Policy(list(entry.never), level="open"), prepare=entry.prepare)
             for entry in self.party
         ]
         for note in (note for party in parties for note in party.notes):
@@ -95,14 +94,7 @@ def is_job(path: Path) -> bool:
 
 def read_job(path: Path, seed: int | None) -> Job:
     """Read a job file; a seed takes the place of the file's."""
-    try:
-        job = msgspec.toml.decode(path.read_bytes(), type=Job)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the job file {path}: {error}. Pass the path of a TOML file.") from error
-    except msgspec.ValidationError as error:
-        raise InputError(f"Job file {path}: {error}. {_advice(str(error))}") from error
-    except msgspec.DecodeError as error:
-        raise InputError(f"Job file {path} is not TOML: {error}. Correct that line.") from error
+    job = read_toml(path, Job, _advice)
     return job if seed is None else msgspec.structs.replace(job, seed=seed)
 
 
@@ -123,31 +115,14 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
-def _advice(problem: str) -> str:
+def _advice(problem: str) -> str | None:
     if "unknown field `parties`" in problem:
-        return "If it is a server's federation.toml, use `colonnade server`, or Federation.connect in Python."
-    if "unknown field" in problem or "Invalid value" in problem or "missing required field" in problem:
-        return _options()
+        return (
+            "a job has no option `parties`. If it is a server's federation.toml, use `colonnade server`, or "
+            "Federation.connect in Python."
+        )
     if "$.party" in problem and "got `object`" in problem:
-        return "Write [[party]], with two brackets, once a party."
+        return f"{problem}. Write [[party]], with two brackets, once a party."
     if "`$.task.l2`" in problem or "`$.task.l1`" in problem:
-        return 'Write a number, or "cv" to let it be chosen by cross-validation.'
-    return "Correct that value."
-
-
-def _options() -> str:
-    return "Known options: " + "; ".join(
-        [
-            f"at the top: {_names(Job)}",
-            f"[[party]]: {_names(PartyEntry)}",
-            *(
-                f'[{section}] kind = "{kind.__struct_config__.tag}": {_names(kind) or "none"}'
-                for section, kinds in SECTIONS.items()
-                for kind in get_args(kinds) or (kinds,)
-            ),
-        ]
-    )
-
-
-def _names(kind: Any) -> str:
-    return ", ".join(kind.__struct_fields__)
+        return f'{problem}. Write a number, or "cv" to let it be chosen by cross-validation.'
+    return None

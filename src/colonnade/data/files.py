@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
-from colonnade.data.column_rules import listed
 from colonnade.data.csv_files import read_csv, sniff
 from colonnade.data.databases import Query, read_query
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
+from colonnade.options import listed
 
 ACCEPTED = (
     "Pass a 2-D array of numbers; a pandas, polars or pyarrow table, or whatever else gives an Arrow stream (collect a "
@@ -27,6 +27,10 @@ CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 IPC = (".arrow", ".feather")
 # Of all columns, those to be read, in the order wanted.
 Choose: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+
+
+def _none(_names: Sequence[str]) -> list[str]:
+    return []
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +52,15 @@ class Opened:
     place: Callable[[int], str] = "row {}".format
 
 
-def open_table(party: str, data: object, keys: Sequence[str] = (), choose: Choose = list) -> Opened:
+def open_table(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Opened:
     """Open a frame, a file, a folder or a query; nothing but the columns that `choose` returns is read.
 
-    `choose` is given the names of all columns, each of its own, without a pandas index. Columns that are `keys` are
-    read as text where a file does not say what they are.
+    `choose` is given the names of all columns, each of its own, without a pandas index; `as_text` those that it chose,
+    and says which are read as text where a file does not say what they are.
     """
     where = f"Party {party!r}"
     if isinstance(data, str | os.PathLike):
-        opened = _open_path(party, Path(data), keys, choose)
+        opened = _open_path(party, Path(data), as_text, choose)
     elif isinstance(data, Query):
         opened = Opened(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
     else:
@@ -64,12 +68,12 @@ def open_table(party: str, data: object, keys: Sequence[str] = (), choose: Choos
     return replace(opened, batches=plain_types(where, opened.batches))
 
 
-def to_arrow(party: str, data: object, keys: Sequence[str] = (), choose: Choose = list) -> Any:
+def to_arrow(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Any:
     """Read a table whole, as a `pyarrow.Table`."""
-    return open_table(party, data, keys, choose).batches.read_all()
+    return open_table(party, data, choose, as_text).batches.read_all()
 
 
-def _open_path(party: str, path: Path, keys: Sequence[str], choose: Choose) -> Opened:
+def _open_path(party: str, path: Path, as_text: Choose, choose: Choose) -> Opened:
     where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
 
     def chosen(schema: Any) -> list[str]:
@@ -85,7 +89,7 @@ def _open_path(party: str, path: Path, keys: Sequence[str], choose: Choose) -> O
     if name.endswith(CSV):
         file = sniff(where, path)
         columns = _checked(where, file.header, choose)
-        table, file = read_csv(where, file, columns, keys)
+        table, file = read_csv(where, file, columns, as_text(columns))
         note = file.note()
         return Opened(table.to_reader(), (note,) if note else (), file.place)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")

@@ -6,18 +6,21 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Keys
-from colonnade.data.column_rules import allowed_columns, listed, no_such_column
+from colonnade.data.column_rules import allowed_columns, no_such_column
 from colonnade.data.databases import Query
 from colonnade.data.files import ACCEPTED, open_table
 from colonnade.data.keys import Duplicates, read_keys
+from colonnade.data.unprepared import Unprepared, columns_of_text, columns_to_prepare, unprepared_columns
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
+from colonnade.options import listed
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
 # A block of a row-major array that stays in cache while its columns are written: five times faster
@@ -67,6 +70,7 @@ class Source:
     weights: Floats | None = None
     held_out: Flags | None = None
     notes: tuple[str, ...] = ()
+    unprepared: Unprepared | None = None
 
 
 def has_names(data: object) -> bool:
@@ -76,8 +80,14 @@ def has_names(data: object) -> bool:
     )
 
 
-def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source:
+def from_array(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
+) -> Source:
     """Take a (n_rows, n_features) array and, beside it, (n_rows,) arrays for the label, weights and split."""
+    if prepare is not None:
+        raise InputError(
+            f"Party {party!r}: prepare= names columns, and an array has none that have names. Pass a data frame."
+        )
     named = [f"{role}={column!r}" for role, column in roles.items() if isinstance(column, str) or role == "key"]
     if named:
         raise InputError(
@@ -105,7 +115,9 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source
     )
 
 
-def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source:
+def from_frame(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
+) -> Source:
     """Take a named table, with the names of its columns that are no features."""
     taken: dict[str, str] = {}  # roles, by column
     for role, given in roles.items():
@@ -122,12 +134,18 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source
         for name, role in taken.items():
             if name not in names:
                 raise InputError(no_such_column(party, name, names, role=role))
-        return allowed_columns(party, names, taken, policy)
+        allowed = allowed_columns(party, names, taken, policy)
+        return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
 
-    opened = open_table(party, data, keys, chosen)
+    def as_text(names: Sequence[str]) -> list[str]:
+        return [*keys, *columns_of_text(names, prepare, taken)]
+
+    opened = open_table(party, data, chosen, as_text)
     table = opened.batches.read_all()
-    ordered = [name for name in table.column_names if name not in taken] + label
-    _check_not_empty(party, table.num_rows, len(ordered))
+    features = [name for name in table.column_names if name not in taken]
+    unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare)
+    ordered = features + label if unprepared is None else label
+    _check_not_empty(party, table.num_rows, len(features + label))
     _check_numeric(party, table.select([*ordered, *named.get("weight", [])]), opened.place)
     return Source(
         tuple(ordered),
@@ -137,6 +155,7 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source
         _as_floats(table.select(named["weight"]))[0][:, 0] if "weight" in named else None,
         _marks(party, table[named["split"][0]].to_numpy()) if "split" in named else None,
         opened.notes,
+        unprepared,
     )
 
 

@@ -46,6 +46,11 @@ class AuditedPredictions(Message, frozen=True):
         """Count a number a row and direction, and the two moments."""
         return self.size * len(self.low) + 2
 
+    def numbers_told(self, units: int) -> dict[Reveals, int]:
+        """Count all codes as what they are sent as; units leave out what they are read by."""
+        told, codes = super().numbers_told(units), self.size * len(self.low)
+        return {**told, Reveals.FEATURES if self.less_label is None else Reveals.LABELS: codes}
+
     def passes_on(self) -> tuple[Reveals, ...]:
         """Name predictions, which these are too: an owner who keeps only them keeps these."""
         return (Reveals.PREDICTIONS,)

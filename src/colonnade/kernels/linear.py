@@ -86,4 +86,6 @@ def solve_ridge(problem: LinearProblem, penalty: float) -> Floats:
     scale = np.linalg.norm(lhs, axis=0)
     scale[scale == 0] = 1.0
     theta: Floats = np.linalg.lstsq(lhs / scale, rhs, rcond=RANK_TOLERANCE)[0] / scale
+    # A column without any spread has no part in the minimum; lstsq gives it its rounding.
+    theta[~problem.lhs.any(axis=0)] = 0.0
     return theta

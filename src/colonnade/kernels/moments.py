@@ -16,17 +16,23 @@ def centre_and_spread(
     Blocks have shape (b, at least d); further columns are ignored. Without `centred`, squares are taken about 0, and
     the centre is 0. Weights are not all 0. A column without spread gets 1, so that one can divide by it.
     """
-    weight, total, magnitude = 0.0, np.zeros(n_features), np.zeros(n_features)
+    weight, total = 0.0, np.zeros(n_features)
+    lowest, highest = np.full(n_features, np.inf), np.full(n_features, -np.inf)
     for features, w in _weighted(blocks, n_features, weights):
         weight += w.sum()
         total += w @ features
-        magnitude = np.maximum(magnitude, np.abs(features).max(axis=0, initial=0.0, where=w[:, None] > 0))
-    centre = total / weight if centred else np.zeros(n_features)
+        counted = w[:, None] > 0
+        lowest = np.minimum(lowest, features.min(axis=0, initial=np.inf, where=counted))
+        highest = np.maximum(highest, features.max(axis=0, initial=-np.inf, where=counted))
+    # The mean of a constant column would be off by its rounding.
+    mean = np.where(lowest == highest, lowest, total / weight)
+    centre = mean if centred else np.zeros(n_features)
     squares = np.zeros(n_features)
     for features, w in _weighted(blocks, n_features, weights):
         squares += w @ np.square(features - centre)
     spread = np.sqrt(squares / weight)
-    # A constant column leaves its rounding behind.
+    # A column that is constant up to rounding leaves that behind.
+    magnitude = np.maximum(np.abs(lowest), np.abs(highest))
     return centre, np.where(spread > ROUNDING * magnitude, spread, 1.0)
 
 

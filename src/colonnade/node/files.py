@@ -1,6 +1,5 @@
 """federation.toml and party.toml: where to meet, who may come, with which certificates, within which limits."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -10,15 +9,15 @@ from colonnade.catalogue import check_policy
 from colonnade.data.databases import PLACES, Query
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
-from colonnade.data.preparation.rules import Prepare
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.policy import LEVELS, Level, Policy
+from colonnade.protocol.policy import Level, Policy
+from colonnade.toml_files import read_toml
 from colonnade.transports.endpoints import Name, PartyEndpoint, Seconds, ServerEndpoint, Tls
 
-T = TypeVar("T")
 D = TypeVar("D", bound="DataFile")
 # What to do where a table of a file is left out.
 MISSING = {
@@ -123,7 +122,13 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         keys = [self.key] if isinstance(self.key, str) else self.key or []
         return [name for name in (self.label, *keys, self.weight, self.split) if name is not None]
 
-    def party(self, name: str, policy: Policy | None = None, identity: Identity | None = None) -> Party:
+    def party(
+        self,
+        name: str,
+        policy: Policy | None = None,
+        identity: Identity | None = None,
+        prepare: Prepare | Literal["auto"] | None = None,
+    ) -> Party:
         """Read the table, and make a party of it."""
         return Party(
             name,
@@ -133,6 +138,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             duplicates=self.duplicates,
             weight=self.weight,
             split=self.split,
+            prepare=prepare,
             policy=policy,
             identity=identity,
         )
@@ -210,21 +216,12 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     approve_hook: tuple[str, ...] = ()
 
 
-# Tables of these files, by their names.
-TABLES: dict[str, type[object]] = {
-    "align": AlignFile,
-    "data": DataFile,
-    "identity": IdentityFile,
-    "policy": PolicyFile,
-    "prepare": Prepare,
-    "tls": Tls,
-}
 learn_types(FederationFile, PartyFile)
 
 
 def read_federation_file(path: Path) -> FederationFile:
     """Read federation.toml; every path in it becomes absolute, starting at its folder."""
-    file = _read(path, FederationFile)
+    file = read_toml(path, FederationFile, _missing)
     if len(set(file.parties)) != len(file.parties):
         raise InputError(f"{path}: a party is named twice. Give each its own name.")
     if file.run_by is not None and file.run_by not in file.parties:
@@ -244,7 +241,7 @@ def read_federation_file(path: Path) -> FederationFile:
 
 def read_party_file(path: Path) -> PartyFile:
     """Read party.toml; every path in it becomes absolute, starting at its folder."""
-    file = _read(path, PartyFile)
+    file = read_toml(path, PartyFile, _missing)
     _check_policy(path, file.policy)
     if file.approve_hook and file.approve != "ask":
         raise InputError(
@@ -266,7 +263,7 @@ def read_party_file(path: Path) -> PartyFile:
 
 def read_party_table(path: Path) -> PartyTable:
     """Read of party.toml only what its table is: it may have no policy yet."""
-    file = _read(path, PartyTable)
+    file = read_toml(path, PartyTable, _missing)
     return msgspec.structs.replace(file, data=data_beside(file.data, path.resolve().parent))
 
 
@@ -276,29 +273,8 @@ def is_loopback(address: str) -> bool:
     return name in ("localhost", "::1") or name.startswith("127.")
 
 
-def _read(path: Path, kind: type[T]) -> T:
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=kind)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read {path}: {error}. Pass the path of a TOML file.") from error
-    except msgspec.ValidationError as error:
-        if missing := next(
-            (hint for field, hint in MISSING.items() if f"missing required field `{field}`" in str(error)), None
-        ):
-            raise InputError(f"{path}: {missing}") from error
-        raise InputError(f"{path}: {error}. Correct that; {_takes(kind, str(error))}.") from error
-    except msgspec.DecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}. Correct that line.") from error
-
-
-def _takes(kind: type[object], problem: str) -> str:
-    """List what may stand where a problem is, and the levels of a policy."""
-    place = re.search(r"at `\$\.(\w+)", problem)
-    table = None if place is None else TABLES.get(place[1])
-    names = ", ".join((table or kind).__struct_fields__)  # type: ignore[attr-defined]
-    if place is not None and place[0].endswith("$.policy") and "level`" in problem:
-        return f"a level is one of {', '.join(LEVELS)}"
-    return f"the top level takes {names}" if table is None or place is None else f"[{place[1]}] takes {names}"
+def _missing(problem: str) -> str | None:
+    return next((hint for field, hint in MISSING.items() if f"missing required field `{field}`" in problem), None)
 
 
 def _check_policy(path: Path, rules: PolicyFile) -> None:

@@ -74,8 +74,8 @@ class Conductor:
         messages = [message for _, _, message in sent]
         sizes = list(map(len, map(self._codec.encode, messages)))
         facts = list(map(Message.facts, messages))
-        for (sender, receiver, _), size, (kind, units, reveals) in zip(sent, sizes, facts, strict=True):
-            self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals))
+        for (sender, receiver, _), size, (kind, units, reveals, numbers) in zip(sent, sizes, facts, strict=True):
+            self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))
 
 
 @contextmanager

@@ -44,6 +44,13 @@ class WhitenedColumns(Message, frozen=True):
         n_columns = len(self.mean) + (self.label_mean is not None)
         return (self.size + 1) * n_columns + len(self.mixing)
 
+    def numbers_told(self, units: int) -> dict[Reveals, int]:
+        """Count a label a row, too, where codes are also of these."""
+        told = super().numbers_told(units)
+        if self.label_mean is None:
+            return told
+        return {**told, Reveals.FEATURES: told[Reveals.FEATURES] - self.size, Reveals.LABELS: self.size + 1}
+
 
 class AskWhitenedColumns(Message, frozen=True):
     """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither."""

@@ -137,19 +137,6 @@ def _check_held_out(coreset: Coreset, view: JobView) -> None:
         )
 
 
-def check_columns(model: Model[Any], roster: Roster) -> None:
-    """Require that a model was made of these parties' columns, in this order."""
-    ours, theirs = roster.feature_names, model.feature_names_in_
-    if ours == theirs:
-        return
-    missing = ", ".join(name for name in theirs if name not in ours) or "nothing"
-    extra = ", ".join(name for name in ours if name not in theirs) or "nothing"
-    raise InputError(
-        f"The model does not fit these parties: it has {missing} that they lack, and lacks {extra} that they have; "
-        "or their columns are in another order. Use the parties it was learned from, in their order."
-    )
-
-
 # Streams of one seed: the solver's draws do not depend on how the coreset came about.
 def _sampling_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 0])

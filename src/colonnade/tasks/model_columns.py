@@ -1,12 +1,14 @@
 """What a model knows of its columns: who holds them, what they are called, and whether a table has them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Roster
+from colonnade.contracts import Model, PartyCard, Roster
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 
@@ -29,6 +31,38 @@ def columns_of(parts: Mapping[str, int], party: str) -> slice:
     names = list(parts)
     start = sum(parts[name] for name in names[: names.index(party)])
     return slice(start, start + parts[party])
+
+
+def check_columns(model: Model[Any], roster: Roster) -> None:
+    """Require that a model was made of these parties' columns, in this order."""
+    ours, theirs = roster.feature_names, model.feature_names_in_
+    if ours == theirs:
+        return
+    parts: Mapping[str, int] = getattr(model, "parts_", {})
+    same = tuple(parts) == roster.names
+    if not same and set(parts) == set(roster.names):
+        raise InputError(
+            f"The model has its parties in the order {', '.join(parts)}; these are in the order "
+            f"{', '.join(roster.names)}. Name them in the model's order."
+        )
+    for party, here in roster.parts.items():
+        # The last may lack some that nobody else has.
+        here = slice(here.start, None) if party == roster.names[-1] else here
+        # By the model's own parts, if it can be: columns that one party lacks are not missed at the next.
+        expected, found = theirs[columns_of(parts, party) if same else here], ours[here]
+        if expected != found:
+            raise InputError(f"The model does not fit party {party!r}: {_first_difference(expected, found)}")
+
+
+def _first_difference(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
+    name, other = next(pair for pair in zip_longest(expected, found) if pair[0] != pair[1])
+    differ = (
+        f"where the model has {'no more columns' if name is None else repr(name)}, the party has "
+        f"{'no more' if other is None else repr(other)}"
+    )
+    if sorted(expected) == sorted(found):
+        return f"{differ}. Put its columns in the model's order: {', '.join(expected)}."
+    return f"{differ}. Use the columns it was learned from, or learn a model of these."
 
 
 def matrix(X: npt.ArrayLike, names: tuple[str, ...]) -> Floats:
@@ -77,3 +111,21 @@ def check_scale(scale: Floats | None, n_features: int) -> None:
 def widths(roster: Roster) -> dict[str, int]:
     """Count each party's features."""
     return {card.name: card.n_features for card in roster.cards}
+
+
+def roster_of(model: Model[Any], roster: Roster) -> Roster:
+    """Give the parties their columns as a model has them that was learned from columns they prepared."""
+    prepared: Mapping[str, str] = getattr(getattr(model, "learned_from_", None), "prepared", {})
+    return replace(roster, cards=tuple(_card_of(model, card, prepared.get(card.name)) for card in roster.cards))
+
+
+def _card_of(model: Any, card: PartyCard, prepared: str | None) -> PartyCard:
+    if card.prepared is None and prepared is None:
+        return card
+    if card.prepared is None or prepared is None:
+        had, has = ("as they came", "prepares them") if prepared is None else ("prepared", "has them as they came")
+        raise InputError(
+            f"The model was learned from columns of {card.name!r} {had}, and now it {has}. Use the party as it was "
+            "then, or learn the model again."
+        )
+    return replace(card, feature_names=model.feature_names_in_[columns_of(model.parts_, card.name)], prepared=prepared)

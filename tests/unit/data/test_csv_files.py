@@ -85,7 +85,7 @@ def test_what_a_writer_of_csv_wrote_is_read(
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=separator).writerows([("word", "x", "n"), *rows])
     path = written(tmp_path_factory.mktemp("csv"), text.getvalue().encode())
-    table = to_arrow("bank", path, keys=["word"])
+    table = to_arrow("bank", path, as_text=lambda _: ["word"])
     assert table.column_names == ["word", "x", "n"]
     assert table["word"].to_pylist() == [word for word, _, _ in rows]
     assert [float(x) for x in table["x"].to_pylist()] == [x for _, x, _ in rows]
@@ -122,7 +122,7 @@ def test_a_letter_far_down_shows_the_encoding(tmp_path: Path, monkeypatch: pytes
 def test_what_is_missing(tmp_path: Path) -> None:
     """The same writings stand for nothing in every column, but not in a key."""
     path = written(tmp_path, b'key,word,x\nNA,NA,NA\nb,"",1.5\nc,null,\nd,no,2\n')
-    table = to_arrow("bank", path, keys=["key"])
+    table = to_arrow("bank", path, as_text=lambda _: ["key"])
     assert table["word"].to_pylist() == [None, None, None, "no"]
     assert table["x"].to_pylist() == [None, 1.5, None, 2.0]
     assert table["key"].to_pylist() == ["NA", "b", "c", "d"]
@@ -131,7 +131,7 @@ def test_what_is_missing(tmp_path: Path) -> None:
 def test_only_the_chosen_columns_are_read(tmp_path: Path) -> None:
     """What is not wanted is not even looked at: its bytes are no text."""
     path = written(tmp_path, b"a,b,c\n1,\xff\xfe,2\n3,\xff,4\n")
-    assert to_arrow("bank", path, (), lambda _: ["c", "a"]).to_pydict() == {"c": [2, 4], "a": [1, 3]}
+    assert to_arrow("bank", path, lambda _: ["c", "a"]).to_pydict() == {"c": [2, 4], "a": [1, 3]}
     party = cn.Party("bank", path, policy=cn.Policy(level="open", columns=["c", "a"]))
     assert party.table.feature_names == ("a", "c")
 

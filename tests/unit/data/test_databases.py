@@ -148,7 +148,7 @@ def test_an_address_of_an_unknown_kind_is_not_quoted(address: str, monkeypatch: 
 
 def test_only_the_chosen_columns_of_a_query_are_kept(sqlite_file: Path) -> None:
     query = cn.Query(OF_BOTH, database=str(sqlite_file))
-    table = to_arrow("bank", query, (), lambda names: [name for name in reversed(names) if name != "age"])
+    table = to_arrow("bank", query, lambda names: [name for name in reversed(names) if name != "age"])
     assert table.column_names == ["spent", "id"]
 
 

@@ -90,7 +90,7 @@ def test_only_the_chosen_columns_come_in_their_order(source: object) -> None:
         asked.append(list(names))
         return ["spent", "id"]
 
-    opened = open_table("bank", source, (), choose)
+    opened = open_table("bank", source, choose)
     assert isinstance(opened.batches, pa.RecordBatchReader)
     assert opened.batches.schema.names == ["spent", "id"]
     assert opened.batches.read_all().to_pydict() == {"spent": [1.5, 2.5], "id": ["b", "a"]}
@@ -105,7 +105,7 @@ def test_a_policy_chooses_too(source: object) -> None:
 
 def test_a_column_with_a_dot_is_not_a_nested_one(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a.b": [1.0], "a": [2.0]}), tmp_path / "a.parquet")
-    assert to_arrow("bank", tmp_path / "a.parquet", (), lambda _: ["a"]).to_pydict() == {"a": [2.0]}
+    assert to_arrow("bank", tmp_path / "a.parquet", lambda _: ["a"]).to_pydict() == {"a": [2.0]}
 
 
 class Broken:

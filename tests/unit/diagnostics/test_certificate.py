@@ -255,7 +255,7 @@ def test_too_few_rows(federation: cn.Federation, run: cn.Run[Any], rows: Any) ->
 def test_runs_that_cannot_be_certified(federation: cn.Federation, run: cn.Run[Any]) -> None:
     with pytest.raises(cn.InputError, match="no model"):
         federation.certify(federation.coreset(cn.Regression(), SAMPLER))
-    with pytest.raises(cn.InputError, match="does not fit these parties"):
+    with pytest.raises(cn.InputError, match="does not fit party"):
         cn.Federation(cn.split_columns(X, Y, [3, 2, 1])).certify(
             cn.Federation(cn.split_columns(X[:, :5], Y, [2, 2, 1])).fit(cn.Regression(), sampler=SAMPLER)
         )

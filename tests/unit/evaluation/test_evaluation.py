@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 
@@ -199,12 +200,41 @@ def test_predictions_are_of_all_rows_whatever_they_weigh(linear: cn.LinearModel)
 # Bad input
 
 
-def test_a_model_of_other_columns(linear: cn.LinearModel) -> None:
+def named(*columns: str) -> cn.Federation:
+    """Make parties a, b, ... of columns of these names; the first has a label."""
+    tables = [{name: X[:, i] for i, name in enumerate(each.split())} for each in columns]
+    tables[0]["label"] = Y
+    labels = {"a": "label"}
+    return cn.Federation(
+        [cn.Party(name, pa.table(table), label=labels.get(name)) for name, table in zip("ab", tables, strict=False)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        (
+            ["age income", "calls data"],
+            r"'b': where the model has 'data', the party has 'calls'\. Put .* data, calls\.",
+        ),
+        (["age", "data calls"], r"'a': where the model has 'income', the party has no more\. Use the columns"),
+        (["age income sex", "data calls"], "'a': where the model has no more columns, the party has 'sex'"),
+        (["age income", "data"], "'b': where the model has 'calls', the party has no more"),
+        (["age income"], "'a': where the model has 'data', the party has no more"),
+    ],
+)
+def test_a_model_of_other_columns_names_the_party_and_the_first_of_them(others: list[str], message: str) -> None:
+    model = named("age income", "data calls").fit(cn.Regression(), sampler=cn.AllRows()).model
+    with pytest.raises(cn.InputError, match=f"The model does not fit party {message}"):
+        named(*others).evaluate(model)
+
+
+def test_a_model_of_other_parties(linear: cn.LinearModel) -> None:
     other = cn.Federation([cn.Party("party1", X[:, :2]), cn.Party("bank", X[:, 2:], label=Y)])
-    with pytest.raises(cn.InputError, match="it has party2_0, party2_1, party3_0 that they lack, and lacks bank_0"):
+    with pytest.raises(cn.InputError, match="party 'bank': where the model has 'party2_0', the party has 'bank_0'"):
         other.predict(linear)
     turned = cn.Federation(cn.split_columns(X, Y, [2, 2, 1])[::-1])
-    with pytest.raises(cn.InputError, match="or their columns are in another order"):
+    with pytest.raises(cn.InputError, match="its parties in the order party1, party2, party3; these are in the order"):
         turned.evaluate(linear)
 
 

@@ -77,6 +77,25 @@ def test_a_constant_column_gets_no_coefficient_of_its_own(constant: float, n: in
     assert theta_0 == pytest.approx(1e6, rel=1e-9)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 8.0])
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_a_constant_column_has_coefficient_0_wherever_it_stands(place: int, penalty: float) -> None:
+    """To the bit: the model's table once showed -1.13687e-13."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 5)) * [1, 100, 3, 1, 1] + [0, 1000, 40, 0, 0]
+    y = X @ np.arange(5.0) + rng.normal(size=800)
+    X[:, place] = 47.55
+    theta, _ = ridge(X, y, np.ones(800), penalty, fit_intercept=True)
+    assert theta[place] == 0.0
+    assert np.count_nonzero(theta) == 4
+
+
+def test_a_small_coefficient_is_no_rounding() -> None:
+    x = np.random.default_rng(0).normal(size=(500, 2)) * [1.0, 1e9]
+    theta, _ = ridge(x, x @ [1.0, 1e-13], np.ones(500), 0.0, fit_intercept=True)
+    assert theta[1] == pytest.approx(1e-13, rel=1e-6)
+
+
 def test_a_column_that_hardly_varies_is_not_taken_for_a_constant() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=500)

@@ -7,10 +7,11 @@ RNG = np.random.default_rng(0)
 
 def test_centre_and_spread_in_blocks() -> None:
     X = RNG.normal(3.0, 2.0, size=(100, 4))
-    X[:, 1] = 0.1  # constant: its mean is off by rounding
+    X[:, 1] = 0.1  # constant: NumPy's mean is off by rounding
     blocks = lambda: iter(np.array_split(X, 7))  # noqa: E731
     centre, spread = centre_and_spread(blocks, 3, centred=True)
     np.testing.assert_allclose(centre, X[:, :3].mean(axis=0))
+    assert centre[1] == 0.1
     np.testing.assert_allclose(spread, [X[:, 0].std(), 1.0, X[:, 2].std()])
     centre, spread = centre_and_spread(blocks, 3, centred=False)
     assert centre.tolist() == [0.0, 0.0, 0.0]

@@ -10,10 +10,10 @@ from pyarrow import csv, parquet
 
 from colonnade.cli.job import read_job
 from colonnade.data.checking.starting import start_from
-from colonnade.data.preparation.rules import Category, Date, Number, Prepare
 from colonnade.errors import InputError
 from colonnade.node.files import PartyFile, read_federation_file, read_party_file
 from colonnade.node.new_files import new_federation_file, new_job_file, new_party_file
+from colonnade.preparation.rules import Category, Date, Number, Prepare
 from colonnade.server_jobs import read_jobs
 
 N = 40

@@ -173,6 +173,7 @@ def test_a_weight_counts_as_copies_in_cross_validation() -> None:
     assert one.chosen.l2 == pytest.approx(other.chosen.l2, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:12 distinct rows do not determine 21:colonnade.AssumptionWarning")
 @pytest.mark.parametrize("vary", ["l2", "l1"])
 @pytest.mark.parametrize("case", ["constant features", "constant label", "exact", "collinear", "wide", "scales"])
 def test_odd_data_still_has_a_path(vary: str, case: str) -> None:
@@ -249,3 +250,71 @@ def test_toml(text: str, l2: float | Literal["cv"], l1: float | Literal["cv"]) -
 def test_penalties_must_be_finite_and_not_negative(l2: Any) -> None:
     with pytest.raises(cn.InputError, match=r"l2 must be a number from 0 to 1e\+100"):
         cn.Regression(l2=l2)
+
+
+# Constant columns
+
+
+@pytest.mark.filterwarnings("ignore::colonnade.ConvergenceWarning")
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("solver", [cn.Central(), cn.CompactCentral(), cn.SecureGram(), cn.Saga(max_epochs=3)])
+def test_constant_columns_have_coefficient_0_to_the_bit(solver: Any, standardize: bool) -> None:
+    X, y = made(d=6)
+    X = X * [1.0, 100.0, 3.0, 1.0, 1.0, 1.0] + [0.0, 1000.0, 40.0, 0.0, 0.0, 0.0]
+    X[:, 2], X[:, 4] = 47.55, 1e6 / 3
+    federation = cn.Federation(cn.split_columns(X, y, [2, 2, 2]))
+    task = cn.Regression(standardize=standardize)
+    model = federation.fit(task, sampler=cn.ImportanceSampling(size=100), solver=solver).model
+    assert (model.coef_ == 0).tolist() == [False, False, True, False, True, False]
+
+
+# Fewer rows than coefficients
+
+
+@pytest.mark.parametrize("sampler", [cn.ImportanceSampling(size=12), cn.UniformSampling(size=12)])
+@pytest.mark.parametrize("solver", [cn.Central(), cn.CompactCentral(), cn.Saga()])
+def test_a_size_below_the_number_of_coefficients_is_refused_before_anything_is_sent(sampler: Any, solver: Any) -> None:
+    federation = cn.Federation(cn.split_columns(*made(), [4, 8]))
+    before = len(federation.ledger)
+    with pytest.raises(cn.InputError, match=r"size is 12, and so few rows do not determine 13 coefficients.* l2=0\.1"):
+        federation.fit(cn.Regression(), sampler=sampler, solver=solver)
+    assert len(federation.ledger) == before
+    assert len(federation.coreset(cn.Regression(), sampler).coreset) == 12, "which is no model"
+
+
+def test_a_size_of_as_many_rows_as_coefficients_is_taken() -> None:
+    federation = cn.Federation(cn.split_columns(*made(), [4, 8]))
+    sampler = cn.UniformSampling(size=12)
+    model = federation.fit(cn.Regression(fit_intercept=False), sampler=sampler, seed=1).model
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        (cn.Regression(l2=0.1), "the penalty alone decides the rest"),
+        (cn.Regression(l1=0.1), "the penalty alone decides the rest"),
+        (cn.Regression(l2="cv"), "the penalty alone decides the rest"),
+    ],
+)
+def test_few_rows_and_a_penalty_are_warned_of(task: cn.Regression, why: str) -> None:
+    federation = cn.Federation(cn.split_columns(*made(), [4, 8]))
+    with pytest.warns(
+        cn.AssumptionWarning, match=f"12 distinct rows do not determine 13 coefficients: {why}"
+    ) as caught:
+        federation.fit(task, sampler=cn.UniformSampling(size=12), seed=1)
+    assert caught[0].filename == __file__
+
+
+def test_few_distinct_rows_are_warned_of_however_they_came_about() -> None:
+    few = cn.Federation(cn.split_columns(*made(n=10), [4, 8]))
+    warned = "{} distinct rows do not determine 13 coefficients: whatever passes through them would do"
+    for sampler in (cn.AllRows(), cn.ImportanceSampling(size=50)):
+        with pytest.warns(cn.AssumptionWarning, match=warned.format(10)):
+            few.fit(cn.Regression(), sampler=sampler)
+    parties = cn.Federation(cn.split_columns(*made(n=20), [4, 8]))
+    with pytest.warns(cn.AssumptionWarning, match=warned.format(10)):
+        parties.fit(cn.Regression(), sampler=cn.AllRows(), split=cn.HoldOut(0.5))
+    coreset = cn.Coreset(np.array([1, 1, 2, 3]), np.ones(4), n_rows=20, total_weight=20.0)
+    with pytest.warns(cn.AssumptionWarning, match=warned.format(3)):
+        parties.fit(cn.Regression(), coreset=coreset)

@@ -27,14 +27,15 @@ from colonnade.data.checking.roles import guessed_key
 from colonnade.data.column_rules import allowed_columns, may_enter, no_such_column
 from colonnade.data.files import open_table
 from colonnade.data.keys import Duplicates
-from colonnade.data.preparation.choosing import chosen
-from colonnade.data.preparation.columns import AnyColumn, CategoryColumn
-from colonnade.data.preparation.fitting import fitted
-from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.rules import Category, Number, Prepare, Rule
 from colonnade.data.sources import Roles
 from colonnade.data.tables import BLOCK_ROWS, read_table
+from colonnade.data.unprepared import columns_of_text
 from colonnade.errors import InputError
+from colonnade.preparation.choosing import chosen
+from colonnade.preparation.columns import AnyColumn, CategoryColumn
+from colonnade.preparation.fitting import fitted
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.rules import Category, Number, Prepare, Rule
 from colonnade.protocol.policy import Policy
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ def check_table(
     """
     notes = _Notes()
     there: dict[str, str] = {}  # roles of columns that are there
-    table = notes.tried("unreadable", (), _read, party, data, roles, policy, there, notes)
+    table = notes.tried("unreadable", (), _read, party, data, roles, prepare, policy, there, notes)
     if table is None or not table.num_rows or not table.num_columns:
         notes.findings += of_size(table)
         return Check(party=party, starts=False, findings=worst_first(notes.findings))
@@ -103,8 +104,8 @@ def check_table(
     together = _together(preparation, table, keys if show_keys else [], notes)
     key = _key(party, there, table, seen, roles.duplicates, notes)
     label = _label(there, table, notes)
-    if prepare is None and not notes.stopped:
-        notes.tried("does-not-start", (), _start, party, table, roles)
+    if not notes.stopped:
+        notes.tried("does-not-start", (), _start, party, table, roles, None if prepare is None else rules)
     return Check(
         party=party,
         rows=table.num_rows,
@@ -126,7 +127,15 @@ def _by_column(roles: Roles) -> dict[str, str]:
     return {name: role for role, names in listed.items() for name in names}  # type: ignore[attr-defined]  # text, or texts
 
 
-def _read(party: str, data: object, roles: Roles, policy: Policy, there: dict[str, str], notes: _Notes) -> Any:
+def _read(
+    party: str,
+    data: object,
+    roles: Roles,
+    prepare: Preparing,
+    policy: Policy,
+    there: dict[str, str],
+    notes: _Notes,
+) -> Any:
     """Read the columns that the policy lets in, and enter those that have a role into `there`."""
     named = _by_column(roles)
 
@@ -141,7 +150,13 @@ def _read(party: str, data: object, roles: Roles, policy: Policy, there: dict[st
         there.update({name: role for name, role in roles_there.items() if name in allowed})
         return allowed
 
-    opened = open_table(party, data, [name for name, role in named.items() if role == "key"], choose)
+    def as_text(names: Sequence[str]) -> list[str]:
+        keys = [name for name, role in there.items() if role == "key"]
+        with suppress(InputError):  # what is wrong with the rules is said where they are looked at
+            return [*keys, *columns_of_text(names, prepare, there)]
+        return keys
+
+    opened = open_table(party, data, choose, as_text)
     table = opened.batches.read_all()
     notes.place = opened.place
     notes.findings += of_reading(opened.notes)
@@ -232,7 +247,10 @@ def _label(roles: Mapping[str, str], table: Any, notes: _Notes) -> LabelSeen | N
     return label
 
 
-def _start(party: str, table: Any, roles: Roles) -> None:
-    """Read the table as a party does: whatever else would stop it."""
-    given: dict[str, Any] = dict(roles.items())
-    read_table(party, table, duplicates=roles.duplicates, **given)
+def _start(party: str, table: Any, roles: Roles, rules: dict[str, Rule] | None) -> None:
+    """Read the table as a party does, but for the key, which was read: whatever else would stop it."""
+    given: dict[str, Any] = {role: column for role, column in roles.items() if role != "key"}
+    used = [name for name in table.column_names if rules is None or name in rules or name in given.values()]
+    keys = [name for name, role in _by_column(roles).items() if role == "key"]
+    features = table.select([name for name in used if name not in keys])
+    read_table(party, features, prepare=Prepare(rules) if rules else None, **given)

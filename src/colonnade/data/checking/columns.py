@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from colonnade.data.preparation.rules import RARE
+from colonnade.preparation.rules import RARE
 
 Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
 # Text that was written as numbers, also with a decimal comma.

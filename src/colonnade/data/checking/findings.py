@@ -9,10 +9,10 @@ import numpy as np
 from colonnade.data.checking.columns import ColumnSeen, missing_of
 from colonnade.data.checking.key_and_label import KeySeen, LabelSeen
 from colonnade.data.checking.numbers import SHOWN, Together
-from colonnade.data.column_rules import listed
 from colonnade.data.keys import Duplicates
-from colonnade.data.preparation.rules import Category, Number, Rule
 from colonnade.errors import InputError
+from colonnade.options import listed
+from colonnade.preparation.rules import Category, Number, Rule
 
 # "stops": the party does not start; "look": a model may suffer; "note": good to know.
 Severity = Literal["stops", "look", "note"]

@@ -7,10 +7,11 @@ import msgspec
 
 from colonnade.data.checking.columns import ColumnSeen, columns_seen
 from colonnade.data.checking.roles import called_like_keys, guessed_key, spoilt_keys, suggested_label
-from colonnade.data.column_rules import listed, no_such_column
+from colonnade.data.column_rules import no_such_column
 from colonnade.data.files import open_table
-from colonnade.data.preparation.choosing import chosen
 from colonnade.errors import InputError
+from colonnade.options import listed
+from colonnade.preparation.choosing import chosen
 
 
 class Role(NamedTuple):
@@ -40,7 +41,7 @@ def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), labe
 
     Key and label are as given. Without a key one is guessed: a column whose values all differ.
     """
-    opened = open_table(name, data, key)
+    opened = open_table(name, data, as_text=lambda _: list(key))
     table = opened.batches.read_all()
     _check(name, table, {**dict.fromkeys(key, "key"), **({} if label is None else {label: "label"})})
     seen = columns_seen(table, {}, key)

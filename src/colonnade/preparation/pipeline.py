@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.data.preparation.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, Scaled
-from colonnade.data.preparation.levels import OTHER
-from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.reading import Cells, cells, moments, numbers, part_of
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
+from colonnade.preparation.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, Scaled
+from colonnade.preparation.levels import OTHER
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of
 
 Measured = NumberColumn | DateColumn
 
@@ -45,6 +45,15 @@ def column_transformer(preparation: Preparation) -> Any:
         if isinstance(column, Measured):
             _set_learned(transformer.named_transformers_[f"column{i}"].named_steps, _scalings(column))
     return transformer
+
+
+def columns_as_they_are(names: Sequence[str]) -> Any:
+    """Make a fitted ColumnTransformer that takes these columns out of a frame."""
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+
+    transformer = ColumnTransformer([("columns", "passthrough", list(names))], verbose_feature_names_out=False)
+    return transformer.fit(pd.DataFrame({name: [0.0] for name in names}))
 
 
 def _pipeline(column: AnyColumn) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from colonnade.data.preparation.reading import cells, texts
 from colonnade.kernels.arrays import Flags
+from colonnade.preparation.reading import cells, texts
 
 MISSING, OTHER = "(missing)", "(other)"
 # One column for each: more look like ids, and would be more columns than most tables have.

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from colonnade.data.column_rules import there_is_no
 from colonnade.errors import InputError
-from colonnade.options import LARGEST, flag, learn_types, whole_number
+from colonnade.options import LARGEST, flag, learn_types, there_is_no, whole_number
 
 Fill: TypeAlias = float | Literal["error", "mean", "median"]
 DatePart = Literal[
@@ -19,6 +19,7 @@ DatePart = Literal[
 FILLS = ("error", "mean", "median")
 PARTS: tuple[DatePart, ...] = DatePart.__args__  # type: ignore[attr-defined]  # of a Literal
 RARE = 10
+A_TIME = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
 class Number(
@@ -143,7 +144,7 @@ class Date(
                 f"parts must be some parts of a date, each once, got {given!r}. Pass for instance ['days']."
             )
         force_setattr(self, "parts", parts)
-        if self.format is not None and (not isinstance(self.format, str) or "%" not in self.format):
+        if self.format is not None and not _is_format(self.format):
             raise InputError(f"format must be as '%d.%m.%Y', got {self.format!r}. Leave it out for ISO 8601.")
         force_setattr(self, "missing", _fill(self.missing))
         if isinstance(self.missing, float) and len(parts) > 1:
@@ -242,6 +243,14 @@ def _check_wire_names(rules: Mapping[str, Rule], names: Sequence[str]) -> None:
             raise InputError(
                 f"column {name!r} is called as those that are made of {stem!r}. Rename one, or leave out {stem!r}."
             )
+
+
+def _is_format(form: object) -> bool:
+    """Whether dates that are written so can be read."""
+    try:
+        return isinstance(form, str) and "%" in form and datetime.strptime(A_TIME.strftime(form), form) is not None
+    except ValueError:
+        return False
 
 
 def _fill(value: Any) -> Fill:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 import colonnade as cn
-from colonnade.data.preparation.rules import Prepare
+from colonnade.preparation.rules import Prepare
 
 NAMES = ["id", "age", "balance_1", "balance_2", "job", "y"]
 
@@ -27,7 +27,7 @@ def test_patterns_pass_over_columns_that_have_a_role() -> None:
 
 
 def test_case_matters_in_a_pattern() -> None:
-    with pytest.raises(cn.InputError, match="no column 'B\\*'"):
+    with pytest.raises(cn.InputError, match=r"no column 'B\*'"):
         cn.Prepare({"B*": cn.Number()}).by_column(NAMES)
 
 
@@ -42,7 +42,7 @@ def test_a_name_that_is_not_there_is_answered_with_the_nearest() -> None:
 
 
 def test_a_pattern_that_only_columns_with_a_role_match_matches_none() -> None:
-    with pytest.raises(cn.InputError, match="no column 'i\\*', which prepare names"):
+    with pytest.raises(cn.InputError, match=r"no column 'i\*', which prepare names"):
         cn.Prepare({"i*": cn.Number()}).by_column(NAMES, {"id": "key"})
 
 
@@ -82,6 +82,8 @@ def test_a_column_with_a_number_sign_is_let_in_where_nothing_is_made_of_its_stem
         (cn.Date, {"parts": ["century"]}, "parts cannot be 'century'. Choose among: days, year"),
         (cn.Date, {"parts": 3}, "parts cannot be 3"),
         (cn.Date, {"format": "iso"}, "format must be as '%d.%m.%Y', got 'iso'"),
+        (cn.Date, {"format": "%d.%Q"}, "format must be as '%d.%m.%Y', got '%d.%Q'"),
+        (cn.Date, {"format": "100%"}, "format must be as"),
         (cn.Date, {"parts": ["day", "month"], "missing": 1}, "missing=1 cannot stand for day and month at once"),
         (cn.Prepare, {"columns": {}}, "Prepare takes rules by column, got {}"),
         (cn.Prepare, {"columns": "auto"}, "Prepare takes rules by column, got 'auto'"),
@@ -116,6 +118,13 @@ def test_rules_are_read_from_what_a_file_says() -> None:
         tell_levels=True,
     )
     assert msgspec.convert(msgspec.to_builtins(read), Prepare) == read
+
+
+@pytest.mark.parametrize(
+    "form", ["%d.%m.%Y", "%Y%m%dT%H%M%S%z", "%H:%M", "%j %Y", "%I:%M %p", "%b %d, %y", "%G-W%V-%u"]
+)
+def test_formats_are_those_of_python(form: str) -> None:
+    assert cn.Date(format=form).format == form
 
 
 def test_an_option_that_is_not_there_is_refused() -> None:

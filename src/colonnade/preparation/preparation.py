@@ -7,11 +7,11 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from colonnade.data.preparation.columns import AnyColumn
-from colonnade.data.preparation.reading import cells
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.options import learn_types
+from colonnade.preparation.columns import AnyColumn
+from colonnade.preparation.reading import cells
 
 MAX_JSON_BYTES = 64 << 20
 

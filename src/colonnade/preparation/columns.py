@@ -5,12 +5,12 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from colonnade.data.preparation.levels import MISSING, MOST_KEPT_LEVELS, MOST_LEVELS, OTHER
-from colonnade.data.preparation.reading import Cells, moments, numbers, part_of, texts
-from colonnade.data.preparation.rules import DatePart, check_bounds, check_log
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.options import LARGEST
+from colonnade.preparation.levels import MISSING, MOST_KEPT_LEVELS, MOST_LEVELS, OTHER
+from colonnade.preparation.reading import Cells, moments, numbers, part_of, texts
+from colonnade.preparation.rules import DatePart, check_bounds, check_log
 
 CURE = "Fill it in, or say what stands for missing values:"
 FILLS = "'median', 'mean' or a number"

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from colonnade.data.column_rules import there_is_no
-from colonnade.data.preparation.rules import DatePart
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.options import LARGEST
+from colonnade.options import LARGEST, there_is_no
+from colonnade.preparation.rules import DatePart
 
 BLOCK_ROWS = 65_536
 FIRST_INEXACT_INTEGER = 2.0**53

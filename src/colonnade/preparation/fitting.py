@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from colonnade.data.preparation.columns import (
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.preparation.columns import (
     CURE,
     FILLS,
     AnyColumn,
@@ -14,12 +16,10 @@ from colonnade.data.preparation.columns import (
     NumberColumn,
     Scaled,
 )
-from colonnade.data.preparation.levels import MOST_KEPT_LEVELS, MOST_LEVELS, Levels, count_levels
-from colonnade.data.preparation.preparation import Preparation
-from colonnade.data.preparation.reading import Cells, cells, moments, numbers, part_of
-from colonnade.data.preparation.rules import Category, Date, Fill, Number, Rule
-from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.preparation.levels import MOST_KEPT_LEVELS, MOST_LEVELS, Levels, count_levels
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of
+from colonnade.preparation.rules import Category, Date, Fill, Number, Rule
 
 
 def fitted(rules: Mapping[str, Rule], table: Any, counts: Flags | None = None) -> Preparation:

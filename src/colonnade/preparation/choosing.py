@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from colonnade.data.preparation.levels import MOST_LEVELS, count_levels
-from colonnade.data.preparation.reading import (
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.preparation.levels import MOST_LEVELS, count_levels
+from colonnade.preparation.reading import (
     FIRST_INEXACT_INTEGER,
     Cells,
     cells,
@@ -20,9 +22,7 @@ from colonnade.data.preparation.reading import (
     part_of,
     texts,
 )
-from colonnade.data.preparation.rules import RARE, Category, Date, Number, Prepare, Rule
-from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.preparation.rules import RARE, Category, Date, Number, Prepare, Rule
 
 # With more levels than this for each value, a level has fewer than two rows on average: it names rows, not groups.
 MOST_LEVELS_A_VALUE = 0.5
@@ -95,7 +95,10 @@ def _levels(table: Any, name: str) -> Choice:
     if empty := _empty(table, missing, n_levels == 1):
         return empty
     if found.too_many or n_levels > MOST_LEVELS_A_VALUE * n_values:
-        return Choice(None, f"left out, {n_levels:,} different values in {n_values:,} rows look like ids or free text")
+        more = " or more" if found.too_many else ""
+        return Choice(
+            None, f"left out, {n_levels:,}{more} different values in {n_values:,} rows look like ids or free text"
+        )
     if found.reserved is not None:
         return Choice(None, f"left out, a level is called {found.reserved}, as one that is made may be; rename it")
     sizes = found.with_missing
