@@ -1,5 +1,6 @@
 """CSV files as they come: separator, decimal mark and encoding are found out; what is wrong is named by its line."""
 
+import codecs
 import csv
 import gzip
 import io
@@ -158,9 +159,9 @@ def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
 
 def _first_fault(file: CsvFile) -> str:
     """Find the first line that does not fit the header; nothing where all do."""
-    width, last = len(file.header), 0
+    width, last, rows = len(file.header), 0, 0
     try:
-        for line, record in _numbered(file, strict=True):
+        for rows, (line, record) in enumerate(_numbered(file, strict=True)):  # noqa: B007  # counts all but the header
             if len(record) != width:
                 return (
                     f", line {line}: it has {len(record)} value(s), where the header names {width} column(s), "
@@ -170,7 +171,7 @@ def _first_fault(file: CsvFile) -> str:
             last = line
     except csv.Error:
         return f", after line {last}: a quotation mark is never closed, or stands within a value. Correct that line."
-    if last <= 1:
+    if not rows:
         return " has a header, and no rows. Write one line for each row."
     return ""
 
@@ -263,7 +264,7 @@ def _encoding(beginning: bytes, is_whole: bool) -> tuple[str, str, bool]:
     if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16", "UTF-16", True
     try:
-        beginning.decode("utf-8") if is_whole else beginning[: beginning.rfind(b"\n") + 1].decode("utf-8")
+        codecs.getincrementaldecoder("utf-8")().decode(beginning, final=is_whole)
         return "utf-8", "UTF-8", not beginning.isascii()
     except UnicodeDecodeError:
         is_windows = re.search(rb"[\x80-\x9f]", beginning) is not None

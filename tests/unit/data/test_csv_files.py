@@ -119,6 +119,18 @@ def test_a_letter_far_down_shows_the_encoding(tmp_path: Path, monkeypatch: pytes
     )
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_beginning_may_end_within_a_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, encoding: str
+) -> None:
+    content = end.join(["größe,x", *["ö,1"] * 50]).encode(encoding)
+    for size in range(40, 44):
+        monkeypatch.setattr(csv_files, "SNIFFED_BYTES", size)
+        table = to_arrow("bank", written(tmp_path, content))
+        assert (table.column_names, set(table["größe"].to_pylist())) == (["größe", "x"], {"ö"})
+
+
 def test_what_is_missing(tmp_path: Path) -> None:
     """The same writings stand for nothing in every column, but not in a key."""
     path = written(tmp_path, b'key,word,x\nNA,NA,NA\nb,"",1.5\nc,null,\nd,no,2\n')
@@ -154,6 +166,7 @@ def test_gzip_is_known_by_its_bytes(tmp_path: Path, name: str) -> None:
         (b" \n\n", "' is empty."),
         (b"\xef\xbb\xbf\n", "' is empty."),
         (b"a,b", "' has a header, and no rows. Write one line"),
+        (b"\n\n\na,b", "' has a header, and no rows."),
         (
             b"a,b\n1,2\n\n3\n4,5\n",
             "', line 4: it has 1 value(s), where the header names 2 column(s), separated by commas.",
