@@ -96,7 +96,23 @@ GROUPS = (
         "See [Prepare a party's data](../how-to/prepare-data.md), [Align records](../how-to/align-records.md), "
         "[Connect machines](../how-to/connect-machines.md), "
         "[Hold out rows](../how-to/hold-out-rows.md) and [What is disclosed](../explanation/what-is-disclosed.md).",
-        ("Party", "split_columns", "Federation", "AlignmentReport", "serve_party", "Policy", "HoldOut", "SplitBy"),
+        (
+            "Party",
+            "Query",
+            "split_columns",
+            "Federation",
+            "AlignmentReport",
+            "serve_party",
+            "Policy",
+            "HoldOut",
+            "SplitBy",
+        ),
+    ),
+    Group(
+        "Preparation",
+        "What an owner asks of the columns of a table as it is.",
+        ("Prepare", "Number", "Category", "Date"),
+        None,
     ),
     Group(
         "Tasks",

@@ -6,6 +6,7 @@ import os
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +15,24 @@ from hypothesis import settings
 
 import colonnade.transports.grpc  # noqa: F401  # before a test imports gRPC's library, which reads what it sets
 from colonnade.kernels.arrays import Floats
+from postgres_trial import postgres_server
 
 PROJECT = Path(__file__).parents[1]
 BETWEEN_MACHINES = ("network", "equivalence")
 
 
-# On a shared machine the time of one example means nothing.
-settings.register_profile("colonnade", deadline=None)
-settings.load_profile("colonnade")
+# On a shared machine the time of one example means nothing. `--slow=all` looks for new examples; otherwise they are the
+# same each time, so that what lands does not depend on luck.
+settings.register_profile("the same", deadline=None, derandomize=True)
+settings.register_profile("new ones", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", choices=["none", "sample", "all"], default="sample", help="which slow tests run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("new ones" if config.getoption("--slow") == "all" else "the same")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -54,6 +61,13 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the data sets are not here ({folder.name}); set COLONNADE_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Give the address of a PostgreSQL, or skip."""
+    with postgres_server() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

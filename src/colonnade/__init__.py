@@ -12,6 +12,7 @@ from typing import Any
 
 from colonnade.alignment.records import AlignmentReport
 from colonnade.coreset import Coreset
+from colonnade.data.databases import Query
 from colonnade.data.parties import Party, split_columns
 from colonnade.diagnosing import diagnose
 from colonnade.diagnostics.certificate import Certificate
@@ -38,6 +39,7 @@ from colonnade.federation import Federation
 from colonnade.ledger import Ledger
 from colonnade.node.party import serve_party
 from colonnade.planning.records import Plan
+from colonnade.preparation.rules import Category, Date, Number, Prepare
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.run import Run
@@ -50,6 +52,7 @@ __all__ = [
     "AlignmentReport",
     "AllRows",
     "AssumptionWarning",
+    "Category",
     "Central",
     "Certificate",
     "ClusteringReport",
@@ -59,6 +62,7 @@ __all__ = [
     "CompactCentral",
     "ConvergenceWarning",
     "Coreset",
+    "Date",
     "Diagnosis",
     "DisclosureWarning",
     "DistDim",
@@ -71,12 +75,15 @@ __all__ = [
     "Ledger",
     "LinearModel",
     "LocalProtocolError",
+    "Number",
     "Party",
     "PartyUnreachableError",
     "Plan",
     "Policy",
     "PolicyRefusedError",
+    "Prepare",
     "ProtocolError",
+    "Query",
     "Regression",
     "RegressionReport",
     "RemoteProtocolError",

@@ -10,13 +10,14 @@ from colonnade.errors import InputError
 from colonnade.job_sheets import route_of
 from colonnade.messages import MAX_MESSAGE_BYTES, Message
 from colonnade.privacy import pair_keys
-from colonnade.protocol import hello, viewing
+from colonnade.protocol import hello, preparing, viewing
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.hello import Hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.judging import objection_to_job
 from colonnade.protocol.memory import Memory
 from colonnade.protocol.policy import Policy
+from colonnade.protocol.preparations import Preparations
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import PartySession
 from colonnade.protocol.sheet import BRANCHING, OpenJob, opening_handler
@@ -31,6 +32,7 @@ HANDLERS = (
     BRANCHING,
     *alignment.HANDLERS,
     *viewing.HANDLERS,
+    *preparing.HANDLERS,
     *sampling.HANDLERS,
     *pair_keys.HANDLERS,
     *solvers.HANDLERS,
@@ -70,9 +72,11 @@ def party_session(
     identity: Identity | None = None,
     memory: Memory | None = None,
     problem: str = "",
+    preparations: Preparations | None = None,
 ) -> PartySession:
     """Open a session that answers every request its owner allows; without an identity it signs nothing.
 
-    A problem is why the table's rows are those of no alignment any more: it can only be aligned again.
+    A problem is why the table's rows are those of no alignment any more: it can only be aligned again. `preparations`
+    keep how its columns were prepared.
     """
-    return PartySession(table, HANDLERS, policy, identity, memory, OPENING, problem)
+    return PartySession(table, HANDLERS, policy, identity, memory, OPENING, problem, preparations)

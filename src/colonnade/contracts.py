@@ -86,6 +86,16 @@ class Alignment:
         return common[np.argsort(self.positions[common])]
 
 
+class Preparing(Protocol):
+    """A party's columns as they came, and its owner's rules by which they become numbers."""
+
+    def fitted(self, counts: Flags | None) -> bytes:
+        """Learn from the rows that count, all if None, what the rules leave open; as JSON, which stays at the party."""
+
+    def told_names(self, fitted: bytes) -> tuple[str, ...] | None:
+        """Name the columns with their levels, where the owner lets these be told."""
+
+
 class Table(Protocol):
     """A party's data: its feature columns, then its label column if it is the label party."""
 
@@ -122,6 +132,17 @@ class Table(Protocol):
 
     def aligned(self, alignment: Alignment) -> "Table":
         """Put the rows that all parties have into the common order, and leave out the others."""
+
+    @property
+    def preparing(self) -> Preparing | None:
+        """How its columns become numbers; None where they are. Until then only their names are known."""
+
+    def prepared(self, fitted: bytes) -> "Table":
+        """Make numbers of the columns by what was fitted, to these rows or to others."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What its owner should know of how it was read, or prepared."""
 
     @property
     def row_weights(self) -> Floats | None:
@@ -184,7 +205,10 @@ class View(Protocol):
 
 @dataclass(frozen=True)
 class PartyCard:
-    """What a party says of itself in the hello round."""
+    """What a party says of itself in the hello round.
+
+    `prepared` names the preparation that its columns came of, and is empty where they are still to be prepared.
+    """
 
     name: str
     n_rows: int
@@ -192,6 +216,7 @@ class PartyCard:
     label_name: str | None
     has_weights: bool = False
     has_split: bool = False
+    prepared: str | None = None
 
     @cached_property
     def n_features(self) -> int:

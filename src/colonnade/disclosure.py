@@ -23,6 +23,7 @@ MEANINGS = {
     Reveals.MOMENTS: "means and spreads of its columns, and how they vary together",
     Reveals.SCORE_SUMS: "how unusual single rows are to all parties together; no party's own part of it",
     Reveals.MATCHES: "how many rows it has, and which of them, by numbers, others have too; no key",
+    Reveals.LEVELS: "which values its columns of categories have, and what was made of them",
     Reveals.ROW_IDS: "which rows were drawn or set aside: unusual ones are drawn more often",
     Reveals.TOTALS: "one number about all its rows, such as how many independent columns it has",
     Reveals.SCHEMA: "names of columns, the number of rows, a digest of the keys, whether the table changed",

@@ -195,6 +195,7 @@ class Federation:
         """
         validation.check_kind("sampler", sampler, AnySampler)
         sampler = self._runtime.settled(sampler)
+        self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, sampler=sampler, split=split, run_by=self.ledger.run_by)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "split": split, "seed": seed}
@@ -261,11 +262,13 @@ class Federation:
             run = self._fit_within(task, Limits(budget_bytes, target_excess, None), split, seed)
             validation.warn_of_few_rows(run)
             return run
+        validation.check_ways(sampler)
+        validation.check_kind("solver", solver, AnySolver)
+        if self._runtime.prepares:
+            self._runtime.prepare(task, split if plan is None else getattr(plan, "split", None))
         if plan is not None:
             validation.check_plan(plan, task, self.roster, sampler=sampler, coreset=coreset, solver=solver, split=split)
             sampler, solver, split = plan.sampler, plan.solver, plan.split
-        validation.check_ways(sampler)
-        validation.check_kind("solver", solver, AnySolver)
         sampler, solver = self._runtime.settled(sampler), self._runtime.settled(solver)
         source = validation.either(sampler, coreset)
         ways: dict[str, object] = {"sampler": sampler, "solver": solver, "coreset": coreset, "split": split}
@@ -280,6 +283,7 @@ class Federation:
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""
         paper_task = validation.paper_task(task, "planned")
+        self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
         script, what = planned_fit(paper_task, limits, split, self.roster, validation.seed_number(seed))
@@ -316,6 +320,7 @@ class Federation:
         >>> federation.predict(run.model, rows=[4, 0]).round(6).tolist()
         [229.0, 5.0]
         """
+        self._runtime.prepare_as(model)
         validation.check_model(model, self.roster)
         if to is not None:
             validation.check_party(to, self.roster)
@@ -352,6 +357,7 @@ class Federation:
         >>> np.allclose(federation.received("party2").predictions, run.model.predict(X[[0, 4]]))
         True
         """
+        self._runtime.prepare_as(model)
         validation.check_model(model, self.roster)
         validation.check_party(to, self.roster)
         check_available()
@@ -434,6 +440,7 @@ class Federation:
         >>> round(federation.evaluate(run.model).r2, 6)
         1.0
         """
+        self._runtime.prepare_as(model)
         validation.check_model(model, self.roster)
         validation.check_can_evaluate(model, self.roster)
         size = None if rows is None else sample_size(rows)
@@ -496,6 +503,7 @@ class Federation:
         (True, 4, True)
         """
         task = validation.paper_task(task, "planned")
+        self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         limits, seed = Limits(budget_bytes, target_excess, max_rounds), validation.seed_number(seed)
         size = pilot_size(task, self.roster, limits, pilot)
@@ -612,6 +620,7 @@ class Federation:
         task = validation.paper_task(task, "diagnosed")
         validation.check_ways(sampler)
         sampler = self._runtime.settled(sampler)
+        self._runtime.prepare(task, None) if model is None else self._runtime.prepare_as(model)
         validation.check_job(task, self.roster, sampler=sampler, coreset=coreset, run_by=self.ledger.run_by)
         validation.check_kind("k-means model", model, KMeansModel | None)
         if model is not None:
@@ -656,6 +665,7 @@ class Federation:
         30
         """
         count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
+        self._runtime.prepare(run.task, run.split)
         rule, evidence = validation.committed(run, self.roster)
         rng = np.random.default_rng(None if seed is None else validation.seed_number(seed))
         chosen = rows_to_open(run.coreset, evidence, count, rng)
@@ -697,6 +707,7 @@ class Federation:
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
         (True, True, ('schema', 'totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
         """
+        self._runtime.prepare_as(run.model)
         subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
         certifying.check_rows(subject.task, self.roster, size)

@@ -22,6 +22,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
 from colonnade.evaluation.telling import TOLD, model_digest
 from colonnade.options import learn_types
+from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
@@ -300,12 +301,17 @@ def _audit(job: _Reader) -> Route:
     return then(job.view(), Ask(AskOpenings, rule=rule, **next(rows.asks()).fields))
 
 
+def _prepare(job: _Reader) -> Route:
+    return prepare_route(job.split, job.roster, job.party)
+
+
 def _align(job: _Reader) -> Route:
     return align_route(job.sheet)
 
 
 ROUTES: dict[str, Callable[[_Reader], Route]] = {
     "align": _align,
+    "prepare": _prepare,
     "coreset": _coreset,
     "fit": _fit,
     "predict": _predict,

@@ -38,6 +38,7 @@ class Reveals(StrEnum):
     MODEL = "model"
     KEYS = "keys"
     MATCHES = "matches"
+    LEVELS = "levels"
 
 
 # Seeds, options, hello and control fields cost bytes but none of the paper's units.

@@ -1,7 +1,9 @@
 """Checks that options share: a value comes back as plain Python, or there is an error that names the option."""
 
+import difflib
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -65,3 +67,16 @@ def learn_types(*kinds: Any) -> None:
     """
     for kind in kinds:
         msgspec.json.Decoder(kind)
+
+
+def there_is_no(what: str, name: str, names: Sequence[str]) -> str:
+    """Say so of something that should be one of the columns."""
+    close = difflib.get_close_matches(str(name), names)
+    hint = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
+    return f"there is no {what}; the columns are {listed([repr(one) for one in names])}. Name one of them.{hint}"
+
+
+def listed(words: Sequence[str], limit: int = 20) -> str:
+    """Write words one after another, the first of them if there are many."""
+    rest = f" and {len(words) - limit} more" if len(words) > limit else ""
+    return ", ".join(words[:limit]) + rest

@@ -17,7 +17,7 @@ from colonnade.alignment import align, check_mode, n_rounds
 from colonnade.alignment.meeting import KeyCard, have_alignment, meet
 from colonnade.alignment.records import AlignmentReport
 from colonnade.catalogue import codec, party_session
-from colonnade.contracts import Script, Transport
+from colonnade.contracts import Model, Roster, Script, Transport
 from colonnade.data.parties import Party
 from colonnade.errors import ColonnadeError, InputError, UnsupportedError
 from colonnade.job_sheets import sheet_of
@@ -31,11 +31,15 @@ from colonnade.protocol.fingerprints import Changed, Tables, key_here, with_tabl
 from colonnade.protocol.hello import hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import KeptHere
+from colonnade.protocol.preparing import prepare
 from colonnade.protocol.run_purpose import RunPurpose
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobSheet, opened
+from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run, current_versions
+from colonnade.tasks import MODELS, AnyTask
 from colonnade.tasks.jobs import JobResult
+from colonnade.tasks.model_columns import roster_of
 from colonnade.transports.carriers import MakeCarrier
 
 T = TypeVar("T")
@@ -85,6 +89,9 @@ class Runtime:
         self.alignment = AlignmentReport.of(align, cards, self.roster.n_rows) if cards else None
         if self.alignment is not None:
             self.roster = replace(self.roster, alignment=self.alignment.fingerprint)
+        # Whether parties have columns to prepare: `roster` then has them as they came, until a job prepares them.
+        self.prepares = any(card.prepared is not None for card in self.roster.cards)
+        self._unprepared, self._prepared = self.roster, dict[AnySplit | None, Roster]()
 
     @classmethod
     def here(
@@ -142,6 +149,28 @@ class Runtime:
             self.acknowledge()
         return cards
 
+    def prepare(self, task: object, split: AnySplit | None) -> None:
+        """Let parties prepare their columns for jobs that hold out these rows, once; the roster then has them so.
+
+        What is no task, or no split, is left to those who look at the job.
+        """
+        if not self.prepares or not isinstance(task, AnyTask) or not isinstance(split, AnySplit | None):
+            return
+        self.roster = self._unprepared
+        if split not in self._prepared:
+            self._prepared[split], _ = self.play(prepare(self.roster, split), "prepare", task=task, split=split)
+        self.roster = self._prepared[split]
+
+    def prepare_as(self, model: Model[Any] | None) -> None:
+        """Go by the columns as they were prepared for a model: no party is asked, each keeps how it did that."""
+        learned_from: Tables | None = getattr(model, "learned_from_", None)
+        if not self.prepares and (learned_from is None or not learned_from.prepared):
+            return
+        if isinstance(model, MODELS):
+            self.roster = roster_of(model, self._unprepared)
+        if self.parties is not None and learned_from is not None:
+            self.parties.bring(learned_from)
+
     def play(self, script: Script[T], verb: str, expected: Tables | None = None, /, **what: object) -> tuple[T, Ledger]:
         """Play a script as one run, opened by its job sheet, and give its result and its part of the ledger.
 
@@ -149,7 +178,8 @@ class Runtime:
         tables that it must be done on; those that it was done on are `tables` afterwards.
         """
         whole = opened(self._sheet(verb, what), self._identity, script, expected)
-        (result, self.tables), sent = self._play(whole, verb, what)
+        (result, tables), sent = self._play(whole, verb, what)
+        self.tables = tables if self.parties is None or not self.prepares else self.parties.with_preparations(tables)
         return result, sent
 
     def play_on(
@@ -249,6 +279,18 @@ class PartiesHere:
         self.transport = transport
         self.received: dict[str, Delivery] = {}
         self._parties = dict(parties)
+
+    def bring(self, learned_from: Tables) -> None:
+        """Give parties what a model has kept of how they prepared their columns."""
+        for name, fitted in learned_from.preparations.items():
+            if name in self._parties:
+                self._parties[name].preparations.keep(learned_from.prepared[name], fitted.encode())
+
+    def with_preparations(self, tables: Tables) -> Tables:
+        """Let a model keep how its columns were prepared: here is no other place for it."""
+        found = {name: self._parties[name].preparations.find(each) for name, each in tables.prepared.items()}
+        kept = {name: fitted.decode() for name, fitted in found.items() if fitted is not None}
+        return msgspec.structs.replace(tables, preparations=kept)
 
     def sessions(self) -> dict[str, PartySession]:
         """Open a session at every party."""

@@ -50,6 +50,7 @@ from colonnade.messages import Message, sendable_flags, sendable_floats, sendabl
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.statements import SignedDigest, SignedKey
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
+from colonnade.protocol.preparing import PrepareColumns, PreparedColumns
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.sheet import JobAccepted, OpenJob, SheetParty, TakeBranch
 from colonnade.protocol.splits import HoldOut, SplitBy
@@ -138,8 +139,13 @@ def scaled() -> tuple[Floats, bytes]:
 
 EXAMPLES: dict[str, Message] = {
     "hello": Hello(2),
-    "card": Card(2, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False),
-    "card without label": Card(2, 2**40, (), None, None, has_weights=False, has_split=True),
+    "card": Card(
+        2, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False, prepares=False
+    ),
+    "card without label": Card(2, 2**40, (), None, None, has_weights=False, has_split=True, prepares=True),
+    "prepare columns": PrepareColumns(),
+    "prepared columns": PreparedColumns("00" * 16, ("age", "job#1"), None),
+    "prepared columns, with levels": PreparedColumns("00" * 16, ("age", "job#1"), ("age", "job=clerk")),
     "refused": Refused("policy", "no."),
     "open job": OpenJob(b"sheet", bytes(64)),
     "job accepted": JobAccepted(bytes(16), bytes(16)),

@@ -44,7 +44,7 @@ def test_the_examples_can_be_read() -> None:
         read = read_party_file(folder / f"{name}.toml")
         assert read.name == name
         assert read.server == file.listen
-        assert Path(read.data.file).exists()
+        assert Path(str(read.data.file)).exists()
 
 
 def test_a_spot_check_of_draws_that_are_not_committed_is_refused_before_anybody_dials(tmp_path: Path) -> None:

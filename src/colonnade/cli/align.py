@@ -8,7 +8,7 @@ import typer
 
 from colonnade.alignment.records import AlignmentReport
 from colonnade.cli.console import JsonFlag, round_progress, show, show_json
-from colonnade.cli.job import read_job
+from colonnade.cli.job import is_job, read_job
 from colonnade.data.keys import RULE
 from colonnade.errors import InputError
 from colonnade.federation import Federation
@@ -30,7 +30,7 @@ def command(file: FileArgument, again: AgainFlag = False, json: JsonFlag = False
 
     Example: colonnade align federation.toml
     """
-    report = _aligned_here(file) if _is_job(file) else _aligned_as_server(file, again=again)
+    report = _aligned_here(file) if is_job(file) else _aligned_as_server(file, again=again)
     if report is None:
         raise InputError(
             f'{file} says that rows are aligned already. Write [align] and mode = "aided" or "curve" into it, or '
@@ -40,13 +40,6 @@ def command(file: FileArgument, again: AgainFlag = False, json: JsonFlag = False
         show_json({**msgspec.to_builtins(report), "rule": RULE})
         return
     show(f"{report}\n\n{RULE}")
-
-
-def _is_job(file: Path) -> bool:
-    try:
-        return "party" in msgspec.toml.decode(file.read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return False  # who reads it as a federation.toml says what is wrong
 
 
 def _aligned_here(file: Path) -> AlignmentReport | None:

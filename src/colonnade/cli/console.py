@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
 from rich.console import Console
 
+from colonnade.errors import InputError
 from colonnade.node.terminal import printable
 from colonnade.node.terminal import say as say
 from colonnade.protocol.conductor import RoundNumber
@@ -36,6 +38,17 @@ def show(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print a result to stdout as JSON, arrays as lists."""
     typer.echo(msgspec.json.encode(value, enc_hook=lambda array: array.tolist()).decode())
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{path} is there already, and would be lost. Name another file with --out.") from None
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error}. Name another file with --out.") from error
 
 
 @contextmanager

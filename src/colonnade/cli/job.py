@@ -1,16 +1,18 @@
 """The job file: a small TOML that lists parties, task, sampler, solver and seed."""
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 import msgspec
 import typer
 
 from colonnade.alignment import Mode
-from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.federation import Federation
+from colonnade.node.files import DataFile, data_beside
+from colonnade.node.terminal import say
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
@@ -48,17 +50,12 @@ SplitOption = Annotated[
 ]
 
 
-class PartyEntry(msgspec.Struct, forbid_unknown_fields=True):
+class PartyEntry(DataFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One [[party]] of a job."""
 
     name: str
-    file: str
-    label: str | None = None
-    key: str | list[str] | None = None
-    duplicates: Duplicates = "error"
-    weight: str | None = None
-    split: str | None = None
-    never: list[str] = []
+    prepare: Prepare | Literal["auto"] | None = None
+    never: tuple[str, ...] = ()
 
 
 class Job(msgspec.Struct, forbid_unknown_fields=True):
@@ -73,24 +70,26 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 0
 
     def parties(self, folder: Path) -> list[Party]:
-        """Read the parties' files."""
-        return [
-            Party(
-                entry.name,
-                folder / entry.file,
-                label=entry.label,
-                key=entry.key,
-                duplicates=entry.duplicates,
-                weight=entry.weight,
-                split=entry.split,
-                policy=Policy(entry.never, level="open"),
-            )
+        """Read the parties' tables, and say what is unusual about them."""
+        parties = [
+            data_beside(entry, folder).party(entry.name, Policy(list(entry.never), level="open"), prepare=entry.prepare)
             for entry in self.party
         ]
+        for note in (note for party in parties for note in party.notes):
+            say(f"{note}.")
+        return parties
 
     def federation(self, folder: Path, on_round: RoundListener) -> Federation:
         """Read the parties' files and let them meet."""
         return Federation(self.parties(folder), align=cast(Mode, self.align), on_round=on_round)
+
+
+def is_job(path: Path) -> bool:
+    """Whether a file is a job file; who reads it otherwise says what is wrong with it."""
+    try:
+        return "party" in msgspec.toml.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def read_job(path: Path, seed: int | None) -> Job:

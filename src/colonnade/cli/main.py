@@ -11,6 +11,7 @@ from colonnade.cli import (
     approve,
     certify,
     certs,
+    check,
     coreset,
     demo,
     diagnose,
@@ -18,6 +19,7 @@ from colonnade.cli import (
     evaluate,
     fit,
     log,
+    new,
     party,
     plan,
     policy,
@@ -52,6 +54,7 @@ COMMANDS = {
     "report": report,
     "spot-check": spot_check,
     "reproduce": reproduce,
+    "check": check,
     "align": align,
     "server": server,
     "party": party,
@@ -62,6 +65,7 @@ COMMANDS = {
 }
 for name, module in COMMANDS.items():
     app.command(name)(module.command)
+app.add_typer(new.app, name="new")
 app.add_typer(certs.app, name="certs")
 app.add_typer(log.app, name="log")
 app.add_typer(policy.app, name="policy")

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from colonnade.cli.console import JsonFlag, say, show, show_json
+from colonnade.cli.console import JsonFlag, say, show, show_json, write_new
 from colonnade.cli.party import PartyToml
-from colonnade.errors import InputError
 from colonnade.node.files import read_party_file, read_party_table
 from colonnade.node.policy_template import level_values, policy_template
 from colonnade.node.policy_words import LIMITS, worst_case
@@ -50,7 +49,7 @@ def new(
         values = {**level_values(level, table), **rules.column_rules()}
         text = policy_template(level, values, table, file.data.no_features())
     if out is not None:
-        _write(out, text)
+        write_new(out, text)
     if json:
         show_json({"level": level, "policy": values, "file": None if out is None else str(out)})
     elif out is None:
@@ -82,13 +81,3 @@ def explain(party_file: PartyToml, json: JsonFlag = False) -> None:
 
 def _item(about: str, words: str) -> str:
     return fill(f"- {about}: {words}", WIDTH, subsequent_indent="  ")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InputError(f"{path} is there already, and would be lost. Name another file with --out.") from None
-    except OSError as error:
-        raise InputError(f"Cannot write {path}: {error}. Name another file with --out.") from error

@@ -1,9 +1,9 @@
 """Which columns of a table its owner lets in: those of an allow-list, if there is one, and none that never enters."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 from colonnade.errors import InputError
+from colonnade.options import there_is_no
 from colonnade.protocol.policy import Policy
 
 
@@ -19,17 +19,8 @@ def allowed_columns(party: str, names: Sequence[str], roles: Mapping[str, str], 
 
 def no_such_column(party: str, name: str, names: Sequence[str], *, role: str = "", named_by: str = "") -> str:
     """Say that there is no such column, which there are, and which may have been meant."""
-    close = difflib.get_close_matches(str(name), names)
-    hint = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
-    columns = listed([repr(one) for one in names])
     what = f"column {name!r}, which {named_by} of its owner's policy names" if named_by else f"{role} column {name!r}"
-    return f"Party {party!r}: there is no {what}; the columns are {columns}. Name one of them.{hint}"
-
-
-def listed(words: Sequence[str], limit: int = 20) -> str:
-    """Write words one after another, the first of them if there are many."""
-    rest = f" and {len(words) - limit} more" if len(words) > limit else ""
-    return ", ".join(words[:limit]) + rest
+    return f"Party {party!r}: {there_is_no(what, name, names)}"
 
 
 def _may_enter(name: str, policy: Policy) -> bool:

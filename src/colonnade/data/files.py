@@ -1,63 +1,171 @@
-"""Named tables, from a frame or from a file, as Arrow; pyarrow is imported only when one comes in."""
+"""The one door: whatever a caller hands in as a named table, opened as Arrow record batches of the columns wanted.
+
+pyarrow is imported only when one comes in, a database's driver only for a query.
+"""
 
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
+from colonnade.data.csv_files import read_csv, sniff
+from colonnade.data.databases import Query, read_query
+from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
+from colonnade.options import listed
 
 ACCEPTED = (
-    "Pass a 2-D array of numbers, a pandas, polars or pyarrow table (collect a lazy one first), "
-    "or the path of a .parquet, .csv or .csv.gz file."
+    "Pass a 2-D array of numbers; a pandas, polars or pyarrow table, or whatever else gives an Arrow stream (collect a "
+    "lazy one first); the path of a .parquet, .csv, .csv.gz, .arrow or .feather file, or of a folder of Parquet files; "
+    "or a Query."
 )
+PARQUET = (".parquet",)
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+IPC = (".arrow", ".feather")
+# Of all columns, those to be read, in the order wanted.
+Choose: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
 
-def to_arrow(party: str, data: object, keys: Sequence[str]) -> Any:
-    """Read a frame or a file as a `pyarrow.Table`, without a pandas index."""
+def _none(_names: Sequence[str]) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A table to be read once.
+
+    Attributes
+    ----------
+    batches : pyarrow.RecordBatchReader
+        Its rows, with the columns that were chosen.
+    notes : tuple of str
+        What whoever handed it in should know of how it is read.
+    place : callable
+        Says where a row, counted from 0, stands.
+    """
+
+    batches: Any
+    notes: tuple[str, ...] = ()
+    place: Callable[[int], str] = "row {}".format
+
+
+def open_table(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Opened:
+    """Open a frame, a file, a folder or a query; nothing but the columns that `choose` returns is read.
+
+    `choose` is given the names of all columns, each of its own, without a pandas index; `as_text` those that it chose,
+    and says which are read as text where a file does not say what they are.
+    """
+    where = f"Party {party!r}"
+    if isinstance(data, str | os.PathLike):
+        opened = _open_path(party, Path(data), as_text, choose)
+    elif isinstance(data, Query):
+        opened = Opened(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
+    else:
+        opened = Opened(_stream(where, data, choose))
+    return replace(opened, batches=plain_types(where, opened.batches))
+
+
+def to_arrow(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Any:
+    """Read a table whole, as a `pyarrow.Table`."""
+    return open_table(party, data, choose, as_text).batches.read_all()
+
+
+def _open_path(party: str, path: Path, as_text: Choose, choose: Choose) -> Opened:
+    where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
+
+    def chosen(schema: Any) -> list[str]:
+        return _chosen(where, schema, choose)
+
+    if _is_folder(party, path):
+        where = f"Party {party!r}: the folder {str(path)!r}"
+        return Opened(open_parquet(where, parquet_files(where, path), chosen))
+    if name.endswith(PARQUET):
+        return Opened(open_parquet(where, [path], chosen))
+    if name.endswith(IPC):
+        return Opened(open_ipc(where, path, chosen))
+    if name.endswith(CSV):
+        file = sniff(where, path)
+        columns = _checked(where, file.header, choose)
+        table, file = read_csv(where, file, columns, as_text(columns))
+        note = file.note()
+        return Opened(table.to_reader(), (note,) if note else (), file.place)
+    raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")
+
+
+def _is_folder(party: str, path: Path) -> bool:
+    """Tell a folder from a plain file, and refuse whatever is neither: a pipe or a device could last for ever."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        why = "" if isinstance(error, FileNotFoundError | ValueError) else f" that can be read ({error.strerror})"
+        raise InputError(f"Party {party!r}: there is no file {str(path)!r}{why}. Check the path. {ACCEPTED}") from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError(f"Party {party!r}: {str(path)!r} is neither a plain file nor a folder. {ACCEPTED}")
+    return stat.S_ISDIR(mode)
+
+
+def _stream(where: str, data: object, choose: Choose) -> Any:
+    """Open what exports an Arrow stream, or one batch."""
     import pyarrow as pa
 
-    if isinstance(data, str | os.PathLike):
-        table = _read_file(party, Path(data), keys)
-    else:
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            reader = pa.RecordBatchReader.from_stream(data)
+        else:
+            reader = pa.table(data).to_reader()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        # Only the last part, which names the column, and no cause: the rest of pyarrow's words quote values.
+        raise _unreadable(where, data, error.args[-1] if error.args else "") from None
+    except Exception as error:  # of any library
+        raise _unreadable(where, data, type(error).__name__) from None
+    columns = _chosen(where, reader.schema, choose)
+
+    def batches() -> Iterator[Any]:
         try:
-            table = pa.table(data)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            # Only the last part, which names the column, and no cause: the rest of pyarrow's words quote values.
-            raise InputError(
-                f"Party {party!r}: this {type(data).__name__} cannot be read as a table ({error.args[-1]}). "
-                f"Give each column a name of its own and one type. {ACCEPTED}"
-            ) from None
-    return table.drop_columns(_index_columns(table))
+            for batch in reader:
+                yield batch.select(columns)
+        except Exception as error:
+            raise _unreadable(where, data, type(error).__name__) from None
+
+    return pa.RecordBatchReader.from_batches(pa.schema([reader.schema.field(name) for name in columns]), batches())
 
 
-def _index_columns(table: Any) -> list[str]:
+def _unreadable(where: str, data: object, reason: str) -> InputError:
+    return InputError(
+        f"{where}: this {type(data).__name__} cannot be read as a table ({reason}). "
+        f"Give each column a name of its own and one type. {ACCEPTED}"
+    )
+
+
+def _chosen(where: str, schema: Any, choose: Choose) -> list[str]:
+    index = _index_columns(schema)
+    return _checked(where, [name for name in schema.names if name not in index], choose)
+
+
+def _checked(where: str, names: Sequence[str], choose: Choose) -> list[str]:
+    """Choose of columns that each have a name of their own."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if "" in names:
+        raise InputError(
+            f"{where}: its column {list(names).index('') + 1} has no name. Name it, or leave it out; pandas writes no "
+            "index with to_csv(index=False)."
+        )
+    if repeated:
+        raise InputError(
+            f"{where}: column name(s) {listed([repr(name) for name in repeated])} occur more than once. "
+            "Rename or drop the repeated columns."
+        )
+    return list(choose(list(names)))
+
+
+def _index_columns(schema: Any) -> list[str]:
     """Name the columns that are a pandas index: it labels rows, the owner did not mean it as a feature."""
     try:
-        metadata = table.schema.pandas_metadata or {}
+        metadata = schema.pandas_metadata or {}
         # A RangeIndex is described by a dict and has no column.
-        return [name for name in metadata.get("index_columns", []) if name in table.column_names]
+        return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
     except (ValueError, AttributeError, TypeError):
         return []  # a file may say anything about itself; what is not pandas' form names no index
-
-
-def _read_file(party: str, path: Path, keys: Sequence[str]) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    if not path.is_file():
-        raise InputError(f"Party {party!r}: there is no file {str(path)!r}. Check the path. {ACCEPTED}")
-    try:
-        if path.name.lower().endswith(".parquet"):
-            with parquet.ParquetFile(path) as file:  # not read_table: it makes columns of folder names
-                return file.read()
-        if path.name.lower().endswith((".csv", ".csv.gz")):
-            # A key is read as text: "007" would otherwise be taken for a number.
-            as_text = dict.fromkeys(keys, pa.string())
-            return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=as_text))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"Party {party!r}: the file {str(path)!r} cannot be read ({error}). "
-            "Check that it is whole and of the kind its name says, or write it again."
-        ) from error
-    raise InputError(f"Party {party!r}: the file {str(path)!r} is of an unknown kind. {ACCEPTED}")

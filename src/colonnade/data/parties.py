@@ -1,6 +1,7 @@
 """Who takes part: an organisation with its columns and its policy."""
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.options import whole_number
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 
@@ -23,8 +25,10 @@ class Party:
     ----------
     name : str
         Unique in the federation.
-    data : array_like of shape (n_rows, n_columns), pandas / polars / pyarrow table, or path of a Parquet or CSV file
-        Numbers without gaps; every party holds the same rows in the same order.
+    data : array_like of shape (n_rows, n_columns), table, path or Query
+        Numbers without gaps; every party holds the same rows in the same order. A table is whatever gives an Arrow
+        stream: pandas, polars, pyarrow, a DuckDB relation, an ADBC reader. A path is that of a Parquet, CSV (also
+        gzipped) or Arrow IPC file, or of a folder of Parquet files. A `Query` reads a database.
     label : str or array_like of shape (n_rows,), optional
         At the label party: the name of the label's column, or, beside a plain array, the labels.
     key : str or sequence of str, optional
@@ -38,6 +42,9 @@ class Party:
         every job respects them, and for that all parties and the server are told them.
     split : str or array_like of shape (n_rows,), optional
         Which rows to hold out where a job asks for ``SplitBy(name)``: 1, true or "test" where one is.
+    prepare : Prepare or "auto", optional
+        How columns that are no numbers, or have gaps, become numbers: which columns, by which rules. "auto" chooses
+        rules by the table, and prints them. What they learn from the rows stays at the party.
     policy : Policy, optional
         What this party answers, and which of its columns enter at all; anything and all if left out.
     identity : Identity, optional
@@ -61,6 +68,7 @@ class Party:
         duplicates: Duplicates = "error",
         weight: str | npt.ArrayLike | None = None,
         split: str | npt.ArrayLike | None = None,
+        prepare: Prepare | Literal["auto"] | None = None,
         policy: Policy | None = None,
         identity: Identity | None = None,
     ) -> None:
@@ -82,13 +90,20 @@ class Party:
             weight=weight,
             split=split,
             policy=self.policy,
+            prepare=prepare,
         )
         self.identity = identity
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is unusual about its file, as was found out: "bank.csv: separated by semicolons, decimal comma"."""
+        return self.table.notes
 
     def __repr__(self) -> str:
         table = self.table
         label = "" if table.label_name is None else f", label {table.label_name!r}"
-        return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} features{label})"
+        what = "features" if table.preparing is None else "columns to prepare"
+        return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} {what}{label})"
 
 
 def split_columns(

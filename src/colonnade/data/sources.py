@@ -4,24 +4,30 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Keys
-from colonnade.data.column_rules import allowed_columns, listed, no_such_column
-from colonnade.data.files import ACCEPTED, to_arrow
+from colonnade.data.column_rules import allowed_columns, no_such_column
+from colonnade.data.databases import Query
+from colonnade.data.files import ACCEPTED, open_table
 from colonnade.data.keys import Duplicates, read_keys
+from colonnade.data.unprepared import Unprepared, columns_of_text, columns_to_prepare, unprepared_columns
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
+from colonnade.options import listed
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
 # A block of a row-major array that stays in cache while its columns are written: five times faster
 # than column by column on 463,715 x 90.
 COPY_ROWS = 1024
+NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+SHOWN = 40  # characters of a value
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +58,8 @@ class Source:
         Column-major, a copy that nobody else holds.
     integers : tuple of bool
         Which columns held integers before they became floats.
+    notes : tuple of str
+        What whoever handed it in should know of how it was read.
     """
 
     names: tuple[str, ...]
@@ -61,17 +69,25 @@ class Source:
     keys: Keys | None = None
     weights: Floats | None = None
     held_out: Flags | None = None
+    notes: tuple[str, ...] = ()
+    unprepared: Unprepared | None = None
 
 
 def has_names(data: object) -> bool:
-    """Whether the data is a table with column names (a frame or a file), not an array."""
-    return isinstance(data, str | os.PathLike) or any(
+    """Whether the data is a table with column names (a frame, a file or a query), not an array."""
+    return isinstance(data, str | os.PathLike | Query) or any(
         hasattr(data, protocol) for protocol in ("__arrow_c_stream__", "__arrow_c_array__")
     )
 
 
-def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source:
+def from_array(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
+) -> Source:
     """Take a (n_rows, n_features) array and, beside it, (n_rows,) arrays for the label, weights and split."""
+    if prepare is not None:
+        raise InputError(
+            f"Party {party!r}: prepare= names columns, and an array has none that have names. Pass a data frame."
+        )
     named = [f"{role}={column!r}" for role, column in roles.items() if isinstance(column, str) or role == "key"]
     if named:
         raise InputError(
@@ -99,7 +115,9 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy) -> Source
     )
 
 
-def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source:
+def from_frame(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
+) -> Source:
     """Take a named table, with the names of its columns that are no features."""
     taken: dict[str, str] = {}  # roles, by column
     for role, given in roles.items():
@@ -111,17 +129,24 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source
             taken[name] = role
     named = {role: [name for name, its in taken.items() if its == role] for role in taken.values()}
     label, keys = named.get("label", []), named.get("key", [])
-    table = to_arrow(party, data, keys)
-    names: list[str] = table.column_names
-    _check_separator(party, names)
-    _check_unique(party, names)
-    for name, role in taken.items():
-        if name not in names:
-            raise InputError(no_such_column(party, name, names, role=role))
-    allowed = allowed_columns(party, names, taken, policy)
-    ordered = [name for name in allowed if name not in taken] + label
-    _check_not_empty(party, table.num_rows, len(ordered))
-    _check_numeric(party, table.select([*ordered, *named.get("weight", [])]))
+
+    def chosen(names: Sequence[str]) -> list[str]:
+        for name, role in taken.items():
+            if name not in names:
+                raise InputError(no_such_column(party, name, names, role=role))
+        allowed = allowed_columns(party, names, taken, policy)
+        return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
+
+    def as_text(names: Sequence[str]) -> list[str]:
+        return [*keys, *columns_of_text(names, prepare, taken)]
+
+    opened = open_table(party, data, chosen, as_text)
+    table = opened.batches.read_all()
+    features = [name for name in table.column_names if name not in taken]
+    unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare)
+    ordered = features + label if unprepared is None else label
+    _check_not_empty(party, table.num_rows, len(features + label))
+    _check_numeric(party, table.select([*ordered, *named.get("weight", [])]), opened.place)
     return Source(
         tuple(ordered),
         *_as_floats(table.select(ordered)),
@@ -129,6 +154,8 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy) -> Source
         read_keys(party, keys, table, roles.duplicates) if keys else None,
         _as_floats(table.select(named["weight"]))[0][:, 0] if "weight" in named else None,
         _marks(party, table[named["split"][0]].to_numpy()) if "split" in named else None,
+        opened.notes,
+        unprepared,
     )
 
 
@@ -208,14 +235,47 @@ def _as_floats(table: Any) -> tuple[Floats, tuple[bool, ...]]:
     return values, tuple(pa.types.is_integer(kind) for kind in table.schema.types)
 
 
-def _check_numeric(party: str, table: Any) -> None:
-    other = [f"{field.name!r} ({field.type})" for field in table.schema if not _is_numeric(field.type)]
+def _check_numeric(party: str, table: Any, place: Callable[[int], str]) -> None:
+    import pyarrow.types as t
+
+    columns = zip(table.schema, table.columns, strict=True)
+    other = [
+        f"{field.name!r} ({field.type}{_slip(column, place)})"
+        for field, column in columns
+        if not _is_numeric(field.type)
+    ]
     if other:
         raise InputError(
-            f"Party {party!r}: {len(other)} column(s) are not numbers: {listed(other)}. "
-            "Encode them as numbers (one column per category, a date as days), or drop them; "
-            "a column that identifies rows can be the key=."
+            f"Party {party!r}: {len(other)} column(s) are not numbers: {listed(other)}. Correct a value that should be "
+            "one: 12000 for '12k', 0.5 for '0,5'. Pass prepare= for categories and dates, or encode them as numbers, "
+            "or drop them; a column that identifies rows can be the key=."
         )
+    if empty := [field.name for field in table.schema if t.is_null(field.type)]:
+        n_rows = table.num_rows  # which may be any number: rows without a value take no room in a file
+        raise InputError(
+            f"Party {party!r}, column {empty[0]!r}: {n_rows} of {n_rows} values are missing (null), the first in row 0 "
+            "(rows count from 0). Drop the column, or fill it in."
+        )
+
+
+def _slip(column: Any, place: Callable[[int], str]) -> str:
+    """Name the first text of a column that is no number, where it or another one looks like a number.
+
+    A column of names is none that was meant to be numbers, and they may be of persons.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return ""
+    numbers = pc.match_substring_regex(column, NUMBER)
+    row = numbers.index(False).as_py()
+    if row < 0:
+        return "; all are numbers, written as text"
+    value = column[row].as_py()
+    if not pc.any(numbers).as_py() and not value.lstrip("-+., ")[:1].isdigit():
+        return ""
+    return f"; {place(row)}: {value if len(value) <= SHOWN else value[:SHOWN] + '...'!r}"
 
 
 def _is_numeric(kind: Any) -> bool:
@@ -223,23 +283,6 @@ def _is_numeric(kind: Any) -> bool:
 
     # The null type is a column without any value: it is reported as missing values, not as text.
     return any(is_kind(kind) for is_kind in (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal, t.is_null))
-
-
-def _check_separator(party: str, names: Sequence[str]) -> None:
-    if len(names) == 1 and any(separator in names[0] for separator in ";\t"):
-        raise InputError(
-            f"Party {party!r}: its only column is called {names[0]!r}: is the file separated by semicolons or tabs? "
-            "Write it with commas and decimal points, or pass a data frame."
-        )
-
-
-def _check_unique(party: str, names: Sequence[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise InputError(
-            f"Party {party!r}: column name(s) {listed([repr(name) for name in repeated])} occur more than once. "
-            "Rename or drop the repeated columns."
-        )
 
 
 def _check_not_empty(party: str, n_rows: int, n_columns: int) -> None:

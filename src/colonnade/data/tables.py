@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.keys import Duplicates, digest_of_keys
-from colonnade.data.sources import Roles, Source, from_array, from_frame, has_names
-from colonnade.errors import InputError
+from colonnade.data.sources import Roles, from_array, from_frame, has_names
+from colonnade.data.unprepared import Unprepared
+from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
 BLOCK_ROWS = 16_384
@@ -29,7 +31,8 @@ class ArrayTable:
     Attributes
     ----------
     values : (n_rows, n_columns) array
-        Column-major and read-only: the features in order, if any, then the label, if this party holds it.
+        Column-major and read-only: the features in order, if any, then the label, if this party holds it. Of features
+        that are still to be prepared there are only names.
     key_digest : bytes or None
         SHA-256 of the key column in row order: equal digests mean the same rows in the same order.
     weight_column : (n_rows,) array or None
@@ -49,6 +52,8 @@ class ArrayTable:
     unaligned: "ArrayTable | None" = field(default=None, repr=False)
     places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
+    preparing: Unprepared | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)  # what its owner should know
     row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
     @property
@@ -88,10 +93,21 @@ class ArrayTable:
             alignment=alignment,
             weight_column=None if whole.weight_column is None else whole.weight_column[rows],
             split_column=None if whole.split_column is None else whole.split_column[rows],
+            preparing=None if whole.preparing is None else whole.preparing.take(rows),
             unaligned=whole,
             places=rows,
             row_numbers=rows if alignment.numbers is None else alignment.numbers[order],
         )
+
+    def prepared(self, fitted: bytes) -> "ArrayTable":
+        """Make numbers of the columns by what was fitted, to these rows or to others."""
+        if self.preparing is None:
+            raise LocalProtocolError("These columns are numbers already.")
+        names, features, notes = self.preparing.applied(fitted)
+        values = np.asfortranarray(np.hstack([features, self.values]))
+        _check_columns(self.preparing.party, names, features)
+        values.setflags(write=False)
+        return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
 
 
 def read_table(
@@ -104,6 +120,7 @@ def read_table(
     weight: str | npt.ArrayLike | None = None,
     split: str | npt.ArrayLike | None = None,
     policy: Policy | None = None,
+    prepare: Prepare | Literal["auto"] | None = None,
 ) -> ArrayTable:
     """Read and check what a party holds, given as to `Party`.
 
@@ -112,26 +129,31 @@ def read_table(
     index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not looked at.
     """
     read = from_frame if has_names(data) else from_array
-    source = read(party, data, Roles(label, key, weight, split, duplicates), policy or Policy(level="open"))
-    _check_columns(party, source)
+    source = read(party, data, Roles(label, key, weight, split, duplicates), policy or Policy(level="open"), prepare)
+    _check_columns(party, source.names, source.values, source.integers)
     values = source.values
     values.setflags(write=False)
     feature_names = source.names if source.label_name is None else source.names[:-1]
     if source.weights is not None:
         _check_weights(party, source.weights)
-    return ArrayTable(
+    table = ArrayTable(
         values,
-        feature_names,
+        feature_names if source.unprepared is None else source.unprepared.names,
         source.label_name,
         None if source.keys is None else digest_of_keys(source.keys),
         source.weights,
         source.held_out,
         source.keys,
+        notes=source.notes,
+        preparing=source.unprepared,
     )
+    if source.unprepared is not None:
+        table.prepared(source.unprepared.fitted(None))  # what is wrong with the columns is said now, not in a job
+    return table
 
 
-def _check_columns(party: str, source: Source) -> None:
-    for name, column, is_integer in zip(source.names, source.values.T, source.integers, strict=True):
+def _check_columns(party: str, names: Sequence[str], values: Floats, integers: Sequence[bool] | None = None) -> None:
+    for name, column, is_integer in zip(names, values.T, integers or [False] * len(names), strict=True):
         where = f"Party {party!r}, column {name!r}"
         # NaN and infinity cannot hide from the extremes, so a good column is read once and costs no mask.
         largest = np.maximum(-column.min(), column.max())

@@ -77,6 +77,8 @@ def _answer(state: PartyState, request: TellModel, data: PartyData) -> tuple[Par
         if numbers is not None and numbers.shape[-1:] != (n_features,):
             raise checks.wrong(SERVER, request, f"an array of shape {numbers.shape} for {n_features} features")
     kept = model_digest(request.part)
+    if state.prepared is not None:
+        data.preparations.keep_part(state.prepared, request.part)
     return replace(state, notes=(*state.notes, ModelNote(kept))), ModelKept(kept)
 
 

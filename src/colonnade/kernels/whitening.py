@@ -51,6 +51,8 @@ def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
             yield rest
 
     W = basis(centred, weights=weights) * np.sqrt(total)
+    # Nor is a direction that rounding alone, of values far larger than their spread, could have made.
+    W = W[:, np.linalg.norm(W * (ROUNDING * magnitude)[:, np.newaxis], axis=0) < 1.0]
     # Z = U M for U = Z W, and so M = U'Z / n: the directions that Z lacks are in neither.
     M = np.zeros((W.shape[1], len(mean)))
     for piece in transposed_pieces(centred(), False, weights):

@@ -9,7 +9,7 @@ from colonnade.messages import UNCOUNTED, Reveals, disclosures
 from colonnade.node.approvals import JobWords, Told
 from colonnade.protocol.memory import AppliedNote, Memory, SumNote
 from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
-from colonnade.protocol.sheet import JobSheet
+from colonnade.protocol.sheet import JobSheet, SheetParty
 from colonnade.routes import Ask, Route
 
 # What the server passes on, signed, to all parties: rows that were drawn or set aside, and weights of rows.
@@ -30,7 +30,7 @@ def words_of(sheet: JobSheet, route: Route, party: str, table: Table, policy: Po
         sheet.rows or table.n_rows,
         tuple(_tells(sheet, asks, party, table)),
         takes,
-        tuple(_in_all(sheet, policy, memory, table)),
+        tuple(_in_all(sheet, policy, memory, sheet.parties[sheet.place(party)])),
     )
 
 
@@ -92,19 +92,18 @@ def _n_rows(sheet: JobSheet) -> int:
     return max((int(size) for size in sizes if size is not None), default=sheet.rows)
 
 
-def _in_all(sheet: JobSheet, policy: Policy, memory: Memory, table: Table) -> Iterator[str]:
+def _in_all(sheet: JobSheet, policy: Policy, memory: Memory, party: SheetParty) -> Iterator[str]:
     """Say what is left of what the owner allows for all time, and what a job takes that is not on its sheet."""
     if sheet.align == "curve":
         yield "keys of all other parties' lists are compared, too, and count as its own do (keys_a_day)"
     notes = memory.notes()
-    most = policy.models_of(len(table.feature_names))
+    most = policy.models_of(party.features)
     if most is not None and sheet.model is not None:
         applied = sum(note.numbers for note in notes if isinstance(note, AppliedNote))
         after = "this job applies one, or one for each centre, where another party learns what comes of it"
         yield f"models_in_all: {max(most - applied, 0):,} of {most:,} are left; {after}"
     if policy.sums_in_all is not None:
-        n_columns = len(table.feature_names) + (table.label_name is not None)
-        limit = int(policy.sums_in_all * table.n_rows * n_columns)
+        limit = int(policy.sums_in_all * sheet.rows * (party.features + party.label))
         told = sum(note.numbers for note in notes if isinstance(note, SumNote))
         after = "how many of them this job takes is not on its sheet"
         yield f"sums_in_all: {max(limit - told, 0):,} of {limit:,} numbers are left; {after}"

@@ -1,21 +1,24 @@
 """federation.toml and party.toml: where to meet, who may come, with which certificates, within which limits."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from colonnade.catalogue import check_policy
+from colonnade.data.databases import PLACES, Query
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
+from colonnade.preparation.rules import Prepare
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Level, Policy
 from colonnade.toml_files import read_toml
 from colonnade.transports.endpoints import Name, PartyEndpoint, Seconds, ServerEndpoint, Tls
 
+D = TypeVar("D", bound="DataFile")
 # What to do where a table of a file is left out.
 MISSING = {
     "policy": "no party starts without a policy: what its owner answers. Write [policy] with a level, strict, usual or "
@@ -24,6 +27,7 @@ MISSING = {
     "[identity] with key and pins; `colonnade certs new` makes all for a trial, `colonnade certs identity` one.",
 }
 TLS_FILES = ("authority", "certificate", "key", "passphrase_file")
+DATA_FILES = ("file", "database", "database_file")
 IDENTITY_FILES = ("key", "pins", "passphrase_file")
 # In place of an address: NVIDIA FLARE carries, and proves who is who.
 FLARE = "flare"
@@ -87,30 +91,54 @@ class FederationFile(ServerEndpoint, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """[data]: the party's table."""
+    """[data]: the party's table, in a file, a folder, or a database."""
 
-    file: str
+    file: str | None = None
     label: str | None = None
     key: str | list[str] | None = None
     duplicates: Duplicates = "error"
     weight: str | None = None
     split: str | None = None
+    query: str | None = None
+    database: str | None = None
+    database_env: str | None = None
+    database_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.file is None) == (self.query is None):
+            raise ValueError("a table is read from a file or by a query: give one of `file` and `query`")
+        self.source()
+
+    def source(self) -> str | Query:
+        """Give where the table is: a path, or a query."""
+        if self.query is not None:
+            return Query(self.query, self.database, self.database_env, self.database_file)
+        if named := [name for name in PLACES if getattr(self, name) is not None]:
+            raise ValueError(f"`{named[0]}` belongs to a query, and this table is in a file: leave out one of the two")
+        return self.file or ""
 
     def no_features(self) -> list[str]:
         """List the columns that are its label, key, weight or split."""
         keys = [self.key] if isinstance(self.key, str) else self.key or []
         return [name for name in (self.label, *keys, self.weight, self.split) if name is not None]
 
-    def party(self, name: str, policy: Policy | None = None, identity: Identity | None = None) -> Party:
+    def party(
+        self,
+        name: str,
+        policy: Policy | None = None,
+        identity: Identity | None = None,
+        prepare: Prepare | Literal["auto"] | None = None,
+    ) -> Party:
         """Read the table, and make a party of it."""
         return Party(
             name,
-            self.file,
+            self.source(),
             label=self.label,
             key=self.key,
             duplicates=self.duplicates,
             weight=self.weight,
             split=self.split,
+            prepare=prepare,
             policy=policy,
             identity=identity,
         )
@@ -168,6 +196,7 @@ class PartyTable(msgspec.Struct, frozen=True):
 
     name: str
     data: DataFile
+    prepare: Prepare | Literal["auto"] | None = None
     policy: PolicyFile = PolicyFile()
 
 
@@ -178,6 +207,7 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     data: DataFile
     identity: IdentityFile
     policy: PolicyFile
+    prepare: Prepare | Literal["auto"] | None = None
     insecure_plaintext_on_loopback: bool = False
     predictions: str | None = None
     # Whether the owner is asked for each job. The server waits for a day: who did not decide before has said no.
@@ -225,7 +255,7 @@ def read_party_file(path: Path) -> PartyFile:
         revoked=None if file.revoked is None else str(folder / file.revoked),
         tls=_absolute(file.tls, folder),
         identity=_beside(file.identity, folder),
-        data=_data_beside(file.data, folder),
+        data=data_beside(file.data, folder),
         predictions=None if file.predictions is None else str(folder / file.predictions),
         approve_hook=_command_beside(file.approve_hook, folder),
     )
@@ -234,7 +264,7 @@ def read_party_file(path: Path) -> PartyFile:
 def read_party_table(path: Path) -> PartyTable:
     """Read of party.toml only what its table is: it may have no policy yet."""
     file = read_toml(path, PartyTable, _missing)
-    return msgspec.structs.replace(file, data=_data_beside(file.data, path.resolve().parent))
+    return msgspec.structs.replace(file, data=data_beside(file.data, path.resolve().parent))
 
 
 def is_loopback(address: str) -> bool:
@@ -283,8 +313,10 @@ def _command_beside(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
     return (str(folder / command[0]), *command[1:]) if command and "/" in command[0] else command
 
 
-def _data_beside(data: DataFile, folder: Path) -> DataFile:
-    return msgspec.structs.replace(data, file=str(folder / data.file))
+def data_beside(data: D, folder: Path) -> D:
+    """Let paths of a table start at the folder of the file that names them."""
+    named = {name: str(folder / path) for name in DATA_FILES if (path := getattr(data, name)) is not None}
+    return msgspec.structs.replace(data, **named)
 
 
 def _absolute(tls: Tls | None, folder: Path) -> Tls | None:

@@ -22,6 +22,7 @@ from colonnade.node.identity_files import read_identity
 from colonnade.node.log import LOG, EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.predictions_file import write_predictions
+from colonnade.node.preparation_files import PreparationFiles
 from colonnade.node.state_folder import StateFolder
 from colonnade.node.terminal import say as say_on_stderr
 from colonnade.protocol.identity import Identity
@@ -103,8 +104,10 @@ def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog
 def _desk(
     file: PartyFile, identity: Identity, folder: StateFolder, log: EventLog, memory: Memory, say: Say
 ) -> PartyDesk:
-    rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity)
+    rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity, file.prepare)
     say(f"{party!r}. Policy: {rules.level}.")
+    for note in party.notes:
+        say(f"{note}.")
     if rules.level == "open":
         say(
             "Warning: at level open a server can ask for all rows, unless another rule of [policy] forbids it. "
@@ -125,7 +128,14 @@ def _desk(
         return kept
 
     return PartyDesk(
-        party_session(rows.table, party.policy, party.identity, memory, rows.problem),
+        party_session(
+            rows.table,
+            party.policy,
+            party.identity,
+            memory,
+            rows.problem,
+            PreparationFiles(folder.path, say),
+        ),
         codec(file.max_message_bytes),
         allowance=allowance,
         folder=folder,

@@ -1,6 +1,5 @@
 """A [policy] for party.toml, with comments for its owner: every rule of a level, and those that it leaves open."""
 
-import json
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from colonnade.catalogue import SOLVERS, TASKS
 from colonnade.contracts import Table
 from colonnade.messages import UNCOUNTED, Reveals
 from colonnade.node.files import DAY_LIMITS, PolicyFile
+from colonnade.node.toml_text import toml_line
 from colonnade.protocol.policy import LEVELS, PHASES, Level
 
 
@@ -92,8 +92,8 @@ def policy_template(
     lines = [*_comment(f"Level {level}: {HEADERS[level]}."), *_about(table), "[policy]", f'level = "{level}"']
     for rule in RULES:
         lines += ["", *_comment(rule.meaning)]
-        example = f"# {_line(rule.name, _example(rule, table, no_features))}"
-        lines.append(_line(rule.name, values[rule.name]) if rule.name in values else example)
+        example = f"# {toml_line(rule.name, _example(rule, table, no_features))}"
+        lines.append(toml_line(rule.name, values[rule.name]) if rule.name in values else example)
     return "\n".join(lines) + "\n"
 
 
@@ -127,13 +127,3 @@ def _example(rule: Rule, table: Table | None, no_features: Sequence[str]) -> obj
     if table is not None and rule.name == "never_columns":
         return list(table.feature_names[:1])
     return rule.example
-
-
-def _line(name: str, value: object) -> str:
-    # JSON's text, lists and truth are TOML's. Whole numbers get the separators that people read.
-    written = (
-        f"{value:_}"
-        if isinstance(value, int) and not isinstance(value, bool)
-        else json.dumps(value, ensure_ascii=False)
-    )
-    return f"{name} = {written}"

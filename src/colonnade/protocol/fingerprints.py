@@ -39,11 +39,17 @@ class Tables(msgspec.Struct, frozen=True):
         Of each party's table, in hexadecimal: the first 8 digits name the party's key, the rest change with its data.
     alignment : str or None
         The fingerprint of the alignment that their rows go by: by another, a position is another row.
+    prepared : dict of str to str
+        The names of the preparations that parties' columns come of.
+    preparations : dict of str to str
+        What these are, as JSON; only in one process. Otherwise parties keep them.
     """
 
     rows: int
     fingerprints: dict[str, str] = {}
     alignment: str | None = None
+    prepared: dict[str, str] = {}
+    preparations: dict[str, str] = {}
 
     def compared(self, now: "Tables") -> Seen | None:
         """Say whether these are the tables of now, or have changed, or others; None where nobody can tell."""
@@ -82,14 +88,20 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
+    key = table_key(data)
+    name = hmac.digest(key, b"name", "sha256")[:KEY_NAME_BYTES]
+    return (name + hmac.digest(key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
+
+
+def table_key(data: PartyData) -> bytes:
+    """Give the party's secret for names that tell nothing."""
     found = None
     for note in data.memory.notes():
         found = note if isinstance(note, TableKey) else found
     if found is None:
         found = TableKey(data.known().fresh(KEY_BYTES))
         data.memory.keep([found])
-    name = hmac.digest(found.key, b"name", "sha256")[:KEY_NAME_BYTES]
-    return (name + hmac.digest(found.key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
+    return found.key
 
 
 def key_here(party: str) -> TableKey:

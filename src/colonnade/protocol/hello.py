@@ -16,7 +16,10 @@ BY_KEY = "let them be matched by key: align = 'curve', 'aided' or 'clear'"
 
 
 class Card(Message, frozen=True):
-    """A party introduces its table: names and counts, no values."""
+    """A party introduces its table: names and counts, no values.
+
+    Where it `prepares` its columns, these are their names as they came: what is made of them depends on the job.
+    """
 
     phase: ClassVar[str] = "hello"
 
@@ -27,6 +30,7 @@ class Card(Message, frozen=True):
     key_digest: Annotated[bytes | None, Reveals.SCHEMA]
     has_weights: Annotated[bool, Reveals.SCHEMA]
     has_split: Annotated[bool, Reveals.SCHEMA]
+    prepares: Annotated[bool, Reveals.SCHEMA]
 
 
 class Hello(Message, frozen=True):
@@ -55,7 +59,8 @@ def _read_card(party: str, card: Card) -> PartyCard:
         )
     if not 1 <= card.n_rows <= MAX_ROWS or len(set(card.feature_names)) != len(card.feature_names):
         raise wrong(party, card, f"a row count outside 1..{MAX_ROWS}, or a feature name twice")
-    return PartyCard(party, card.n_rows, card.feature_names, card.label_name, card.has_weights, card.has_split)
+    has = (card.has_weights, card.has_split)
+    return PartyCard(party, card.n_rows, card.feature_names, card.label_name, *has, "" if card.prepares else None)
 
 
 def _check_alignment(cards: Mapping[str, Card]) -> None:
@@ -106,6 +111,7 @@ def _answer_hello(state: PartyState, request: Hello, data: PartyData) -> tuple[P
         key_digest=table.key_digest,
         has_weights=table.weight_column is not None,
         has_split=table.split_column is not None,
+        prepares=table.preparing is not None,
     )
 
 

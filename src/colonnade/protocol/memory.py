@@ -62,6 +62,13 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
     columns: int
 
 
+class PreparedNote(msgspec.Struct, frozen=True, array_like=True, tag="prepared"):
+    """That the party prepared its columns by some rows, by a digest of these, and one of which rows there were."""
+
+    table: bytes
+    counted: bytes
+
+
 class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
     """How the party scored its rows, by a digest: which counted, how much, by which rule and in which units."""
 
@@ -99,6 +106,7 @@ Note = (
     | AppliedNote
     | CommittedNote
     | DistancesNote
+    | PreparedNote
     | ScoredNote
     | SumNote
 )

@@ -11,8 +11,8 @@ from colonnade.options import flag, positive_number, whole_number
 PHASES = ("aligning", "framing", "sampling", "summing", "solving", "predicting", "auditing", "certifying", "diagnosing")
 # Ways to match records other than by their order.
 ALIGN = ("clear", "aided", "curve")
-# Phases that reveal nothing of the data.
-ALWAYS = ("hello", "opening", "keys", "telling")
+# Phases that reveal nothing of the data but what columns are called.
+ALWAYS = ("hello", "opening", "preparing", "keys", "telling")
 # What a row's values can be read from, or guessed.
 OF_ROWS = frozenset(
     {

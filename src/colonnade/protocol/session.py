@@ -4,7 +4,8 @@ A session does no I/O: it is given a request and gives back a reply. What it hol
 struct; what can be computed again from the data (scores) is only cached.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +18,7 @@ from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import KeptHere, Memory, Note
 from colonnade.protocol.policy import Policy
+from colonnade.protocol.preparations import Preparations, PreparationsHere
 from colonnade.protocol.refusal import Refused, refused
 from colonnade.routes import END, Route
 
@@ -24,6 +26,8 @@ T = TypeVar("T")
 
 # The steps every phase shares; a phase names further ones of its own.
 NEW, GREETED, SELECTED = "new", "greeted", "selected"
+# The name of a preparation, in hexadecimal twice as long.
+PREPARED_BYTES = 16
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
 # How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or nobody here knows.
@@ -81,6 +85,8 @@ class PartyState:
         What the party will remember of this run.
     aligned : Alignment or None
         What the run aligned the party's rows by.
+    prepared : str or None
+        The name of the preparation that the job's columns come of, where they are prepared.
     run_nonce : bytes
         What no other run of this party has, and this one still has after a restart: contributions are made of it.
     has_committed : bool
@@ -103,6 +109,7 @@ class PartyState:
     answered_digests: tuple[bytes, ...] = ()
     received: Delivery | None = None
     aligned: Alignment | None = None
+    prepared: str | None = None
     run_nonce: bytes = b""
     has_committed: bool = False
 
@@ -130,9 +137,11 @@ class PartyData:
     memory: Memory = field(default_factory=KeptHere, repr=False)
     # Why its rows are those of no alignment any more, if that is so.
     problem: str = ""
+    preparations: Preparations = field(default_factory=PreparationsHere, repr=False)
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
     _unseen: "PartyData | None" = field(default=None, repr=False)
+    _prepared: list[tuple[str, "PartyData"]] = field(default_factory=list, repr=False)
     _kept: dict[Callable[[Table], Any], Any] = field(default_factory=dict, repr=False)
 
     def seen(self, view: View | None) -> "PartyData":
@@ -143,10 +152,38 @@ class PartyData:
             return self
         # A solver of many rounds comes with the same view each time: no array is compared then.
         if not self._views or not (self._views[0][0] is view or self._views[0][0].equals(view)):
-            mine = (self.identity, self.policy, self.memory, self.problem)
-            seen = PartyData(view.of(self.table), *mine, _unseen=self)
-            self._views[:] = [(view, seen)]
+            self._views[:] = [(view, replace(self, table=view.of(self.table), **_nothing_kept(), _unseen=self))]
         return self._views[0][1]
+
+    def prepared(self, name: str) -> "PartyData":
+        """Look at the columns as the preparation of this name makes them."""
+        if self._unseen is not None:
+            return self._unseen.prepared(name)
+        if not self._prepared or self._prepared[0][0] != name:
+            fitted = self._fitted(name)
+            with self.preparing():
+                table = self.table.prepared(fitted)
+            self.preparations.tell(table.notes)
+            self._prepared[:] = [(name, replace(self, table=table, **_nothing_kept()))]
+        return self._prepared[0][1]
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Keep from others what an error says of the columns: it quotes values."""
+        try:
+            yield
+        except InputError as error:
+            raise self.preparations.failed(error) from None
+
+    def _fitted(self, name: str) -> bytes:
+        if self.table.preparing is None:
+            raise InputError("the job goes by columns that it prepared, and its owner has no [prepare] any more.")
+        if (fitted := self.preparations.find(name)) is None:
+            raise InputError(
+                f"it does not have the preparation {name[:8]} of the job's columns, which was kept in its state "
+                "folder. Use that folder, or learn the model again."
+            )
+        return fitted
 
     @property
     def name(self) -> str:
@@ -189,6 +226,11 @@ class PartyData:
                 self._scores.pop(next(iter(self._scores)))
             self._scores[rule] = rule.scores(self.table)
         return self._scores[rule]
+
+
+def _nothing_kept() -> dict[str, Any]:
+    """Give what a table that nobody has looked at yet keeps."""
+    return {"_scores": {}, "_views": [], "_kept": {}, "_prepared": []}
 
 
 @dataclass(frozen=True)
@@ -234,10 +276,12 @@ class PartySession:
         memory: Memory | None = None,
         opening: Route | None = None,
         problem: str = "",
+        preparations: Preparations | None = None,
     ) -> None:
         self.state = PartyState()
         self._opening = opening
-        self._data = PartyData(table, identity, policy, memory or KeptHere(), problem)
+        kept = preparations or PreparationsHere()
+        self._data = PartyData(table, identity, policy, memory or KeptHere(), problem, kept)
         self._handlers = {handler.request: handler for handler in handlers}
         self._policy = policy
 
@@ -261,7 +305,8 @@ class PartySession:
         # A request that may come at any time begins a phase: what an earlier one kept secret goes.
         state = replace(self.state, secret=None if handler.after is None else self.state.secret, route=left)
         try:
-            state, reply = handler.answer(state, request, self._data.seen(state.view))
+            data = self._data if state.prepared is None else self._data.prepared(state.prepared)
+            state, reply = handler.answer(state, request, data.seen(state.view))
         except RemoteProtocolError as error:
             # No honest server sends this. What was wrong with it can depend on the data: there is no second try.
             self.state = replace(self.state, route=END) if self.state.sheet else self.state
@@ -275,10 +320,15 @@ class PartySession:
         self.state = replace(state, step=handler.then)
         return reply
 
+    @property
+    def preparations(self) -> Preparations:
+        """Where it keeps how it prepared its columns."""
+        return self._data.preparations
+
     def aligned(self, alignment: Alignment) -> "PartySession":
         """Give a session on the same data in the common order."""
         data, other = self._data, copy(self)
-        other._data = PartyData(data.table.aligned(alignment), data.identity, data.policy, data.memory)
+        other._data = replace(data, table=data.table.aligned(alignment), problem="", **_nothing_kept())
         return other
 
     def greeted(self, run_nonce: bytes) -> "PartySession":

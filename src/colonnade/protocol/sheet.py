@@ -32,13 +32,17 @@ T = TypeVar("T")
 
 
 class SheetParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A party and how many columns it has; each party checks its own entry, and all read the same sheet."""
+    """A party and how many columns it has; each party checks its own entry, and all read the same sheet.
+
+    `prepared` names the preparation of its columns; it is empty where the job is to prepare them.
+    """
 
     name: str
     features: int
     label: bool = False
     weights: bool = False
     split: bool = False
+    prepared: str | None = None
 
 
 class Branches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,6 +129,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
                     "" if each.label else None,
                     each.weights,
                     each.split,
+                    each.prepared,
                 )
                 for each in self.parties
             )
@@ -159,7 +164,7 @@ def read_sheet(encoded: bytes) -> JobSheet:
 class JobAccepted(Message, frozen=True):
     """The party takes part: its table's fingerprint, which tells only of changes, and a digest of it and of the sheet.
 
-    Of a branch there is no fingerprint: it was told.
+    Of a branch there is no fingerprint: it was told. Nor is there of columns that are still to be prepared.
     """
 
     phase: ClassVar[str] = "opening"
@@ -197,10 +202,11 @@ Objection = Callable[[JobSheet, Route, PartyData], str | None]
 
 def open_job(sheet: JobSheet, server: Identity) -> Script[Tables]:
     """Open a run at every party, and learn their tables' fingerprints."""
+    prepared = {each.name: each.prepared for each in sheet.parties if each.prepared}
     encoded = msgspec.msgpack.encode(sheet)
     request = OpenJob(encoded, server.sign(sheet_statement(encoded)))
     told = yield from _accepted({each.name: request for each in sheet.parties}, encoded)
-    return Tables(sheet.rows, told, sheet.alignment)
+    return Tables(sheet.rows, told, sheet.alignment, prepared)
 
 
 def take_branch(parties: Iterable[str], choice: bytes) -> Script[None]:
@@ -235,10 +241,11 @@ def opened(
 
 def sheet_party(card: PartyCard) -> SheetParty:
     """Put a party's card on a sheet."""
-    return SheetParty(card.name, card.n_features, card.label_name is not None, card.has_weights, card.has_split)
+    has = (card.label_name is not None, card.has_weights, card.has_split)
+    return SheetParty(card.name, card.n_features, *has, card.prepared)
 
 
-def party_on_sheet(name: str, table: Table) -> SheetParty:
+def party_on_sheet(name: str, table: Table, prepared: str | None = None) -> SheetParty:
     """Put a party on a sheet as it sees itself."""
     return SheetParty(
         name,
@@ -246,6 +253,7 @@ def party_on_sheet(name: str, table: Table) -> SheetParty:
         table.label_name is not None,
         table.weight_column is not None,
         table.split_column is not None,
+        "" if table.preparing is not None else prepared,
     )
 
 
@@ -253,13 +261,14 @@ def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
     """Answer an opening: by which route a job goes, and what an owner has against it, is told by the layers above."""
 
     def answer(state: PartyState, request: OpenJob, data: PartyData) -> tuple[PartyState, Message]:
-        sheet = _read(request, data)
+        sheet, prepared = _read(request, data)
+        data = data if prepared is None else data.prepared(prepared)
         route = route_of(sheet, data.name)
         if objection := objection_to(sheet, route, data):
             raise PolicyRefusedError(f"{objection}.", party=data.name)
-        told = fingerprint(data)
-        accepted = JobAccepted(digest(request.sheet, told)[:ACCEPTANCE_BYTES], told)
-        return replace(state, sheet=digest(request.sheet), route=route), accepted
+        told = fingerprint(data) if data.table.preparing is None else None
+        accepted = JobAccepted(digest(request.sheet, told or b"")[:ACCEPTANCE_BYTES], told)
+        return replace(state, sheet=digest(request.sheet), route=route, prepared=prepared), accepted
 
     return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
 
@@ -278,9 +287,9 @@ def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tupl
 BRANCHING = Handler(TakeBranch, _answer_branch, after=None, then=GREETED)
 
 
-def _read(request: OpenJob, data: PartyData) -> JobSheet:
-    """Read a sheet that the server signed, and that has this party as it is."""
-    identity, table = data.known(), data.table
+def _read(request: OpenJob, data: PartyData) -> tuple[JobSheet, str | None]:
+    """Read a sheet that the server signed, and that has this party as it is; and how its columns are prepared."""
+    identity = data.known()
     if not identity.is_signed(SERVER, sheet_statement(request.sheet), request.signature):
         raise InputError(
             "it was sent a job sheet that the server its owner pinned did not sign, or whose pin its owner revoked. "
@@ -294,11 +303,16 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
         raise checks.wrong(SERVER, request, f"a job sheet that cannot be read: {error}") from error
     if (sheet.align is None) == (sheet.verb == "align"):
         raise checks.wrong(SERVER, request, "a job sheet that aligns records, and is for something else")
-    ours = party_on_sheet(identity.name, table)
     if sheet.align is None:
         _check_aligned(sheet, data)
+    by_name, name = {each.name: each.prepared for each in sheet.parties}, identity.name
+    prepared = by_name.get(name) or None
+    table = data.table if prepared is None else data.prepared(prepared).table
+    ours = party_on_sheet(name, table, prepared)
     if ours not in sheet.parties or sheet.rows != (table.n_rows if sheet.align is None else 0):
         raise checks.wrong(SERVER, request, "a job sheet on which this party's columns or rows are not as they are")
+    if table.preparing is not None and sheet.verb not in ("align", "prepare"):
+        raise checks.wrong(SERVER, request, "a job sheet by which this party's columns are not prepared first")
     checks.seed(request, sheet.seed)
     columns = [each.features for each in sheet.parties]
     if min(columns) < 0 or sum(columns) > MAX_COLUMNS:
@@ -311,7 +325,7 @@ def _read(request: OpenJob, data: PartyData) -> JobSheet:
             f"a job sheet of {names}, where its owner pinned {pinned}: pins.toml must have the parties of the job, "
             "with pins that are not revoked",
         )
-    return sheet
+    return sheet, prepared
 
 
 def _check_aligned(sheet: JobSheet, data: PartyData) -> None:

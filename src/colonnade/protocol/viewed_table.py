@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from colonnade.contracts import Alignment, Keys, Table
+from colonnade.contracts import Alignment, Keys, Preparing, Table
 from colonnade.kernels.arrays import Flags, Floats, Rows
 
 
@@ -61,6 +61,20 @@ class ViewedTable:
     def aligned(self, alignment: Alignment) -> Table:
         """Align the base: a run looks at a table only after that."""
         return self.base.aligned(alignment)
+
+    @property
+    def preparing(self) -> Preparing | None:
+        """As in the base."""
+        return self.base.preparing
+
+    def prepared(self, fitted: bytes) -> Table:
+        """Prepare the base: a run looks at a table only after that."""
+        return self.base.prepared(fitted)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As in the base."""
+        return self.base.notes
 
     @property
     def weight_column(self) -> Floats | None:

@@ -1,5 +1,6 @@
 """Cluster centres in the data's own units: how they are applied through the parties, kept and shown."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
@@ -20,7 +21,7 @@ from colonnade.messages import sendable_floats
 from colonnade.protocol.fingerprints import Tables
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
-from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, given_names, matrix
+from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 
 CENTRE = "centre_"  # the first part of their columns' names in model.arrow
@@ -162,9 +163,9 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         """Make a fitted `sklearn.cluster.KMeans` that predicts the same, behind a `StandardScaler` if there is a scale.
 
         It has neither `labels_` nor `inertia_`, because a model does not have the rows they are of. A row as near to
-        two centres as rounding can tell may go to either.
+        two centres as rounding can tell may go to either. Of prepared columns it is a pipeline, as a `LinearModel`'s.
         """
-        return to_sklearn.kmeans(self.cluster_centers_, self.scale_, given_names(self.parts_, self.feature_names_in_))
+        return to_sklearn.behind_preparation(partial(to_sklearn.kmeans, self.cluster_centers_, self.scale_), self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder, as `LinearModel.save` does."""

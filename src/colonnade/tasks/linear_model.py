@@ -1,5 +1,6 @@
 """A linear model in the data's own units: how it is applied through the parties, kept and shown."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
@@ -19,7 +20,7 @@ from colonnade.messages import sendable_floats
 from colonnade.protocol.fingerprints import Tables
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
-from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, given_names, matrix
+from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 from colonnade.tasks.penalty_path import RegularisationPath
 
@@ -157,10 +158,11 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         return table if self.path is None else f"{table}\n\n{self.path}"
 
     def to_sklearn(self) -> Any:
-        """Make a fitted `sklearn.linear_model.LinearRegression` that predicts the same."""
-        return to_sklearn.linear_regression(
-            self.coef_, self.intercept_, given_names(self.parts_, self.feature_names_in_)
-        )
+        """Make a fitted `sklearn.linear_model.LinearRegression` that predicts the same.
+
+        Where parties of one process prepared their columns, it is a pipeline, of frames with the columns as they came.
+        """
+        return to_sklearn.behind_preparation(partial(to_sklearn.linear_regression, self.coef_, self.intercept_), self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder of `model.json` and `model.arrow`, whole or not at all.

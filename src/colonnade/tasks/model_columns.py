@@ -1,13 +1,14 @@
 """What a model knows of its columns: who holds them, what they are called, and whether a table has them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Model, Roster
+from colonnade.contracts import Model, PartyCard, Roster
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 
@@ -110,3 +111,21 @@ def check_scale(scale: Floats | None, n_features: int) -> None:
 def widths(roster: Roster) -> dict[str, int]:
     """Count each party's features."""
     return {card.name: card.n_features for card in roster.cards}
+
+
+def roster_of(model: Model[Any], roster: Roster) -> Roster:
+    """Give the parties their columns as a model has them that was learned from columns they prepared."""
+    prepared: Mapping[str, str] = getattr(getattr(model, "learned_from_", None), "prepared", {})
+    return replace(roster, cards=tuple(_card_of(model, card, prepared.get(card.name)) for card in roster.cards))
+
+
+def _card_of(model: Any, card: PartyCard, prepared: str | None) -> PartyCard:
+    if card.prepared is None and prepared is None:
+        return card
+    if card.prepared is None or prepared is None:
+        had, has = ("as they came", "prepares them") if prepared is None else ("prepared", "has them as they came")
+        raise InputError(
+            f"The model was learned from columns of {card.name!r} {had}, and now it {has}. Use the party as it was "
+            "then, or learn the model again."
+        )
+    return replace(card, feature_names=model.feature_names_in_[columns_of(model.parts_, card.name)], prepared=prepared)

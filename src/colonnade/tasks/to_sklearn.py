@@ -1,12 +1,15 @@
 """Models as fitted scikit-learn estimators, imported only here and only when asked for."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
+from colonnade.protocol.fingerprints import Tables
+from colonnade.tasks.model_columns import columns_of, given_names
 
 Names = tuple[str, ...] | None
 
@@ -37,6 +40,31 @@ def kmeans(centers: Floats, scale: Floats | None, names: Names) -> Any:
     scaler = StandardScaler(with_mean=False)
     scaler.scale_, scaler.var_ = scale.copy(), scale**2
     return make_pipeline(_named(scaler, n_features, names), _fitted_kmeans(centers / scale))
+
+
+def behind_preparation(make: Callable[[Names], Any], model: Any) -> Any:
+    """Put an estimator behind what made its columns of the parties' own, where that is known: in one process.
+
+    `make` makes it, of columns with these names, or of plain arrays.
+    """
+    parts, names, tables = model.parts_, model.feature_names_in_, model.learned_from_
+    if tables is None or not tables.preparations:
+        return make(given_names(parts, names))
+    from sklearn.pipeline import FeatureUnion, Pipeline
+
+    own = {party: names[columns_of(parts, party)] for party in parts}
+    steps = [(party, _columns_of(party, own[party], tables)) for party in parts if own[party]]
+    return Pipeline([("prepare", FeatureUnion(steps)), ("model", make(None))])
+
+
+def _columns_of(party: str, names: tuple[str, ...], tables: Tables) -> Any:
+    from colonnade.preparation.pipeline import column_transformer, columns_as_they_are
+    from colonnade.preparation.preparation import Preparation
+
+    fitted = tables.preparations.get(party)
+    if fitted is None:
+        return columns_as_they_are(names)
+    return column_transformer(Preparation.from_json(fitted.encode()))
 
 
 def _fitted_kmeans(centers: Floats) -> Any:

@@ -115,6 +115,20 @@ def test_decimals_are_numbers() -> None:
     ]
 
 
+def test_a_decimal_becomes_the_nearest_float() -> None:
+    """pyarrow's own cast misses it by a bit for one in eight."""
+    cents = np.random.default_rng(0).integers(-(10**9), 10**9, 1000)
+    exact = [Decimal(int(each)).scaleb(-2) for each in cents]
+    table = read_table("bank", pa.table({"sum": pa.array(exact, pa.decimal128(12, 2))}))
+    assert table.values[:, 0].tolist() == [float(each) for each in exact]
+
+
+def test_a_decimal_without_a_fraction_is_an_integer() -> None:
+    whole = pa.array([Decimal(7), Decimal(8)], pa.decimal128(12, 0))
+    assert read_table("bank", pa.table({"id": whole, "x": [1, 2]}), key="id").feature_names == ("x",)
+    assert_says(refusal(pa.table({"id": pa.array([Decimal(2**53 + 1)], pa.decimal128(18, 0))})), "2^53")
+
+
 def test_column_labels_that_are_not_text_become_text() -> None:
     table = read_table("bank", pd.DataFrame([[1, 2], [3, 4]]), label="1")
     assert (table.feature_names, table.label_name) == (("0",), "1")
@@ -125,12 +139,6 @@ def test_a_pandas_index_is_no_column() -> None:
     assert read_table("bank", frame).feature_names == ("age", "cars", "owner")
     assert_says(refusal(frame, key="id"), "no key column 'id'")
     assert read_table("bank", frame.reset_index(), key="id").key_digest is not None
-
-
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_a_csv_without_commas(tmp_path: Path, separator: str) -> None:
-    pd.DataFrame(COLUMNS).to_csv(tmp_path / "table.csv", sep=separator, index=False)
-    assert_says(refusal(tmp_path / "table.csv"), "'bank'", "semicolons or tabs", "Write it with commas")
 
 
 def test_a_label_party_may_hold_nothing_else() -> None:
@@ -254,7 +262,7 @@ def test_columns_that_are_not_numbers() -> None:
     frame = pl.DataFrame({"x": [1.0], "city": ["Rome"], "day": [date(2013, 1, 1)], "tags": [[1, 2]]})
     message = refusal(frame.with_columns(kind=pl.Series(["a"], dtype=pl.Categorical)))
     assert_says(
-        message, "'bank'", "4 column(s)", "'city' (string", "'day' (", "'tags' (", "'kind' (dict", "Encode", "drop"
+        message, "'bank'", "4 column(s)", "'city' (string", "'day' (", "'tags' (", "'kind' (dict", "encode", "drop"
     )
 
 
@@ -355,7 +363,7 @@ def test_a_label_of_text() -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert_says(refusal(tmp_path / "gone.parquet"), "'bank'", "gone.parquet", "Check the path")
-    assert_says(refusal(tmp_path), "'bank'", "no file")
+    assert_says(refusal(tmp_path), "'bank'", "folder", "no .parquet file", "Name a folder that does")
 
 
 def test_a_file_of_an_unknown_kind(tmp_path: Path) -> None:
@@ -368,9 +376,8 @@ def test_a_file_of_an_unknown_kind(tmp_path: Path) -> None:
     [
         ("bad.parquet", b"PAR1 not parquet PAR1"),
         ("empty.parquet", b""),
-        ("empty.csv", b""),
-        ("ragged.csv", b"a,b\n1,2\n3\n"),
-        ("bad.csv.gz", b"not gzip"),
+        ("empty.arrow", b""),
+        ("bad.feather", b"FEA1 of long ago"),
     ],
 )
 def test_a_file_that_cannot_be_read(name: str, content: bytes, tmp_path: Path) -> None:

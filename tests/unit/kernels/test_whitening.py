@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from colonnade.kernels.arrays import Floats
@@ -16,6 +16,7 @@ def blocks(values: Floats, length: int = 7) -> Callable[[], Iterator[Floats]]:
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(2, 40), st.integers(0, 5), st.booleans(), st.integers(0, 999))
+@example(2, 2, False, 842)  # the rounding of a mean that is 1e5 times the spread looks like a direction
 def test_whitened_columns_are_uncorrelated_and_lead_back(n_rows: int, d: int, weighted: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, d)) * 10.0 ** rng.uniform(-3, 3, d) + rng.normal(size=d)

@@ -29,7 +29,7 @@ def card(
     *,
     weights: bool = False,
 ) -> Card:
-    return Card(version, n_rows, features, label, digest, weights, False)
+    return Card(version, n_rows, features, label, digest, weights, False, False)
 
 
 def test_a_roster_knows_where_each_partys_columns_are() -> None:

@@ -178,7 +178,7 @@ def test_a_sheet_of_other_parties_than_the_owner_pinned(parties: Any, named: str
 def test_an_unknown_verb_is_named() -> None:
     reply = refused(opening(), request_of(changed(verb="read")))
     assert reply.cause == "input"
-    assert "a job sheet says 'read', which is none of align, coreset, fit" in reply.reason
+    assert "a job sheet says 'read', which is none of align, prepare, coreset, fit" in reply.reason
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,204 @@
+"""What is seen of a table's columns, as they came: kinds, gaps, extremes, levels, and which are the same."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from colonnade.preparation.rules import RARE
+
+Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
+# Text that was written as numbers, also with a decimal comma.
+NUMBER = r"^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*$"
+MOSTLY = 0.9
+MILLION = 1e6
+COMPARED_ROWS = 256
+
+
+class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """One column: of numbers and dates the extremes, of text its levels, how many of few rows, of how many rows.
+
+    `distinct` counts values other than missing ones; it is None of a key, and of floats and dates that differ.
+    `numeric` counts values of text that read as numbers.
+    """
+
+    name: str
+    kind: Kind
+    type: str
+    n_rows: int
+    missing: int
+    distinct: int | None
+    least: str | float | None = None
+    greatest: str | float | None = None
+    rare_levels: int = 0
+    rare_rows: int = 0
+    numeric: int = 0
+    same_as: str | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether all values that are there are the same."""
+        return self.distinct is not None and self.distinct <= 1
+
+    @property
+    def reads_as_numbers(self) -> bool:
+        """Whether it is text of which most reads as numbers."""
+        return self.kind == "text" and self.numeric >= MOSTLY * self.present > 0
+
+    @property
+    def present(self) -> int:
+        """How many values are not missing."""
+        return self.n_rows - self.missing
+
+    def in_counts(self) -> str:
+        """Say briefly what was seen, and show no value: this may stand in a file that others read."""
+        same = "" if self.same_as is None else f"the same as {self.same_as!r}"
+        numbers = "text that reads as numbers" if self.reads_as_numbers else ""
+        gaps = f"{self.missing:,} missing" if self.missing else "none missing"
+        return ", ".join(part for part in (self._counts(), gaps, same, numbers) if part)
+
+    def in_values(self) -> str:
+        """Say briefly which values are there, for the owner's eyes."""
+        if self.least is None or self.constant:
+            return self._counts()
+        return f"{_short(self.least)} to {_short(self.greatest)}"
+
+    def _counts(self) -> str:
+        if not self.present:
+            return "no value"
+        if self.constant:
+            return "one value"
+        if self.distinct is None:
+            return ""
+        if 1 < self.n_rows == self.distinct:
+            return f"{self.n_rows:,} values, all different"
+        rare = f", {self.rare_levels:,} of them rare" if self.rare_levels else ""
+        return f"{self.distinct:,} {'levels' if self.kind == 'text' else 'values'}{rare}"
+
+
+def columns_seen(table: Any, rare: Mapping[str, int], keys: Sequence[str] = ()) -> list[ColumnSeen]:
+    """Look at each column of a `pyarrow.Table`; of keys only gaps and different values are counted.
+
+    `rare` says, by column, of how many rows a level is not rare, if it is not the usual.
+    """
+    same = _repeated(table)
+    return [_seen(name, table[name], rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names]
+
+
+def present_of(column: Any) -> Any:
+    """Give the values that are there, text as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    gaps = missing_of(column)
+    column = column.cast(pa.large_string()) if kind_of(column.type) == "text" else column
+    return column.filter(pc.invert(gaps)) if pc.any(gaps).as_py() else column
+
+
+def missing_of(column: Any) -> Any:
+    """Mark the values that are missing: null, NaN, or empty text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind_of(column.type) == "text":
+        return pc.fill_null(pc.equal(column.cast(pa.large_string()), ""), True)
+    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+
+
+def kind_of(kind: Any) -> Kind:
+    """Tell what an Arrow type holds."""
+    import pyarrow.types as t
+
+    if t.is_dictionary(kind):
+        return kind_of(kind.value_type)
+    kinds: dict[Kind, tuple[Any, ...]] = {
+        "yes/no": (t.is_boolean,),
+        "number": (t.is_integer, t.is_floating, t.is_decimal),
+        "text": (t.is_string, t.is_large_string, t.is_string_view),
+        "date": (t.is_date, t.is_timestamp),
+        "empty": (t.is_null,),
+    }
+    return next((name for name, tests in kinds.items() if any(test(kind) for test in tests)), "other")
+
+
+def _seen(name: str, column: Any, rare: int, is_key: bool, same_as: str | None) -> ColumnSeen:
+    import pyarrow.compute as pc
+
+    kind = kind_of(column.type)
+    there = present_of(column)
+    facts: dict[str, Any] = {}
+    distinct = None if is_key else _distinct(kind, column.type, there)
+    # What is different in each row may be somebody's key, of which no value is shown.
+    if kind in ("number", "date") and len(there) and not is_key and not 1 < len(column) == distinct:
+        extremes = pc.min_max(there).as_py()
+        facts = {"least": _plain(extremes["min"]), "greatest": _plain(extremes["max"])}
+    if kind == "text" and not is_key:
+        facts = _levels(there, rare)
+    return ColumnSeen(
+        name=name,
+        kind=kind,
+        type=str(column.type),
+        n_rows=len(column),
+        missing=len(column) - len(there),
+        distinct=distinct,
+        same_as=same_as,
+        **facts,
+    )
+
+
+def _distinct(kind: Kind, of_type: Any, there: Any) -> int | None:
+    """Count different values; of floats, only whether there are several."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind in ("other", "empty") or not len(there):
+        return 0
+    if kind == "date" or (kind == "number" and not pa.types.is_integer(of_type)):
+        extremes = pc.min_max(there).as_py()
+        return 1 if extremes["min"] == extremes["max"] else None
+    return int(pc.count_distinct(there).as_py())
+
+
+def _levels(texts: Any, rare: int) -> dict[str, int]:
+    import pyarrow.compute as pc
+
+    counted = pc.value_counts(texts)
+    levels, counts = counted.field("values"), counted.field("counts")
+    few = counts.filter(pc.less(counts, rare))
+    numeric = counts.filter(pc.match_substring_regex(levels, NUMBER))
+    return {
+        "rare_levels": len(few),
+        "rare_rows": pc.sum(few).as_py() or 0,
+        "numeric": pc.sum(numeric).as_py() or 0,
+    }
+
+
+def _repeated(table: Any) -> dict[str, str]:
+    """Name, for each column that repeats an earlier one value for value, that one."""
+    firsts: dict[object, list[str]] = {}
+    same: dict[str, str] = {}
+    for name in table.column_names:
+        column = table[name]
+        # Only columns that begin alike are compared at length.
+        alike = (column.type, column.null_count, tuple(column.slice(0, COMPARED_ROWS).to_pylist()))
+        earlier = firsts.setdefault(_hashable(alike), [])
+        match = next((other for other in earlier if table[other].equals(column)), None)
+        if match is None:
+            earlier.append(name)
+        else:
+            same[name] = match
+    return same
+
+
+def _hashable(value: object) -> object:
+    return repr(value)  # nested types give lists, and NaN is not itself
+
+
+def _plain(value: Any) -> str | float:
+    return float(value) if not hasattr(value, "isoformat") else str(value)
+
+
+def _short(value: str | float | None) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if MILLION <= abs(value) < MILLION**2 else f"{value:,.6g}"

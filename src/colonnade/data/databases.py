@@ -1,0 +1,189 @@
+"""Tables from databases: one SELECT, read through ADBC, from an address that is told by where it is kept."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
+
+from colonnade.errors import InputError, UnsupportedError
+from colonnade.storage import read_private
+
+READING = ("select", "values", "with")
+# What of SQL is no statement: texts, names, comments.
+QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
+PLACES = ("database", "database_env", "database_file")
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table in a database: one SELECT, read in a read-only transaction.
+
+    Parameters
+    ----------
+    sql : str
+        One SELECT; `order by` makes rows come in the same order each time.
+    database : str, optional
+        A SQLite file.
+    database_env : str, optional
+        Or the environment variable that has the address, ``postgresql://user:password@machine/name`` or
+        ``sqlite:file``.
+    database_file : str, optional
+        Or the file that has it, which nobody but its owner may read. An address has a password in it: it is kept
+        nowhere else, and no error quotes it.
+
+    Examples
+    --------
+    >>> import colonnade as cn
+    >>> cn.Query("select age, income from customers order by id", database_env="BANK_DATABASE")
+    Query(sql='select age, income from customers order by id', database=None, database_env='BANK_DATABASE', ...)
+    """
+
+    sql: str
+    database: str | None = None
+    database_env: str | None = None
+    database_file: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in PLACES if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InputError(
+                f"A query needs one of database (a SQLite file), database_env and database_file, got "
+                f"{' and '.join(given) or 'none'}. Name one."
+            )
+        if re.search(r"://|password\s*=", self.database or "", re.IGNORECASE):
+            raise InputError(
+                "database is the path of a SQLite file, and this is an address, which has a password in it. Put it "
+                "into an environment variable or a file of its own, and name that: database_env or database_file."
+            )
+        bare = QUOTED.sub(" ", self.sql).strip().rstrip("; \r\n\t")
+        if ";" in bare or not bare.lstrip("( \n\t").lower().startswith(READING):
+            raise InputError(
+                "A query is one SELECT (or WITH, or VALUES), and this is something else, or several statements. Write "
+                "one; tables are only read."
+            )
+
+
+def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> Any:
+    """Read the columns that are chosen of the schema, as a `pyarrow.RecordBatchReader`.
+
+    What a driver says may quote the address: it is not handed on, not even as a cause.
+    """
+    address = _address(where, query)
+    secrets = _secrets(address)
+    try:
+        return _read(where, address, query.sql, choose)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a driver raises, OSError among it
+        problem = _problem(error, secrets)
+    raise InputError(f"{where}: {problem}")
+
+
+def _address(where: str, query: Query) -> str:
+    """Look up where the database is."""
+    if query.database is not None:
+        return f"sqlite:{query.database}"
+    if query.database_env is not None:
+        found = os.environ.get(query.database_env, "").strip()
+        if not found:
+            raise InputError(f"{where}: the environment variable {query.database_env} is not set. Set it.")
+        return found
+    try:
+        found = read_private(Path(query.database_file or "")).decode().strip()
+    except (OSError, ValueError) as error:
+        reason = "it is no text" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise InputError(f"{where}: cannot read its database_file: {reason}. Correct that.") from None
+    if not found:
+        raise InputError(f"{where}: its database_file is empty. Write the address into it.")
+    return found
+
+
+def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]]) -> Any:
+    import pyarrow as pa
+
+    is_postgres = address.startswith(("postgresql://", "postgres://"))
+    if not is_postgres and not address.startswith("sqlite:"):
+        raise InputError(
+            f"{where}: its address begins with neither postgresql:// nor sqlite:. Write it as "
+            "postgresql://user:password@machine/name, with %40 and the like for @ : / in a password."
+        )
+    with _connected(where, address, is_postgres) as connection, connection.cursor() as cursor:
+        if is_postgres:
+            cursor.execute("set transaction read only")
+        else:
+            _read_in_one_batch(cursor, sql)
+        cursor.execute(sql)
+        reader = cursor.fetch_record_batch()
+        columns = choose(reader.schema)
+        table = pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
+        return table.to_reader()
+
+
+def _read_in_one_batch(cursor: Any, sql: str) -> None:
+    """Let SQLite's driver decide types by all rows: by the first 1,024, a fraction after many integers is an error."""
+    cursor.execute(f"select count(*) from ({_without_comments(sql)})")  # noqa: S608  # it is the owner's own query
+    rows = cursor.fetchone()[0]
+    cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(max(rows, 1))})
+
+
+def _without_comments(sql: str) -> str:
+    """Leave out comments, and the semicolon at the end."""
+    return QUOTED.sub(lambda found: " " if found[0].startswith(("--", "/*")) else found[0], sql).rstrip("; \r\n\t")
+
+
+def _selected(schema: Any, columns: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in columns], schema.metadata)
+
+
+def _connected(where: str, address: str, is_postgres: bool) -> Any:
+    if is_postgres:
+        return _driver("adbc_driver_postgresql", "postgres").connect(address)
+    path = Path(address.removeprefix("sqlite:"))
+    if not path.is_file():
+        raise InputError(f"{where}: there is no SQLite file {str(path)!r}. Check the path.")
+    return _driver("adbc_driver_sqlite", "sqlite").connect(f"file:{quote(str(path.absolute()))}?mode=ro")
+
+
+def _driver(name: str, extra: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(f"{name}.dbapi")
+    except ImportError:
+        raise UnsupportedError(
+            f"This database needs a driver that is not installed. Run: pip install 'colonnade[{extra}]'"
+        ) from None
+
+
+def _secrets(address: str) -> list[str]:
+    """List what no word to anybody may hold."""
+    try:
+        parts = urlsplit(address)
+        found = [parts.password, parts.netloc, parts.query]
+    except ValueError:
+        found = []
+    return [text for each in [address, *found] if each for text in (each, unquote(each))]
+
+
+def _problem(error: Exception, secrets: Sequence[str]) -> str:
+    """Put what a driver says into words without a secret; of a connection that fails it could be all of it."""
+    text = str(error)
+    told = dict(getattr(error, "details", None) or []).get("PG_DIAG_MESSAGE_PRIMARY", b"")
+    if "Failed to connect" in text or "failed to open" in text:
+        if "authentication failed" in text or "no password" in text:
+            return "the database refuses the user or the password. Correct the address where it is kept."
+        return "the database cannot be reached at its address. Check the address where it is kept, and that it runs."
+    reason = told.decode(errors="replace") if told else _first_line(text)
+    if any(secret in reason for secret in secrets):
+        reason = "its words hold the address"
+    return f"the database does not answer the query: {reason}. Correct the query."
+
+
+def _first_line(text: str) -> str:
+    """Leave out the driver's own words at the beginning, and the query at the end."""
+    return re.sub(r"^([A-Z_]+: )?(\[SQLite\] )?(Failed to \w+ query: )?", "", text.split("\n")[0])

@@ -1,0 +1,95 @@
+"""Columns as they came, with the rules by which they become numbers."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.preparation.choosing import chosen
+from colonnade.preparation.fitting import fitted
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.rules import Category, Date, Prepare, Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Unprepared:
+    """A party's columns as they came, a `pyarrow.Table`, and its owner's rule for each."""
+
+    party: str
+    columns: Any = field(repr=False)
+    rules: Mapping[str, Rule]
+    tell_levels: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(self.rules)
+
+    def take(self, rows: Rows) -> "Unprepared":
+        """Take some rows, in this order."""
+        return replace(self, columns=self.columns.take(rows))
+
+    def fitted(self, counts: Flags | None) -> bytes:
+        """Learn from the rows that count, all if None, what the rules leave open."""
+        with _of(self.party):
+            return fitted(self.rules, self.columns, counts).to_json()
+
+    def applied(self, content: bytes) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
+        """Make numbers of them: names, values of shape (n_rows, k), and what the owner should know."""
+        with _of(self.party):
+            preparation = Preparation.from_json(content)
+            applied = preparation.apply(self.columns)
+        notes = tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *applied.notes))
+        return preparation.names, applied.values, notes
+
+    def told_names(self, content: bytes) -> tuple[str, ...] | None:
+        """Name the columns with their levels, where the owner lets these be told."""
+        return Preparation.from_json(content).own_names if self.tell_levels else None
+
+
+def columns_to_prepare(
+    party: str, names: Sequence[str], prepare: Prepare | Literal["auto"], roles: Mapping[str, str]
+) -> list[str]:
+    """List the columns that there are rules for, and those that have a role: no others are read."""
+    if prepare == "auto":
+        return list(names)
+    with _of(party):
+        if not isinstance(prepare, Prepare):
+            raise InputError(f"{prepare!r} is no preparation. Pass a Prepare, or 'auto'.")
+        rules = prepare.by_column(names, roles)
+    return [name for name in names if name in rules or name in roles]
+
+
+def columns_of_text(
+    names: Sequence[str], prepare: Prepare | Literal["auto"] | None, roles: Mapping[str, str]
+) -> list[str]:
+    """List the columns whose values count as they are written: 007 is no level 7, and 01022020 a date."""
+    if not isinstance(prepare, Prepare):
+        return []
+    return [
+        name
+        for name, rule in prepare.by_column(names, roles).items()
+        if isinstance(rule, Category) or (isinstance(rule, Date) and rule.format is not None)
+    ]
+
+
+def unprepared_columns(party: str, table: Any, prepare: Prepare | Literal["auto"]) -> Unprepared:
+    """Take the columns that there are rules for; "auto" finds rules, and prints them."""
+    with _of(party):
+        if prepare == "auto":
+            prepare, words = chosen(table)
+            sys.stderr.write("\n  ".join([f"Party {party!r}, prepare = 'auto':", *words]) + "\n")
+        rules = prepare.by_column(table.column_names)
+    return Unprepared(party, table.select(list(rules)), rules, prepare.tell_levels)
+
+
+@contextmanager
+def _of(party: str) -> Iterator[None]:
+    """Say whose columns an error is about."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"Party {party!r}: {error}") from None

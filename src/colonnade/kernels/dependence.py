@@ -1,0 +1,62 @@
+"""How nearly columns depend on each other, and which: from their triangle, whatever the number of rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.kernels.linear import RANK_TOLERANCE
+from colonnade.kernels.whitening import whiten
+
+# Smaller parts of another column are rounding.
+SMALLEST_PART = 1e-8
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """A column that others give, but for `rest`: the part of its deviation that they do not explain, 0 to 1."""
+
+    column: int
+    others: tuple[int, ...]
+    rest: float
+
+
+def dependences(blocks: Blocks, least: float, weights: Floats | None = None) -> tuple[float, list[Dependence]]:
+    """Find the condition number of centred columns at length 1, and each column of which others leave a small rest.
+
+    Blocks have shape (b, d). Columns without spread do not count. The condition number is infinite where columns depend
+    on each other exactly. A rest below `least` counts as small; the smallest comes first. Weights are not all 0.
+    """
+    mixing = whiten(blocks, weights).mixing
+    norms = np.linalg.norm(mixing, axis=0)
+    spread = np.flatnonzero(norms)
+    R = mixing[:, spread] / norms[spread]
+    return _condition(R), _dependent(R, spread, least)
+
+
+def _condition(R: Floats) -> float:
+    """Divide the largest singular value of R, shape (r, d), by the smallest of d."""
+    if not R.size:
+        return 1.0
+    values = np.linalg.svd(R, compute_uv=False)
+    smallest = 0.0 if len(values) < R.shape[1] else values[-1]
+    return float(values[0] / smallest) if smallest > RANK_TOLERANCE * values[0] else float("inf")
+
+
+def _dependent(R: Floats, names: np.ndarray, least: float) -> list[Dependence]:
+    """Choose columns that are far from depending on each other, and explain the others by them (pivoted QR)."""
+    if not R.size:
+        return []
+    triangle, order = scipy.linalg.qr(R, mode="r", pivoting=True, check_finite=False)
+    rests = np.zeros(R.shape[1])
+    rests[: len(triangle)] = np.abs(np.diag(triangle))
+    rank = int(np.count_nonzero(rests >= least))  # they descend
+    factors = scipy.linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:], check_finite=False)
+    found = []
+    for place, column in enumerate(factors.T):
+        rest = float(np.linalg.norm(triangle[rank:, rank + place]))
+        # What enters with less than the rest, both at length 1, explains nothing that counts.
+        partners = order[:rank][np.abs(column) > max(rest, SMALLEST_PART)]
+        found.append(Dependence(int(names[order[rank + place]]), tuple(sorted(names[partners].tolist())), rest))
+    return sorted(found, key=lambda each: each.rest)

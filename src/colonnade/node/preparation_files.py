@@ -1,0 +1,79 @@
+"""How a party prepared its columns, in its state folder: a JSON file each, and its part of the last model of these."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from colonnade.contracts import ModelPart
+from colonnade.errors import InputError
+from colonnade.node.state_folder import write_private
+from colonnade.preparation.preparation import Preparation
+
+NAME = re.compile(r"[0-9a-f]{32}")
+SHOWN = 12
+
+
+class PreparationFiles:
+    """Preparations of a party's columns, each in a file; `say` tells the owner."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._folder, self._say = folder, say
+
+    def keep(self, name: str, fitted: bytes) -> None:
+        """Write one down, unless it is there."""
+        path = self._path("prepared", name)
+        if self.find(name) == fitted:
+            return
+        write_private(path, fitted)
+        columns = Preparation.from_json(fitted).own_names
+        self._say(f"{len(columns):,} columns prepared, {path.name}: {_listed(columns)}.")
+
+    def find(self, name: str) -> bytes | None:
+        """Read the one of this name: the server says it, and it is no path."""
+        if NAME.fullmatch(name) is None:
+            return None
+        try:
+            return self._path("prepared", name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(f"a file of its state folder cannot be read: {error.strerror}.") from None
+
+    def keep_part(self, name: str, part: ModelPart) -> None:
+        """Write down the party's part of a model, by its own names."""
+        fitted = self.find(name)
+        columns = () if fitted is None else Preparation.from_json(fitted).own_names
+        coef, centers, scale = (None if numbers is None else numbers.tolist() for numbers in part)
+        words = {"prepared": name, "columns": columns, "coef": coef, "centers": centers, "scale": scale}
+        path = self._path("part", name)
+        write_private(path, msgspec.json.format(msgspec.json.encode(words)))
+        self._say(f"Its part of the model, {path.name}.{_coefficients(columns, coef)}")
+
+    def tell(self, notes: Iterable[str]) -> None:
+        """Tell the owner how it went."""
+        for note in notes:
+            self._say(f"Note: {note}.")
+
+    def failed(self, error: InputError) -> InputError:
+        """Tell the owner why it did not go at all; others only that."""
+        self._say(f"Columns cannot be prepared. {error}")
+        return InputError("its columns cannot be prepared by its owner's rules. Its owner was told why; ask there.")
+
+    def _path(self, what: str, name: str) -> Path:
+        return self._folder / f"{what}-{name}.json"
+
+
+def _coefficients(columns: Iterable[str], coef: list[float] | None) -> str:
+    """List coefficients that are large first."""
+    if coef is None:
+        return ""
+    named = sorted(zip(columns, coef, strict=True), key=lambda pair: -abs(pair[1]))
+    return f" Largest coefficients: {_listed([f'{name} {value:.4g}' for name, value in named])}."
+
+
+def _listed(words: Iterable[str]) -> str:
+    words = list(words)
+    rest = f" and {len(words) - SHOWN:,} more" if len(words) > SHOWN else ""
+    return ", ".join(words[:SHOWN]) + rest

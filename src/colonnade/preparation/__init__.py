@@ -1,0 +1,1 @@
+"""How the columns of a table as it is become numbers: what its owner asks for, what is learned, how it is applied."""

@@ -1,0 +1,216 @@
+"""CSV files as people have them: how they are written is found out and said, what is wrong is named by its line."""
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import colonnade as cn
+from colonnade.data import csv_files
+from colonnade.data.csv_files import sniff
+from colonnade.data.files import open_table, to_arrow
+from colonnade.errors import InputError
+
+SEPARATORS = ",;\t|"
+
+
+def refusal(path: Path, **roles: str) -> str:
+    with pytest.raises(InputError) as caught:
+        cn.Party("bank", path, **roles)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"Party 'bank': the file {str(path)!r}")
+    return str(caught.value).partition(path.name)[2]
+
+
+def written(folder: Path, content: bytes, name: str = "bank.csv") -> Path:
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+# --- how it is written ---
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "note"),
+    [
+        ("age,größe\n30,1.5\n40,2.5\n", "utf-8", ""),
+        ("age,größe\n30,1.5\n40,2.5\n", "utf-8-sig", ""),
+        ("age;größe\n30;1,5\n40;2,5\n", "utf-8", "bank.csv: separated by semicolons, decimal comma"),
+        ("age;größe\n30;1,5\n40;2,5\n", "latin-1", "bank.csv: separated by semicolons, decimal comma, Latin-1"),
+        ("age;größe\n30;1.5\n40;2.5\n", "utf-8", "bank.csv: separated by semicolons"),
+        ("age\tgröße\n30\t1.5\n40\t2.5\n", "utf-16", "bank.csv: separated by tabs, UTF-16"),
+        ("age|größe\r\n30|1,5\r\n40|2,5\r\n", "utf-8", "bank.csv: separated by bars, decimal comma"),
+        ("age,größe €\n30,1.5\n40,2.5\n", "cp1252", "bank.csv: Windows-1252"),
+        ("age;größe\r30;1,5\r40;2,5\r", "latin-1", "bank.csv: separated by semicolons, decimal comma, Latin-1"),
+        ("\n\nage;größe\n\n30;1,5\n40;2,5\n\n", "utf-8", "bank.csv: separated by semicolons, decimal comma"),
+    ],
+)
+def test_how_it_is_written_is_found_out_and_said(tmp_path: Path, text: str, encoding: str, note: str) -> None:
+    party = cn.Party("bank", written(tmp_path, text.encode(encoding)))
+    assert party.table.feature_names[0] == "age"
+    assert party.table.feature_names[1].startswith("größe")
+    assert party.table.values.tolist() == [[30, 1.5], [40, 2.5]]
+    assert party.notes == ((note,) if note else ())
+
+
+@pytest.mark.parametrize(
+    ("content", "header"),
+    [
+        (b'id;name;x\n1;"a,b,c;d,e";2\n2;"f,g;h,i,j";3\n', ("id", "name", "x")),
+        (b'"a; b","c; d"\n1,2\n3,4\n', ("a; b", "c; d")),
+        (b"price, EUR;size, m\n1,5;2,5\n3,5;4,5\n", ("price, EUR", "size, m")),
+        (b'"say ""a;b""",x\n1,2\n', ('say "a;b"', "x")),
+        (b'a,b\n1,"two\nlines; of\n text;"\n2,x\n', ("a", "b")),
+        (b"x\n1\n2\n", ("x",)),
+        (b"a;b", ("a", "b")),
+    ],
+)
+def test_separators_within_quotation_marks_are_none(tmp_path: Path, content: bytes, header: tuple[str, ...]) -> None:
+    assert sniff("it", written(tmp_path, content)).header == header
+
+
+words = st.text(st.sampled_from('ab1 ,;|\t"\n'), min_size=1, max_size=6).map(lambda text: f"w{text}")
+
+
+@given(
+    separator=st.sampled_from(SEPARATORS),
+    rows=st.lists(st.tuples(words, st.floats(-1e6, 1e6), st.integers(-99, 99)), min_size=3, max_size=8),
+)
+def test_what_a_writer_of_csv_wrote_is_read(
+    tmp_path_factory: pytest.TempPathFactory, separator: str, rows: list[tuple[str, float, int]]
+) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=separator).writerows([("word", "x", "n"), *rows])
+    path = written(tmp_path_factory.mktemp("csv"), text.getvalue().encode())
+    table = to_arrow("bank", path, as_text=lambda _: ["word"])
+    assert table.column_names == ["word", "x", "n"]
+    assert table["word"].to_pylist() == [word for word, _, _ in rows]
+    assert [float(x) for x in table["x"].to_pylist()] == [x for _, x, _ in rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "decimal"),
+    [
+        ("1,5;2\n", ","),
+        ("1.234,5;2\n", ","),
+        ("1,234,567;2.5\n", "."),
+        ("1,234,567;2\n", "."),
+        ("01.02.2020;1,5\n", ","),
+        ("1;2\n", "."),
+        ("1.5;a,b\n", "."),
+    ],
+)
+def test_the_decimal_mark(tmp_path: Path, rows: str, decimal: str) -> None:
+    assert sniff("it", written(tmp_path, f"a;b\n{rows}".encode())).decimal == decimal
+
+
+def test_a_letter_far_down_shows_the_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "SNIFFED_BYTES", 64)
+    plain, far = b"name,x\n" + b"a,1\n" * 50, "ö,1\n".encode("latin-1")
+    opened = open_table("bank", written(tmp_path, plain + far))
+    assert opened.notes == ("bank.csv: Latin-1",)
+    assert opened.batches.read_all()["name"].to_pylist()[-1] == "ö"
+    mixed = written(tmp_path, plain.replace(b"a,1", "é,1".encode(), 1) + far)
+    assert refusal(mixed, key="name").endswith(
+        ", line 52: it is not UTF-8, which the rest of the file is. Write it again in UTF-8."
+    )
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    """The same writings stand for nothing in every column, but not in a key."""
+    path = written(tmp_path, b'key,word,x\nNA,NA,NA\nb,"",1.5\nc,null,\nd,no,2\n')
+    table = to_arrow("bank", path, as_text=lambda _: ["key"])
+    assert table["word"].to_pylist() == [None, None, None, "no"]
+    assert table["x"].to_pylist() == [None, 1.5, None, 2.0]
+    assert table["key"].to_pylist() == ["NA", "b", "c", "d"]
+
+
+def test_only_the_chosen_columns_are_read(tmp_path: Path) -> None:
+    """What is not wanted is not even looked at: its bytes are no text."""
+    path = written(tmp_path, b"a,b,c\n1,\xff\xfe,2\n3,\xff,4\n")
+    assert to_arrow("bank", path, lambda _: ["c", "a"]).to_pydict() == {"c": [2, 4], "a": [1, 3]}
+    party = cn.Party("bank", path, policy=cn.Policy(level="open", columns=["c", "a"]))
+    assert party.table.feature_names == ("a", "c")
+
+
+@pytest.mark.parametrize("name", ["bank.csv.gz", "bank.csv"])
+def test_gzip_is_known_by_its_bytes(tmp_path: Path, name: str) -> None:
+    content = gzip.compress(b"a;b\n1;2,5\n") + gzip.compress(b"3;4,5\n")
+    party = cn.Party("bank", written(tmp_path, content, name))
+    assert party.table.values.tolist() == [[1, 2.5], [3, 4.5]]
+    assert party.notes == (f"{name}: separated by semicolons, decimal comma",)
+
+
+# --- what is wrong with it ---
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "' is empty. Write a line with the names"),
+        (b" \n\n", "' is empty."),
+        (b"\xef\xbb\xbf\n", "' is empty."),
+        (b"a,b", "' has a header, and no rows. Write one line"),
+        (
+            b"a,b\n1,2\n\n3\n4,5\n",
+            "', line 4: it has 1 value(s), where the header names 2 column(s), separated by commas.",
+        ),
+        (b'a,b\n"1\n\n",2\n3,4,5\n', "', line 5: it has 3 value(s)"),
+        (b"x\n1,5\n2,5\n", "', line 2: it has 2 value(s), where the header names 1 column(s)"),
+        (b'a,b\n1,2\n3,"4\n5,6\n', "', after line 2: a quotation mark is never closed"),
+        (b"a,b\n1,\x002\n", "' has NUL bytes: it is no text, or UTF-16 without its mark."),
+        ("a,b\n1,2\n".encode("utf-16-le"), "' has NUL bytes"),
+        ("a,b\n1,2\n".encode("utf-32"), "' has NUL bytes"),
+        (b"a,b,a\n1,2,3\n", "': column name(s) 'a' occur more than once. Rename"),
+        (b",b\n1,2\n", "': its column 1 has no name. Name it, or leave it out; pandas"),
+        (b"a,b,\n1,2,\n", "': its column 3 has no name."),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+    assert refusal(written(tmp_path, content)).startswith(says)
+
+
+def test_a_first_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "SNIFFED_BYTES", 64)
+    assert "its first line is longer than 64 bytes" in refusal(written(tmp_path, b"a," * 100 + b"b\n"))
+
+
+@pytest.mark.parametrize("kept", [3, 12, 40, -9, -1])
+def test_a_gzip_file_that_is_cut_off(tmp_path: Path, kept: int) -> None:
+    content = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(5000)))[:kept]
+    assert "its gzip stream is cut off or damaged" in refusal(written(tmp_path, content, "bank.csv.gz"))
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        (b"id,age\na,30\n\nb,40\nc,12k\nd,50\n", "row 2 (line 5 of bank.csv): '12k'"),
+        (b'id,age\na,30\n"b\nb",40\nc,"12,5"\n', "row 2 (line 5 of bank.csv): '12,5'"),
+        (b"id,age\n" + b"a,30\n" * 90_000 + b"b,n.a.\n", "row 90000 (line 90002 of bank.csv): 'n.a.'"),
+        (b'id,age\na,"1,5"\nb,"2,5"\n', "row 0 (line 2 of bank.csv): '1,5'"),
+        (b"id,age\na,30\nb," + b"9" * 50 + b"k\n", f"row 1 (line 3 of bank.csv): '{'9' * 40}...'"),
+    ],
+)
+def test_a_value_that_is_no_number_is_named(tmp_path: Path, content: bytes, value: str) -> None:
+    with pytest.raises(InputError) as caught:
+        cn.Party("bank", written(tmp_path, content), key="id", duplicates="first")
+    assert f"1 column(s) are not numbers: 'age' (string; {value}). Correct a value" in str(caught.value)
+    assert "prepare=" in str(caught.value)
+
+
+def test_names_of_persons_are_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        cn.Party("bank", written(tmp_path, b"who,x\nBob,1\nAnn,2\n"))
+    assert "'who' (string). Correct" in str(caught.value)
+    assert "Bob" not in str(caught.value)
+
+
+def test_keys_are_not_shown(tmp_path: Path) -> None:
+    """A ragged line is named by its number only: pyarrow's words would quote it."""
+    path = written(tmp_path, b"id,x\nsecret-1,1\nsecret-2\n")
+    with pytest.raises(InputError) as caught:
+        cn.Party("bank", path, key="id")
+    assert "secret" not in f"{caught.value}{caught.value.__cause__}{caught.value.__context__}"

@@ -1,0 +1,65 @@
+"""Condition numbers and dependences of columns, against the definition and against columns made to depend."""
+
+import numpy as np
+import pytest
+
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.dependence import dependences
+
+
+def found(X: Floats, least: float = 0.03, block: int = 97) -> tuple[float, list[tuple[int, tuple[int, ...]]]]:
+    condition, each = dependences(lambda: (X[i : i + block] for i in range(0, len(X), block)), least)
+    return condition, [(one.column, one.others) for one in each]
+
+
+def independent(n_columns: int, n_rows: int = 500) -> Floats:
+    return np.random.default_rng(0).normal(size=(n_rows, n_columns)) * np.logspace(-3, 3, n_columns) + 5
+
+
+def test_the_condition_number_is_that_of_centred_columns_of_length_1() -> None:
+    X = independent(4)
+    X[:, 3] += 0.9 * X[:, 2]
+    centred = X - X.mean(axis=0)
+    expected = np.linalg.cond(centred / np.linalg.norm(centred, axis=0))
+    condition, dependent = found(X)
+    assert condition == pytest.approx(expected, rel=1e-9)
+    assert dependent == []
+
+
+def test_each_of_two_dependences_is_named_by_itself() -> None:
+    X = independent(5)
+    X = np.column_stack([X, 3 * X[:, 0] - 2 * X[:, 1] + 7, X[:, 4]])
+    condition, dependent = found(X)
+    assert condition == np.inf
+    sets = {frozenset((column, *others)) for column, others in dependent}
+    assert sets == {frozenset({0, 1, 5}), frozenset({4, 6})}
+
+
+def test_the_rest_is_what_others_leave_of_a_columns_deviation() -> None:
+    rng, X = np.random.default_rng(1), independent(3, 20_000)
+    X[:, 2] = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std() + 0.01 * rng.normal(size=len(X))
+    ((one),) = dependences(lambda: iter([X]), 0.03)[1]
+    assert {one.column, *one.others} == {0, 2}
+    assert one.rest == pytest.approx(0.01, rel=0.05)
+    assert dependences(lambda: iter([X]), 0.005)[1] == []
+
+
+def test_columns_without_spread_do_not_count() -> None:
+    X = np.column_stack([independent(2), np.full(500, 3.3)])
+    condition, dependent = found(X)
+    assert condition < 2
+    assert dependent == []
+    assert found(np.ones((10, 2))) == (1.0, [])
+    assert found(np.empty((10, 0))) == (1.0, [])
+
+
+def test_fewer_rows_than_columns() -> None:
+    condition, dependent = found(independent(6, 4))
+    assert condition == np.inf
+    assert len(dependent) == 3, "four rows about their mean have three directions"
+
+
+def test_the_size_of_blocks_changes_nothing() -> None:
+    X = independent(4)
+    X[:, 3] = X[:, 0] + 1e-4 * X[:, 1]
+    assert found(X, block=7)[1] == found(X, block=500)[1]
