@@ -117,7 +117,7 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
 
 def check_is_no_input(out: Path | None, job: Job, job_file: Path) -> None:
     """Require a file to write to, if there is one, that the job does not read: a party's table is not written over."""
-    inputs = [job_file, *(job_file.parent / entry.file for entry in job.party)]
+    inputs = [job_file, *(job_file.parent / each.file for each in job.party if each.file is not None)]
     if out is not None and out.resolve() in {each.resolve() for each in inputs}:
         raise InputError(f"{out} is a file that the job reads, and is not written over. Choose another file.")
 
