@@ -1,6 +1,7 @@
 """A PostgreSQL of the tests' own: on loopback, in a folder of its own, with a password."""
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -22,13 +23,12 @@ SECONDS = 60.0
 def postgres_server() -> Iterator[str]:
     """Start a server, give its address, end it; skip where PostgreSQL is not installed."""
     programs = _programs()
-    person = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+    person = _person()
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
         (folder / "password").write_text(PASSWORD)
-        if person:  # it refuses to run as root
-            for path in (folder, folder / "password"):
-                shutil.chown(path, **person)
+        for path in (folder, folder / "password") if person else ():
+            shutil.chown(path, **person)
         data, port = folder / "data", _free_port()
         initdb = [programs / "initdb", "-D", data, "-U", USER, "--pwfile", folder / "password", "-A", "scram-sha-256"]
         quick = ["-E", "UTF8", "--locale=C", "--no-sync"]
@@ -55,6 +55,15 @@ def _programs() -> Path:
     if not folders or not (folders[-1] / "initdb").exists():
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     return folders[-1]
+
+
+def _person() -> dict[str, str]:
+    """Say who runs it: it refuses to run as root."""
+    if os.geteuid():
+        return {}
+    if not [each for each in pwd.getpwall() if each.pw_name == "postgres"]:
+        pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+    return {"user": "postgres", "group": "postgres"}
 
 
 def _free_port() -> int:

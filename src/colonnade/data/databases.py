@@ -15,6 +15,8 @@ from colonnade.storage import read_private
 READING = ("select", "values", "with")
 # What of SQL is no statement: texts, names, comments.
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
+# What is an address, or a part of one: it is not repeated in an error.
+ADDRESS = re.compile(r"://|password\s*=", re.IGNORECASE)
 PLACES = ("database", "database_env", "database_file")
 
 
@@ -37,8 +39,8 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Examples
     --------
     >>> import colonnade as cn
-    >>> cn.Query("select age, income from customers order by id", database_env="BANK_DATABASE")
-    Query(sql='select age, income from customers order by id', database=None, database_env='BANK_DATABASE', ...)
+    >>> cn.Query("select age, income from customers order by id", database_env="BANK")  # doctest: +ELLIPSIS
+    Query(sql='select age, income from customers order by id', database=None, database_env='BANK', ...)
     """
 
     sql: str
@@ -53,9 +55,9 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"A query needs one of database (a SQLite file), database_env and database_file, got "
                 f"{' and '.join(given) or 'none'}. Name one."
             )
-        if re.search(r"://|password\s*=", self.database or "", re.IGNORECASE):
+        if ADDRESS.search(getattr(self, given[0])):
             raise InputError(
-                "database is the path of a SQLite file, and this is an address, which has a password in it. Put it "
+                f"{given[0]} says where an address is kept, and this is an address, which has a password in it. Put it "
                 "into an environment variable or a file of its own, and name that: database_env or database_file."
             )
         bare = QUOTED.sub(" ", self.sql).strip().rstrip("; \r\n\t")

@@ -5,6 +5,7 @@ pyarrow is imported only when one comes in, a database's driver only for a query
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
 from colonnade.data.csv_files import read_csv, sniff
-from colonnade.data.databases import Query, read_query
+from colonnade.data.databases import ADDRESS, Query, read_query
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 from colonnade.options import listed
@@ -52,15 +53,18 @@ class Opened:
     place: Callable[[int], str] = "row {}".format
 
 
-def open_table(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Opened:
+def open_table(
+    party: str, data: object, choose: Choose = list, *, keys: Sequence[str] = (), as_text: Choose = _none
+) -> Opened:
     """Open a frame, a file, a folder or a query; nothing but the columns that `choose` returns is read.
 
     `choose` is given the names of all columns, each of its own, without a pandas index; `as_text` those that it chose,
-    and says which are read as text where a file does not say what they are.
+    and says which are read as text, as `keys` are, where a file does not say what they are. "NA" is missing in a text,
+    but not in a key.
     """
     where = f"Party {party!r}"
     if isinstance(data, str | os.PathLike):
-        opened = _open_path(party, Path(data), as_text, choose)
+        opened = _open_path(party, Path(data), choose, keys, as_text)
     elif isinstance(data, Query):
         opened = Opened(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
     else:
@@ -68,12 +72,14 @@ def open_table(party: str, data: object, choose: Choose = list, as_text: Choose 
     return replace(opened, batches=plain_types(where, opened.batches))
 
 
-def to_arrow(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Any:
+def to_arrow(
+    party: str, data: object, choose: Choose = list, *, keys: Sequence[str] = (), as_text: Choose = _none
+) -> Any:
     """Read a table whole, as a `pyarrow.Table`."""
-    return open_table(party, data, choose, as_text).batches.read_all()
+    return open_table(party, data, choose, keys=keys, as_text=as_text).batches.read_all()
 
 
-def _open_path(party: str, path: Path, as_text: Choose, choose: Choose) -> Opened:
+def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose) -> Opened:
     where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
 
     def chosen(schema: Any) -> list[str]:
@@ -89,7 +95,7 @@ def _open_path(party: str, path: Path, as_text: Choose, choose: Choose) -> Opene
     if name.endswith(CSV):
         file = sniff(where, path)
         columns = _checked(where, file.header, choose)
-        table, file = read_csv(where, file, columns, as_text(columns))
+        table, file = read_csv(where, file, columns, keys, as_text(columns))
         note = file.note()
         return Opened(table.to_reader(), (note,) if note else (), file.place)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")
@@ -97,6 +103,11 @@ def _open_path(party: str, path: Path, as_text: Choose, choose: Choose) -> Opene
 
 def _is_folder(party: str, path: Path) -> bool:
     """Tell a folder from a plain file, and refuse whatever is neither: a pipe or a device could last for ever."""
+    if ADDRESS.search(str(path).replace(":/", "://")):  # a path has one slash for two
+        raise InputError(
+            f"Party {party!r}: an address was given where a path belongs. A database is read by a Query, which names "
+            f"the environment variable or the file that has the address. {ACCEPTED}"
+        )
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -141,13 +152,17 @@ def _unreadable(where: str, data: object, reason: str) -> InputError:
 
 
 def _chosen(where: str, schema: Any, choose: Choose) -> list[str]:
+    try:
+        names = schema.names
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: the name of a column is not UTF-8. Write it again.") from None
     index = _index_columns(schema)
-    return _checked(where, [name for name in schema.names if name not in index], choose)
+    return _checked(where, [name for name in names if name not in index], choose)
 
 
 def _checked(where: str, names: Sequence[str], choose: Choose) -> list[str]:
     """Choose of columns that each have a name of their own."""
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if "" in names:
         raise InputError(
             f"{where}: its column {list(names).index('') + 1} has no name. Name it, or leave it out; pandas writes no "

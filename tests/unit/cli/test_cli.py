@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import colonnade as cn
@@ -130,11 +132,15 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("size = 200", "sise = 200", "job.toml: [sampler] has no option `sise`. Did you mean `size`?"),
-        ("size = 200", "", "job.toml: [sampler] lacks `size`. Add it."),
+        (
+            "size = 200",
+            "sise = 200",
+            'job.toml: [sampler] with kind = "importance" has no option `sise`. Did you mean `size`?',
+        ),
+        ("size = 200", "", 'job.toml: [sampler] with kind = "importance" lacks `size`. Add it.'),
         ("size = 200", "size = 3", "size is 3, and so few rows do not determine 7 coefficients"),
         ("size = 200", "size = 0", "size must be a whole number from 1 to"),
-        ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
+        ("size = 200", 'size = "many"', "sampler.size must be a whole number, not text. Correct that value."),
         (
             'kind = "importance"',
             'kind = "best"',
@@ -168,6 +174,35 @@ def test_bad_jobs_exit_3_with_one_clear_message(job: Callable[..., str], old: st
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_job_reads_files_of_other_countries_and_says_so(job: Callable[..., str]) -> None:
+    file = job()
+    expected = json.loads(run("fit", file, "--json").stdout)["model"]
+    shop = Path(file).parent / "shop.csv"
+    shop.write_text(shop.read_text().replace(",", ";").replace(".", ","), encoding="utf-16")
+    done = run("fit", file, "--json")
+    assert "shop.csv: separated by semicolons, decimal comma, UTF-16." in done.stderr
+    assert json.loads(done.stdout)["model"] == expected
+
+
+def test_a_job_reads_a_database(job: Callable[..., str]) -> None:
+    pytest.importorskip("adbc_driver_sqlite", reason="the extra sqlite is not installed")
+    file = job()
+    expected = json.loads(run("fit", file, "--json").stdout)["model"]
+    folder = Path(file).parent
+    with sqlite3.connect(folder / "shop.sqlite") as connection:
+        pd.read_csv(folder / "shop.csv").to_sql("shop", connection, index=False)
+    connection.close()
+    text = Path(file).read_text()
+    assert 'file = "shop.csv"' in text
+    sql = 'query = "select * from shop order by rowid"'
+    Path(file).write_text(text.replace('file = "shop.csv"', f'{sql}\ndatabase_env = "SHOP"'))
+    refused = run("fit", file)
+    assert refused.returncode == 3
+    assert "the environment variable SHOP is not set" in refused.stderr
+    done = run("fit", file, "--json", SHOP=f"sqlite:{folder / 'shop.sqlite'}")
+    assert json.loads(done.stdout)["model"] == expected
 
 
 def test_a_missing_job_file_exits_3() -> None:
@@ -299,6 +334,20 @@ def test_evaluate_and_predict_say_what_is_wrong(job: Callable[..., str], tmp_pat
     shop.write_text("\n".join(",".join(line.split(",")[::-1]) for line in whole.splitlines()))
     told = "does not fit party 'shop': where the model has 'purchases', the party has 'basket'. Put its columns in"
     assert told in run("evaluate", other_order, saved).stderr
+
+
+def test_what_a_job_reads_is_not_written_over(job: Callable[..., str], tmp_path: Path) -> None:
+    """`predict --out` once replaced a party's table by predictions."""
+    saved = str(tmp_path / "run")
+    run("fit", job(), "--out", saved)
+    for name in ("shop.csv", "../bank/shop.csv", "job.toml"):
+        file = tmp_path / "bank" / name
+        before = file.read_bytes()
+        for command in (("predict", job(), saved), ("plan", job(), "--budget", "9000")):
+            done = run(*command, "--out", str(file))
+            assert (done.returncode, done.stdout) == (3, ""), done.stderr
+            assert "is a file that the job reads, and is not written over. Choose another" in done.stderr
+        assert file.read_bytes() == before
 
 
 def test_diagnose_says_what_was_measured_what_it_means_and_what_to_do(job: Callable[..., str]) -> None:

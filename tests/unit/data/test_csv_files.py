@@ -85,7 +85,7 @@ def test_what_a_writer_of_csv_wrote_is_read(
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=separator).writerows([("word", "x", "n"), *rows])
     path = written(tmp_path_factory.mktemp("csv"), text.getvalue().encode())
-    table = to_arrow("bank", path, as_text=lambda _: ["word"])
+    table = to_arrow("bank", path, keys=["word"])
     assert table.column_names == ["word", "x", "n"]
     assert table["word"].to_pylist() == [word for word, _, _ in rows]
     assert [float(x) for x in table["x"].to_pylist()] == [x for _, x, _ in rows]
@@ -122,7 +122,7 @@ def test_a_letter_far_down_shows_the_encoding(tmp_path: Path, monkeypatch: pytes
 def test_what_is_missing(tmp_path: Path) -> None:
     """The same writings stand for nothing in every column, but not in a key."""
     path = written(tmp_path, b'key,word,x\nNA,NA,NA\nb,"",1.5\nc,null,\nd,no,2\n')
-    table = to_arrow("bank", path, as_text=lambda _: ["key"])
+    table = to_arrow("bank", path, keys=["key"])
     assert table["word"].to_pylist() == [None, None, None, "no"]
     assert table["x"].to_pylist() == [None, 1.5, None, 2.0]
     assert table["key"].to_pylist() == ["NA", "b", "c", "d"]

@@ -101,6 +101,13 @@ def test_an_address_is_not_taken_where_it_would_be_shown(address: str) -> None:
     with pytest.raises(ValueError, match="database_env or database_file") as again:
         DataFile(query="select 1", database=address)
     assert PASSWORD not in str(again.value)
+    for place in ({"database_env": address}, {"database_file": address}):
+        with pytest.raises(InputError, match="says where an address is kept") as caught:
+            cn.Query("select 1", **place)
+        assert "s3cret" not in str(caught.value)
+    with pytest.raises(InputError, match="an address was given where a path belongs") as caught:
+        cn.Party("bank", address)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_a_missing_driver_names_the_command(sqlite_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

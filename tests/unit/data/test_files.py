@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 import colonnade as cn
 from colonnade.data.files import open_table, to_arrow
@@ -21,6 +21,11 @@ TABLE = pa.table({"id": ["b", "a"], "age": [30, 40], "spent": [1.5, 2.5], "town"
 def as_parquet(folder: Path) -> Path:
     parquet.write_table(TABLE, folder / "bank.parquet")
     return folder / "bank.parquet"
+
+
+def as_csv(folder: Path) -> Path:
+    csv.write_csv(TABLE, folder / "bank.csv")
+    return folder / "bank.csv"
 
 
 def as_folder(folder: Path) -> Path:
@@ -65,6 +70,7 @@ SOURCES: dict[str, Callable[[Path], object]] = {
     "ipc file": lambda folder: as_ipc(folder, "bank.arrow", pa.ipc.new_file),
     "ipc stream": lambda folder: as_ipc(folder, "bank.arrow", pa.ipc.new_stream),
     "feather": as_compressed_ipc,
+    "csv": as_csv,
 }
 
 
@@ -95,12 +101,17 @@ def test_only_the_chosen_columns_come_in_their_order(source: object) -> None:
     assert opened.batches.schema.names == ["spent", "id"]
     assert opened.batches.read_all().to_pydict() == {"spent": [1.5, 2.5], "id": ["b", "a"]}
     assert asked == [TABLE.column_names]
-    assert (opened.notes, opened.place(7)) == ((), "row 7")
+    assert opened.notes == ()
+    assert opened.place(1).startswith("row 1")
 
 
 def test_a_policy_chooses_too(source: object) -> None:
     party = cn.Party("bank", source, key="id", policy=cn.Policy(level="open", never_columns=["town"]))
     assert party.table.feature_names == ("age", "spent")
+
+
+def test_no_column_is_none(source: object) -> None:
+    assert to_arrow("bank", source, (), lambda _: []).column_names == []
 
 
 def test_a_column_with_a_dot_is_not_a_nested_one(tmp_path: Path) -> None:

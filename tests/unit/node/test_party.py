@@ -57,6 +57,16 @@ def test_an_owner_is_told_that_no_sum_is_over_enough_rows(tmp_path: Path) -> Non
     assert [words for words in said if "least_rows = 100,000 in [policy] is more than the table's 800 rows" in words]
 
 
+def test_an_owner_is_told_how_a_file_was_read(tmp_path: Path) -> None:
+    trial, said = Trial(tmp_path, []), list[str]()
+    content = (tmp_path / "bank.csv").read_text()
+    (tmp_path / "bank.csv").write_text(content.replace(",", ";").replace(".", ","), encoding="utf-16")
+    path = write_party_file(tmp_path, "bank", trial.port, policy={"level": "usual"}, wait_seconds=0.2)
+    with pytest.raises(cn.PartyUnreachableError):
+        cn.serve_party(path, once=True, say=said.append)
+    assert "bank.csv: separated by semicolons, decimal comma, UTF-16." in said
+
+
 def test_a_day_is_counted_by_the_rows_that_an_alignment_leaves(tmp_path: Path) -> None:
     """A server decides how few rows are common: how often each is drawn would else tell its score in a day."""
     trial = Trial(tmp_path, [])

@@ -151,12 +151,12 @@ def _read(
         return allowed
 
     def as_text(names: Sequence[str]) -> list[str]:
-        keys = [name for name, role in there.items() if role == "key"]
         with suppress(InputError):  # what is wrong with the rules is said where they are looked at
-            return [*keys, *columns_of_text(names, prepare, there)]
-        return keys
+            return columns_of_text(names, prepare, there)
+        return []
 
-    opened = open_table(party, data, choose, as_text)
+    keys = [name for name, role in named.items() if role == "key"]
+    opened = open_table(party, data, choose, keys=keys, as_text=as_text)
     table = opened.batches.read_all()
     notes.place = opened.place
     notes.findings += of_reading(opened.notes)

@@ -41,7 +41,7 @@ def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), labe
 
     Key and label are as given. Without a key one is guessed: a column whose values all differ.
     """
-    opened = open_table(name, data, as_text=lambda _: list(key))
+    opened = open_table(name, data, keys=key)
     table = opened.batches.read_all()
     _check(name, table, {**dict.fromkeys(key, "key"), **({} if label is None else {label: "label"})})
     seen = columns_seen(table, {}, key)
