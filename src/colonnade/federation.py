@@ -247,7 +247,7 @@ class Federation:
         Examples
         --------
         >>> import numpy as np, colonnade as cn
-        >>> federation = cn.Federation(cn.split_columns(np.eye(9), np.arange(9.0), [3, 3, 3]))
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9, 3), np.arange(9.0), [1, 1, 1]))
         >>> first = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=50))
         >>> second = federation.fit(cn.Regression(l2=1.0), coreset=first.coreset)
         >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()

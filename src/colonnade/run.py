@@ -82,7 +82,7 @@ class Run(Generic[M]):
     Examples
     --------
     >>> import numpy as np, colonnade as cn, tempfile
-    >>> federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [3, 3]))
+    >>> federation = cn.Federation(cn.split_columns(np.eye(9, 4), np.arange(9.0), [2, 2]))
     >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20), seed=7)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = cn.Run.load(run.save(folder + "/run"))

@@ -22,7 +22,7 @@ from colonnade.run import check_destination
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
-from colonnade.toml_files import misnamed
+from colonnade.toml_files import misnamed, mistyped
 
 PROGRESS = "jobs.json"
 # What a spot check was called in 0.1.0, in job tables and in what is kept of their progress.
@@ -199,9 +199,8 @@ def read_jobs(tables: list[dict[str, Any]], path: Path) -> list[AnyJob]:
     try:
         jobs = msgspec.convert([_renamed(table) for table in tables], list[AnyJob])
     except msgspec.ValidationError as error:
-        found = str(error).replace(f".{FORMER_NAME}`", f".{SPOT_CHECK}`")
-        found = misnamed(list[AnyJob], tables, "job") or f"among its [[job]] tables: {found}. Correct that value."
-        raise InputError(f"{path}: {found}") from error
+        problem = str(error).replace(f".{FORMER_NAME}`", f".{SPOT_CHECK}`").replace("`$[", "`$.job[")
+        raise InputError(f"{path}: {misnamed(list[AnyJob], tables, 'job') or mistyped(problem)}") from error
     if not jobs:
         raise InputError(f"{path} has no [[job]]. Add one, or use Federation.connect in Python.")
     for job in jobs:

@@ -1,5 +1,6 @@
 """TOML files that people write, read into a type; what is wrong is said by section, with the nearest known name."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,6 +13,14 @@ from msgspec import inspect
 from colonnade.errors import InputError
 
 T = TypeVar("T")
+TOML_TYPES = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "a table",
+    "str": "text",
+}
 
 
 def read_toml(path: Path, kind: type[T], advice: Callable[[str], str | None]) -> T:
@@ -22,10 +31,26 @@ def read_toml(path: Path, kind: type[T], advice: Callable[[str], str | None]) ->
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read {path}: {error}. Pass the path of a TOML file.") from error
     except msgspec.ValidationError as error:
-        found = advice(str(error)) or misnamed(kind, msgspec.toml.decode(content)) or f"{error}. Correct that value."
+        found = advice(str(error)) or misnamed(kind, msgspec.toml.decode(content)) or mistyped(str(error))
         raise InputError(f"{path}: {found}") from error
     except msgspec.DecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}. Correct that line.") from error
+        raise InputError(f"{path} is not TOML: {error}. {_corrected(str(error))}") from error
+
+
+def mistyped(problem: str) -> str:
+    """Say in TOML's words what msgspec says of a value."""
+    found = re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)` - at `\$\.?([^`]+)`", problem)
+    if found is None:
+        return f"{problem}. Correct that value."
+    expected = " or ".join(TOML_TYPES.get(name, name) for name in found[1].split(" | ") if name != "null")
+    place = re.sub(r"(\w+)\[(\d+)\]\.", lambda at: f"[[{at[1]}]] number {int(at[2]) + 1}, ", found[3])
+    return f"{place} must be {expected}, not {TOML_TYPES.get(found[2], found[2])}. Correct that value."
+
+
+def _corrected(problem: str) -> str:
+    if "twice" in problem or "overwrite" in problem:  # tomllib's words for what is there already
+        return "Write an option once; a table that comes several times has two brackets, [[party]]."
+    return "Correct that line."
 
 
 def misnamed(kind: Any, content: object, path: str = "") -> str | None:
@@ -90,13 +115,17 @@ def _in_struct(struct: inspect.StructType, value: dict[str, Any], place: _Place)
     written = [name for name in (struct.tag_field, *(each.name for each in struct.fields)) if name is not None]
     for name in value:
         if struct.forbid_unknown_fields and name not in known and name != struct.tag_field:
-            yield f"{place.shown} has no option `{name}`. {_instead(name, written, '`{}`'.format)}"
+            yield f"{place.shown}{_of_kind(struct)} has no option `{name}`. {_instead(name, written, '`{}`'.format)}"
     for each in struct.fields:
         if each.required and not {each.name, each.encode_name} & set(value):
-            yield f"{place.shown} lacks `{each.name}`. Add it."
+            yield f"{place.shown}{_of_kind(struct)} lacks `{each.name}`. Add it."
     for name in value:
         if name in known:
             yield from _misnamed(known[name].type, value[name], place.inside(name))
+
+
+def _of_kind(struct: inspect.StructType) -> str:
+    return "" if struct.tag_field is None else f" with {struct.tag_field} = {_quoted(struct.tag)}"
 
 
 def _instead(unknown: object, known: Iterable[Any], shown: Callable[[str], str]) -> str:

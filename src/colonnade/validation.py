@@ -65,17 +65,14 @@ def _check_size(size: int, task: Task[object], roster: Roster) -> None:
 
 
 def warn_of_few_rows(run: Run[Any]) -> None:
-    """Warn where a model was learned on fewer distinct rows than it has coefficients: they do not determine it."""
+    """Warn where a model was learned on no more distinct rows than it has coefficients."""
     if not isinstance(run.task, LinearTask):
         return
-    distinct, needed = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
-    if distinct < needed:
-        rest = (
-            "the penalty alone decides the rest" if _is_penalised(run.task) else "whatever passes through them would do"
-        )
+    distinct, learned = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
+    if distinct <= learned:
         warnings.warn(
-            f"{distinct:,} distinct rows do not determine {needed:,} coefficients: {rest}, and the objective on these "
-            "rows is no estimate of that on others. Use more rows or fewer columns.",
+            f"{learned:,} coefficients were learned on {distinct:,} distinct rows: so few can be fitted whatever their "
+            "labels are, and the objective on them is no estimate of that on others. Use more rows, or fewer columns.",
             AssumptionWarning,
             stacklevel=3,
         )

@@ -55,7 +55,7 @@ def test_a_spot_check_of_draws_that_are_not_committed_is_refused_before_anybody_
 def test_a_spot_check_is_named_once_and_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(cn.InputError, match=r"are one thing\. Keep `spot_check`"):
         read_jobs([FIT | {"spot_check": 2, "audit": 2}], tmp_path / "federation.toml")
-    with pytest.raises(cn.InputError, match=re.escape("`$[0].spot_check`")):
+    with pytest.raises(cn.InputError, match=re.escape("[[job]] number 1, spot_check must be a whole number, not text")):
         read_jobs([FIT | {"spot_check": "some"}], tmp_path / "federation.toml")
 
 

@@ -57,15 +57,15 @@ def read(tmp_path: Path, text: str) -> File:
         ("prepare.columns.age.rare = 1", '[prepare.columns.age] lacks `kind`. Write one of "number", "category".'),
         (
             '[prepare.columns]\nage = {kind = "number", atmost = 1}',
-            "[prepare.columns.age] has no option `atmost`. Did you mean `at_most`?",
+            '[prepare.columns.age] with kind = "number" has no option `atmost`. Did you mean `at_most`?',
         ),
         (
             '[prepare.columns]\nage = {kind = "number", wild = 1}',
-            "[prepare.columns.age] has no option `wild`. Write one of `kind`, `missing`, `at_most`.",
+            '[prepare.columns.age] with kind = "number" has no option `wild`. Write one of `kind`, `missing`, `at_',
         ),
         (
             '[[table]]\nkind = "category"\n[[table]]\nkind = "category"\nrar = 1',
-            "[[table]] number 2 has no option `rar`. Did you mean `rare`?",
+            '[[table]] number 2 with kind = "category" has no option `rar`. Did you mean `rare`?',
         ),
         (
             '[[table]]\nkind = "category"\norder = "sort"',
@@ -76,7 +76,10 @@ def read(tmp_path: Path, text: str) -> File:
             "[loose.rules] has no option `column`. Did you mean `columns`?",
         ),
         ("before = true", "ask her."),
-        ("name = 1", "Expected `str`, got `int` - at `$.name`. Correct that value."),
+        ('table = "a"', "table must be a list, not text. Correct that value."),
+        ("before = 1.5", "before must be a whole number, not a number. Correct that value."),
+        ('[[table]]\nkind = "category"\nrare = "a"', "[[table]] number 1, rare must be a whole number, not text."),
+        ("name = 1", "name must be text, not a whole number. Correct that value."),
         ('name = ""', "Expected `str` of length >= 1 - at `$.name`. Correct that value."),
     ],
 )
@@ -96,6 +99,10 @@ def test_what_is_right_is_read_by_either_of_its_names(tmp_path: Path) -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"file\.toml is not TOML: .* Correct that line"):
         read(tmp_path, "name = ")
+    with pytest.raises(InputError, match=r"is not TOML: .* twice .* two brackets, \[\[party\]\]"):
+        read(tmp_path, "[loose]\n[loose]")
+    with pytest.raises(InputError, match=r"is not TOML: .* Write an option once"):
+        read(tmp_path, "before = 1\nbefore = 2")
     with pytest.raises(InputError, match=r"Cannot read .*: .* Pass the path of a TOML file"):
         read_toml(tmp_path, File, lambda _: None)
     (tmp_path / "file.toml").write_bytes(b'name = "\xff"')

@@ -16,6 +16,7 @@ from colonnade.data.sources import Roles
 from colonnade.errors import InputError
 from colonnade.ledger import aligned
 from colonnade.node.files import DataFile, data_beside, read_party_table
+from colonnade.preparation.rules import Date
 from colonnade.protocol.policy import Policy
 
 WIDTH = 80
@@ -124,7 +125,7 @@ def _columns(check: Check) -> str:
 
 def _seen(check: Check, column: ColumnSeen) -> str:
     if check.roles.get(column.name) != "key" or check.key is None or check.key.problem is not None:
-        return column.in_values()
+        return column.in_values(levels=not (column.kind == "text" and isinstance(check.rules.get(column.name), Date)))
     return f"{check.key.repeated:,} rows repeat a key" if check.key.repeated else "names each row"
 
 

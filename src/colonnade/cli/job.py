@@ -115,6 +115,13 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
+def check_is_no_input(out: Path | None, job: Job, job_file: Path) -> None:
+    """Require a file to write to, if there is one, that the job does not read: a party's table is not written over."""
+    inputs = [job_file, *(job_file.parent / each.file for each in job.party if each.file is not None)]
+    if out is not None and out.resolve() in {each.resolve() for each in inputs}:
+        raise InputError(f"{out} is a file that the job reads, and is not written over. Choose another file.")
+
+
 def _advice(problem: str) -> str | None:
     if "unknown field `parties`" in problem:
         return (
@@ -122,7 +129,7 @@ def _advice(problem: str) -> str | None:
             "Federation.connect in Python."
         )
     if "$.party" in problem and "got `object`" in problem:
-        return f"{problem}. Write [[party]], with two brackets, once a party."
+        return "Write [[party]], with two brackets, once a party."
     if "`$.task.l2`" in problem or "`$.task.l1`" in problem:
         return f'{problem}. Write a number, or "cv" to let it be chosen by cross-validation.'
     return None

@@ -112,7 +112,7 @@ def job(
 
 
 def _name_of(table: Path) -> str:
-    stem = re.sub(r"(\.csv|\.parquet|\.arrow|\.feather|\.gz)+$", "", table.resolve().name, flags=re.IGNORECASE)
+    stem = re.sub(r"(\.csv|\.tsv|\.parquet|\.arrow|\.feather|\.gz)+$", "", table.resolve().name, flags=re.IGNORECASE)
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-.") or "party"
 
 
@@ -159,7 +159,7 @@ def _tell(path: Path, starts: Sequence[Start], next_step: str, *, json: bool) ->
         return
     show(str(path))
     for start in starts:
-        say(_words(start))
+        say("\n".join([*(f"{note}." for note in start.notes), _words(start)]))
     say(next_step)
 
 

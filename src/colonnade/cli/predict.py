@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
-from colonnade.cli.job import BitsOption, JobFile, RunFolder, read_job
+from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_is_no_input, read_job
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
 from colonnade.node.predictions_file import write_predictions
@@ -36,6 +36,7 @@ def command(
     Example: colonnade predict examples/bank/job.toml run --out predictions.csv
     """
     (model, _), job = read_model(run_folder), read_job(job_file, None)
+    check_is_no_input(out, job, job_file)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         found = federation.predict(model, rows=row or None, to=to, bits=bits)

@@ -10,7 +10,7 @@ from colonnade.protocol.policy import Policy
 def allowed_columns(party: str, names: Sequence[str], roles: Mapping[str, str], policy: Policy) -> list[str]:
     """Give the names, in order, that the owner's policy lets in; columns that have a role must be among them."""
     _check_named(party, names, policy)
-    allowed = [name for name in names if _may_enter(name, policy)]
+    allowed = [name for name in names if may_enter(name, policy)]
     for name, role in roles.items():
         if name not in allowed:
             raise InputError(_kept_out(party, role, name, policy))
@@ -23,7 +23,8 @@ def no_such_column(party: str, name: str, names: Sequence[str], *, role: str = "
     return f"Party {party!r}: {there_is_no(what, name, names)}"
 
 
-def _may_enter(name: str, policy: Policy) -> bool:
+def may_enter(name: str, policy: Policy) -> bool:
+    """Whether the owner's policy lets a column in."""
     return name not in policy.never_columns and (policy.columns is None or name in policy.columns)
 
 

@@ -1,11 +1,12 @@
 """CSV files as they come: separator, decimal mark and encoding are found out; what is wrong is named by its line."""
 
+import codecs
 import csv
 import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -91,12 +92,14 @@ def sniff(where: str, path: Path) -> CsvFile:
     return CsvFile(path, encoding, said, is_sure, separator, decimal, tuple(header))
 
 
-def read_csv(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str]) -> tuple[Any, CsvFile]:
+def read_csv(
+    where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str], as_text: Sequence[str]
+) -> tuple[Any, CsvFile]:
     """Read these columns as a `pyarrow.Table`, and say how the file was written after all.
 
-    A key is read as text: "007" would otherwise be taken for a number.
+    A key is read as text: "007" would otherwise be taken for a number. So are others that are named.
     """
-    table = _guarded(where, lambda: _parsed(where, file, columns, keys))
+    table = _guarded(where, lambda: _parsed(where, file, columns, {*keys, *as_text}))
     if table is not None:
         return _without_gaps_in_words(table, keys), file
     if file.is_sure or file.encoding != "utf-8":
@@ -104,10 +107,10 @@ def read_csv(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[s
             f"{where}, line {_undecodable_line(file)}: it is not {file.said}, which the rest of the file is. Write it "
             "again in UTF-8."
         )
-    return read_csv(where, replace(file, encoding="cp1252", said="Latin-1"), columns, keys)
+    return read_csv(where, replace(file, encoding="cp1252", said="Latin-1"), columns, keys, as_text)
 
 
-def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str]) -> Any:
+def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collection[str]) -> Any:
     """Read it, or give None where it is not in its encoding."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -119,7 +122,7 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[st
                 arrow_csv.ReadOptions(encoding=file.encoding, block_size=BLOCK_BYTES),
                 arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
-                    column_types={key: pa.string() for key in keys if key in columns},
+                    column_types={name: pa.string() for name in columns if name in as_text},
                     include_columns=list(columns),
                     decimal_point=file.decimal,
                 ),
@@ -156,9 +159,9 @@ def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
 
 def _first_fault(file: CsvFile) -> str:
     """Find the first line that does not fit the header; nothing where all do."""
-    width, last = len(file.header), 0
+    width, last, rows = len(file.header), 0, 0
     try:
-        for line, record in _numbered(file, strict=True):
+        for rows, (line, record) in enumerate(_numbered(file, strict=True)):  # noqa: B007  # counts all but the header
             if len(record) != width:
                 return (
                     f", line {line}: it has {len(record)} value(s), where the header names {width} column(s), "
@@ -168,7 +171,7 @@ def _first_fault(file: CsvFile) -> str:
             last = line
     except csv.Error:
         return f", after line {last}: a quotation mark is never closed, or stands within a value. Correct that line."
-    if last <= 1:
+    if not rows:
         return " has a header, and no rows. Write one line for each row."
     return ""
 
@@ -261,7 +264,7 @@ def _encoding(beginning: bytes, is_whole: bool) -> tuple[str, str, bool]:
     if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16", "UTF-16", True
     try:
-        beginning.decode("utf-8") if is_whole else beginning[: beginning.rfind(b"\n") + 1].decode("utf-8")
+        codecs.getincrementaldecoder("utf-8")().decode(beginning, final=is_whole)
         return "utf-8", "UTF-8", not beginning.isascii()
     except UnicodeDecodeError:
         is_windows = re.search(rb"[\x80-\x9f]", beginning) is not None

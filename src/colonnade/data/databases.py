@@ -55,11 +55,13 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"A query needs one of database (a SQLite file), database_env and database_file, got "
                 f"{' and '.join(given) or 'none'}. Name one."
             )
-        if ADDRESS.search(getattr(self, given[0])):
+        if ADDRESS.search(str(getattr(self, given[0]))):
             raise InputError(
                 f"{given[0]} says where an address is kept, and this is an address, which has a password in it. Put it "
                 "into an environment variable or a file of its own, and name that: database_env or database_file."
             )
+        if not isinstance(self.sql, str):
+            raise InputError(f"The query is {self.sql!r}, and must be text. Write one SELECT.")
         bare = QUOTED.sub(" ", self.sql).strip().rstrip("; \r\n\t")
         if ";" in bare or not bare.lstrip("( \n\t").lower().startswith(READING):
             raise InputError(
@@ -74,13 +76,12 @@ def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> 
     What a driver says may quote the address: it is not handed on, not even as a cause.
     """
     address = _address(where, query)
-    secrets = _secrets(address)
     try:
         return _read(where, address, query.sql, choose)
     except InputError:
         raise
     except Exception as error:  # whatever a driver raises, OSError among it
-        problem = _problem(error, secrets)
+        problem = _problem(error, address)
     raise InputError(f"{where}: {problem}")
 
 
@@ -172,20 +173,28 @@ def _secrets(address: str) -> list[str]:
     return [text for each in [address, *found] if each for text in (each, unquote(each))]
 
 
-def _problem(error: Exception, secrets: Sequence[str]) -> str:
+def _problem(error: Exception, address: str) -> str:
     """Put what a driver says into words without a secret; of a connection that fails it could be all of it."""
     text = str(error)
-    told = dict(getattr(error, "details", None) or []).get("PG_DIAG_MESSAGE_PRIMARY", b"")
     if "Failed to connect" in text or "failed to open" in text:
         if "authentication failed" in text or "no password" in text:
             return "the database refuses the user or the password. Correct the address where it is kept."
         return "the database cannot be reached at its address. Check the address where it is kept, and that it runs."
-    reason = told.decode(errors="replace") if told else _first_line(text)
-    if any(secret in reason for secret in secrets):
+    reason = _of_sqlite(text) if address.startswith("sqlite:") else _of_postgres(error)
+    if any(secret in reason for secret in _secrets(address)):
         reason = "its words hold the address"
     return f"the database does not answer the query: {reason}. Correct the query."
 
 
-def _first_line(text: str) -> str:
+def _of_sqlite(text: str) -> str:
     """Leave out the driver's own words at the beginning, and the query at the end."""
     return re.sub(r"^([A-Z_]+: )?(\[SQLite\] )?(Failed to \w+ query: )?", "", text.split("\n")[0])
+
+
+def _of_postgres(error: Exception) -> str:
+    """Find what the database itself says; the driver's own words may name the machine."""
+    told = dict(getattr(error, "details", ())).get(b"PG_DIAG_MESSAGE_PRIMARY")
+    if told is not None:
+        return str(told.decode(errors="replace"))
+    found = re.search(r"\bERROR: +([^\n]+)", str(error))  # of a batch: Arrow's stream has no details
+    return found[1] if found else "the connection broke off"

@@ -53,15 +53,18 @@ class Opened:
     place: Callable[[int], str] = "row {}".format
 
 
-def open_table(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Opened:
+def open_table(
+    party: str, data: object, choose: Choose = list, *, keys: Sequence[str] = (), as_text: Choose = _none
+) -> Opened:
     """Open a frame, a file, a folder or a query; nothing but the columns that `choose` returns is read.
 
     `choose` is given the names of all columns, each of its own, without a pandas index; `as_text` those that it chose,
-    and says which are read as text where a file does not say what they are.
+    and says which are read as text, as `keys` are, where a file does not say what they are. "NA" is missing in a text,
+    but not in a key.
     """
     where = f"Party {party!r}"
     if isinstance(data, str | os.PathLike):
-        opened = _open_path(party, Path(data), as_text, choose)
+        opened = _open_path(party, Path(data), choose, keys, as_text)
     elif isinstance(data, Query):
         opened = Opened(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
     else:
@@ -69,12 +72,14 @@ def open_table(party: str, data: object, choose: Choose = list, as_text: Choose 
     return replace(opened, batches=plain_types(where, opened.batches))
 
 
-def to_arrow(party: str, data: object, choose: Choose = list, as_text: Choose = _none) -> Any:
+def to_arrow(
+    party: str, data: object, choose: Choose = list, *, keys: Sequence[str] = (), as_text: Choose = _none
+) -> Any:
     """Read a table whole, as a `pyarrow.Table`."""
-    return open_table(party, data, choose, as_text).batches.read_all()
+    return open_table(party, data, choose, keys=keys, as_text=as_text).batches.read_all()
 
 
-def _open_path(party: str, path: Path, as_text: Choose, choose: Choose) -> Opened:
+def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose) -> Opened:
     where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
 
     def chosen(schema: Any) -> list[str]:
@@ -90,7 +95,7 @@ def _open_path(party: str, path: Path, as_text: Choose, choose: Choose) -> Opene
     if name.endswith(CSV):
         file = sniff(where, path)
         columns = _checked(where, file.header, choose)
-        table, file = read_csv(where, file, columns, as_text(columns))
+        table, file = read_csv(where, file, columns, keys, as_text(columns))
         note = file.note()
         return Opened(table.to_reader(), (note,) if note else (), file.place)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")

@@ -138,9 +138,9 @@ def from_frame(
         return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
 
     def as_text(names: Sequence[str]) -> list[str]:
-        return [*keys, *columns_of_text(names, prepare, taken)]
+        return columns_of_text(names, prepare, taken)
 
-    opened = open_table(party, data, chosen, as_text)
+    opened = open_table(party, data, chosen, keys=keys, as_text=as_text)
     table = opened.batches.read_all()
     features = [name for name in table.column_names if name not in taken]
     unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare)

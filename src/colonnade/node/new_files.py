@@ -143,7 +143,10 @@ def _role(name: str, role: Role) -> Line:
 
 def _prepare(header: str, start: Start) -> list[Line]:
     """List the rules of columns, and, not in use, the columns that are left out."""
-    lines = [(toml_line(name, rule), start.seen[name].in_counts()) for name, rule in start.rules.items()]
+    lines = [
+        (toml_line(name, rule), start.seen[name].in_counts(levels=rule["kind"] == "category"))
+        for name, rule in start.rules.items()
+    ]
     others = [(f"# {toml_line(name, _as_it_is(start.seen[name]))}", _why(start, name)) for name in start.left_out]
     head = f"[{header}]" if lines else f"# [{header}]"
     return [(head, "what is made of each column; no other is read"), *lines, *others]

@@ -26,6 +26,9 @@ from colonnade.preparation.rules import RARE, Category, Date, Number, Prepare, R
 
 # With more levels than this for each value, a level has fewer than two rows on average: it names rows, not groups.
 MOST_LEVELS_A_VALUE = 0.5
+FIRST_ROWS = 100
+# How people write dates; None is ISO 8601.
+FORMS = (None, "%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,11 @@ def _choice(table: Any, name: str) -> Choice:
         return _date(table, name)
     if not is_text(kind):
         return Choice(None, f"left out, its values are of the type {kind}")
-    return _date(table, name) if _all_iso(table, name) else _levels(table, name)
+    forms = _forms(table, name)
+    if len(forms) > 1:
+        either = " or ".join(f"{form!r}" for form in forms)
+        return Choice(None, f"left out, dates that are written as {either}: say which in format")
+    return _date(table, name, forms[0]) if forms else _levels(table, name)
 
 
 def _number(table: Any, name: str) -> Choice:
@@ -82,10 +89,12 @@ def _number(table: Any, name: str) -> Choice:
     )
 
 
-def _date(table: Any, name: str) -> Choice:
-    missing, low, high = _extent(table, name, lambda block: part_of(block, moments(block, None), "days"))
+def _date(table: Any, name: str, form: str | None = None) -> Choice:
+    missing, low, high = _extent(table, name, lambda block: part_of(block, moments(block, form), "days"))
+    written = "" if form is None else f", written as {form!r}"
     return _empty(table, missing, low == high) or Choice(
-        Date(missing="median" if missing else "error"), f"date, as days since 1970{_filled(missing)}"
+        Date(format=form, missing="median" if missing else "error"),
+        f"date{written}, as days since 1970{_filled(missing)}",
     )
 
 
@@ -122,15 +131,16 @@ def _extent(table: Any, name: str, read: Callable[[Cells], Floats]) -> tuple[int
     return missing, float(low), float(high)
 
 
-def _all_iso(table: Any, name: str) -> bool:
-    """Whether all text, and there is some, is dates as ISO 8601 has them."""
-    some = False
+def _forms(table: Any, name: str) -> list[str | None]:
+    """List the ways to write dates that all text, if there is some, is in."""
+    forms, some = list(FORMS), False
     for block in cells(table, name):
         written = texts(block)
         some = some or written.null_count < len(written)
-        if parsed(written, None) is None:
-            return False
-    return some
+        # A few rows tell most columns that are no dates.
+        for part in (written.slice(0, FIRST_ROWS), written):
+            forms = [form for form in forms if parsed(part, form) is not None]
+    return forms if some else []
 
 
 def _empty(table: Any, missing: int, constant: bool) -> Choice | None:

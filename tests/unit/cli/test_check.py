@@ -64,7 +64,7 @@ def test_a_party_that_would_not_start_exits_3_without_a_traceback(tmp_path: Path
     done = run("check", party_file(tmp_path, rows=["c0,clerk,,4", *ROWS[1:]]))
     assert done.returncode == 3
     assert "would not start, for 2 reasons" in done.stdout
-    assert "STOPS  'income': 1 of 60 values are missing, the first in row 0." in done.stdout
+    assert "STOPS  'income': 1 of 60 values are missing, the first in row 0 (line 2" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
 

@@ -132,11 +132,15 @@ def test_kmeans_from_a_job_file(job: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("size = 200", "sise = 200", "job.toml: [sampler] has no option `sise`. Did you mean `size`?"),
-        ("size = 200", "", "job.toml: [sampler] lacks `size`. Add it."),
+        (
+            "size = 200",
+            "sise = 200",
+            'job.toml: [sampler] with kind = "importance" has no option `sise`. Did you mean `size`?',
+        ),
+        ("size = 200", "", 'job.toml: [sampler] with kind = "importance" lacks `size`. Add it.'),
         ("size = 200", "size = 3", "size is 3, and so few rows do not determine 7 coefficients"),
         ("size = 200", "size = 0", "size must be a whole number from 1 to"),
-        ("size = 200", 'size = "many"', "Expected `int`, got `str` - at `$.sampler.size`"),
+        ("size = 200", 'size = "many"', "sampler.size must be a whole number, not text. Correct that value."),
         (
             'kind = "importance"',
             'kind = "best"',
@@ -330,6 +334,20 @@ def test_evaluate_and_predict_say_what_is_wrong(job: Callable[..., str], tmp_pat
     shop.write_text("\n".join(",".join(line.split(",")[::-1]) for line in whole.splitlines()))
     told = "does not fit party 'shop': where the model has 'purchases', the party has 'basket'. Put its columns in"
     assert told in run("evaluate", other_order, saved).stderr
+
+
+def test_what_a_job_reads_is_not_written_over(job: Callable[..., str], tmp_path: Path) -> None:
+    """`predict --out` once replaced a party's table by predictions."""
+    saved = str(tmp_path / "run")
+    run("fit", job(), "--out", saved)
+    for name in ("shop.csv", "../bank/shop.csv", "job.toml"):
+        file = tmp_path / "bank" / name
+        before = file.read_bytes()
+        for command in (("predict", job(), saved), ("plan", job(), "--budget", "9000")):
+            done = run(*command, "--out", str(file))
+            assert (done.returncode, done.stdout) == (3, ""), done.stderr
+            assert "is a file that the job reads, and is not written over. Choose another" in done.stderr
+        assert file.read_bytes() == before
 
 
 def test_diagnose_says_what_was_measured_what_it_means_and_what_to_do(job: Callable[..., str]) -> None:

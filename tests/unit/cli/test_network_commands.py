@@ -135,8 +135,14 @@ def test_a_party_that_stays_away_exits_5(tmp_path: Path) -> None:
             {"job": [{"do": "dance"}]},
             '[[job]] number 1 knows no do = "dance". Write one of "coreset", "fit", "evaluate", "predict", "',
         ),
-        ({"job": [FIT, {**FIT, "sed": 1}]}, "[[job]] number 2 has no option `sed`. Did you mean `seed`?"),
-        ({"job": [{**FIT, "spotcheck": 1}]}, "[[job]] number 1 has no option `spotcheck`. Did you mean `spot_check`?"),
+        (
+            {"job": [FIT, {**FIT, "sed": 1}]},
+            '[[job]] number 2 with do = "fit" has no option `sed`. Did you mean `seed`?',
+        ),
+        (
+            {"job": [{**FIT, "spotcheck": 1}]},
+            '[[job]] number 1 with do = "fit" has no option `spotcheck`. Did you mean `spot_check`?',
+        ),
         (
             {"job": [{**FIT, "sampler": {"kind": "improtance", "size": 9}}]},
             '[[job]] number 1, [job.sampler] knows no kind = "improtance". Did you mean "importance"?',

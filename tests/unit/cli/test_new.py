@@ -83,7 +83,7 @@ def test_the_example_tables_make_a_job(tmp_path: Path) -> None:
         ("telephone", "customer", None),
         ("shop", "customer", None),
     ]
-    assert all((path.parent / (each.file or "")).exists() for each in job.party)
+    assert all((path.parent / (each.file or "nowhere")).exists() for each in job.party)
     assert run("check", str(path)).returncode == 0
 
 

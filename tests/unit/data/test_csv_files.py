@@ -85,7 +85,7 @@ def test_what_a_writer_of_csv_wrote_is_read(
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=separator).writerows([("word", "x", "n"), *rows])
     path = written(tmp_path_factory.mktemp("csv"), text.getvalue().encode())
-    table = to_arrow("bank", path, as_text=lambda _: ["word"])
+    table = to_arrow("bank", path, keys=["word"])
     assert table.column_names == ["word", "x", "n"]
     assert table["word"].to_pylist() == [word for word, _, _ in rows]
     assert [float(x) for x in table["x"].to_pylist()] == [x for _, x, _ in rows]
@@ -119,10 +119,22 @@ def test_a_letter_far_down_shows_the_encoding(tmp_path: Path, monkeypatch: pytes
     )
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_beginning_may_end_within_a_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, encoding: str
+) -> None:
+    content = end.join(["größe,x", *["ö,1"] * 50]).encode(encoding)
+    for size in range(40, 44):
+        monkeypatch.setattr(csv_files, "SNIFFED_BYTES", size)
+        table = to_arrow("bank", written(tmp_path, content))
+        assert (table.column_names, set(table["größe"].to_pylist())) == (["größe", "x"], {"ö"})
+
+
 def test_what_is_missing(tmp_path: Path) -> None:
     """The same writings stand for nothing in every column, but not in a key."""
     path = written(tmp_path, b'key,word,x\nNA,NA,NA\nb,"",1.5\nc,null,\nd,no,2\n')
-    table = to_arrow("bank", path, as_text=lambda _: ["key"])
+    table = to_arrow("bank", path, keys=["key"])
     assert table["word"].to_pylist() == [None, None, None, "no"]
     assert table["x"].to_pylist() == [None, 1.5, None, 2.0]
     assert table["key"].to_pylist() == ["NA", "b", "c", "d"]
@@ -154,6 +166,7 @@ def test_gzip_is_known_by_its_bytes(tmp_path: Path, name: str) -> None:
         (b" \n\n", "' is empty."),
         (b"\xef\xbb\xbf\n", "' is empty."),
         (b"a,b", "' has a header, and no rows. Write one line"),
+        (b"\n\n\na,b", "' has a header, and no rows."),
         (
             b"a,b\n1,2\n\n3\n4,5\n",
             "', line 4: it has 1 value(s), where the header names 2 column(s), separated by commas.",

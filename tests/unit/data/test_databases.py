@@ -69,6 +69,11 @@ def test_a_query_is_one_select(sql: str) -> None:
         cn.Query(sql, database="bank.sqlite")
 
 
+def test_a_query_is_text() -> None:
+    with pytest.raises(InputError, match="must be text"):
+        cn.Query(None, database="bank.sqlite")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -321,6 +326,14 @@ def test_no_error_of_postgres_tells_a_secret(
     printed = capfd.readouterr()
     assert "s3cret" not in printed.out + printed.err + caplog.text
     assert QUOTED not in repr(query)
+
+
+def test_a_connection_that_breaks_off_is_not_quoted(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENV, postgres)
+    error = refusal(cn.Query("select pg_terminate_backend(pg_backend_pid()) as x", database_env=ENV))
+    assert "does not answer the query" in str(error)
+    assert_no_secret(error)
+    assert "127.0.0.1" not in str(error)
 
 
 def test_what_is_kept_of_a_run_has_no_secret(postgres: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.preparation.preparation import Preparation
 
 
 def test_widths_are_a_list() -> None:
@@ -14,3 +17,16 @@ def test_widths_are_a_list() -> None:
 def test_widths_must_fit(widths: list[int]) -> None:
     with pytest.raises(cn.InputError, match=r"add up to the columns of X|a width must be a whole number of 1 or more"):
         cn.split_columns(np.ones((5, 4)), None, widths)
+
+
+def test_levels_of_a_csv_file_are_as_they_are_written(tmp_path: Path) -> None:
+    """007 is no level 7; NA and nothing are missing; a date by format is text to begin with."""
+    path = tmp_path / "bank.csv"
+    path.write_text("zip,day\n" + "007,01022020\n7,02022020\nNA,03022020\n,04022020\n" * 10)
+    rules = cn.Prepare({"zip": cn.Category(missing="level"), "day": cn.Date(format="%d%m%Y")})
+    party = cn.Party("bank", path, prepare=rules)
+    fitted = party.table.preparing.fitted(None)  # type: ignore[union-attr]
+    names, values, _ = party.table.preparing.applied(fitted)  # type: ignore[union-attr]
+    assert Preparation.from_json(fitted).own_names == ("zip=007", "zip=7", "day.days")
+    assert names == ("zip#1", "zip#2", "day#1")
+    assert values[:4, :2].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]  # of missing there are most

@@ -35,6 +35,21 @@ DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=i) for i in range(N)]
         (pa.array(["u", "v"] * 30).dictionary_encode(), cn.Category(), "x: category, 2 levels"),
         (DAYS, cn.Date(), "x: date, as days since 1970"),
         ([str(day) for day in DAYS], cn.Date(), "x: date, as days since 1970"),
+        (
+            [f"{day:%d.%m.%Y}" for day in DAYS],
+            cn.Date(format="%d.%m.%Y"),
+            "x: date, written as '%d.%m.%Y', as days since 1970",
+        ),
+        (
+            [f"{day:%m/%d/%Y}" for day in DAYS],
+            cn.Date(format="%m/%d/%Y"),
+            "x: date, written as '%m/%d/%Y', as days since 1970",
+        ),
+        (
+            ["01/02/2020", "03/04/2020"] * 30,
+            None,
+            "x: left out, dates that are written as '%d/%m/%Y' or '%m/%d/%Y': say which in format",
+        ),
         ([*map(str, DAYS[1:]), ""], cn.Date(missing="median"), "x: date, as days since 1970, its 1 missing"),
         (
             pa.array(DAYS).cast(pa.timestamp("ns")).cast(pa.timestamp("ns", "UTC")),

@@ -1,10 +1,8 @@
 """Looks at a table as a party would start with it, and says what stops it, what is odd, and what is good to know."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -12,25 +10,27 @@ import msgspec
 from colonnade.data.checking.columns import ColumnSeen, columns_seen
 from colonnade.data.checking.findings import (
     Finding,
+    Place,
     of_all_columns,
     of_columns,
     of_key,
     of_label,
     of_no_rules,
+    of_reading,
+    of_size,
     told_by,
     worst_first,
 )
 from colonnade.data.checking.key_and_label import KeySeen, LabelSeen, key_seen, label_seen
 from colonnade.data.checking.numbers import Together, seen_together
 from colonnade.data.checking.roles import guessed_key
-from colonnade.data.column_rules import allowed_columns, no_such_column
-from colonnade.data.files import to_arrow
+from colonnade.data.column_rules import allowed_columns, may_enter, no_such_column
+from colonnade.data.files import open_table
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import Roles
 from colonnade.data.tables import BLOCK_ROWS, read_table
 from colonnade.data.unprepared import columns_of_text
 from colonnade.errors import InputError
-from colonnade.options import listed
 from colonnade.preparation.choosing import chosen
 from colonnade.preparation.columns import AnyColumn, CategoryColumn
 from colonnade.preparation.fitting import fitted
@@ -63,6 +63,7 @@ class _Notes:
     """Findings as they come; what stops a step is one of them, and the next step is taken all the same."""
 
     findings: list[Finding] = field(default_factory=list)
+    place: Place = "row {}".format
 
     def tried(self, kind: str, columns: tuple[str, ...], step: Callable[..., T], *arguments: object) -> T | None:
         """Give what a step gives, or None and a finding."""
@@ -81,14 +82,6 @@ class _Notes:
         return any(each.severity == "stops" for each in self.findings)
 
 
-def _as_text(keys: list[str], prepare: Preparing, roles: Mapping[str, str], columns: Sequence[str]) -> list[str]:
-    """List what is read as text; what is wrong with the rules is said where they are looked at."""
-    try:
-        return [*keys, *columns_of_text(columns, prepare, roles)]
-    except InputError:
-        return keys
-
-
 def check_table(
     party: str, data: object, roles: Roles, prepare: Preparing, policy: Policy, *, show_keys: bool = False
 ) -> Check:
@@ -96,14 +89,13 @@ def check_table(
 
     Rows that stand out are told by their numbers; by their keys, too, only if asked.
     """
-    notes, named = _Notes(), _by_column(roles)
-    keys = [name for name, role in named.items() if role == "key"]
-    table = notes.tried("unreadable", (), to_arrow, party, data, list, partial(_as_text, keys, prepare, named))
-    if table is None or not _is_table(table, notes):
-        return Check(party=party, starts=False, findings=tuple(notes.findings))
-    there = _roles_there(party, named, table, notes)
-    names = notes.tried("not-allowed", (), allowed_columns, party, table.column_names, there, policy)
-    table = table if names is None else table.select(names)
+    notes = _Notes()
+    there: dict[str, str] = {}  # roles of columns that are there
+    table = notes.tried("unreadable", (), _read, party, data, roles, prepare, policy, there, notes)
+    if table is None or not table.num_rows or not table.num_columns:
+        notes.findings += of_size(table)
+        return Check(party=party, starts=False, findings=worst_first(notes.findings))
+    keys = [name for name, role in there.items() if role == "key"]
     rules = _rules(table, there, prepare, notes)
     seen = _columns(table, there, rules, notes)
     preparation = _preparation(table, rules, notes)
@@ -112,8 +104,8 @@ def check_table(
     together = _together(preparation, table, keys if show_keys else [], notes)
     key = _key(party, there, table, seen, roles.duplicates, notes)
     label = _label(there, table, notes)
-    if prepare is None and not notes.stopped:
-        notes.tried("does-not-start", (), _start, party, table, roles)
+    if not notes.stopped:
+        notes.tried("does-not-start", (), _start, party, table, roles, None if prepare is None else rules)
     return Check(
         party=party,
         rows=table.num_rows,
@@ -135,26 +127,40 @@ def _by_column(roles: Roles) -> dict[str, str]:
     return {name: role for role, names in listed.items() for name in names}  # type: ignore[attr-defined]  # text, or texts
 
 
-def _is_table(table: Any, notes: _Notes) -> bool:
-    """Require rows, and columns that can be told apart."""
-    names: list[str] = table.column_names
-    repeated = tuple(sorted(name for name, count in Counter(names).items() if count > 1))
-    if repeated:
-        words = f"Column names occur more than once: {listed([repr(name) for name in repeated])}."
-        notes.findings.append(Finding("stops", "repeated-names", repeated, words, "Rename or drop them."))
-    if not table.num_rows or not names:
-        words = f"The table has {table.num_rows} rows and {len(names)} columns."
-        notes.findings.append(Finding("stops", "empty", (), words, "Check that it is the right file."))
-    return not notes.stopped
+def _read(
+    party: str,
+    data: object,
+    roles: Roles,
+    prepare: Preparing,
+    policy: Policy,
+    there: dict[str, str],
+    notes: _Notes,
+) -> Any:
+    """Read the columns that the policy lets in, and enter those that have a role into `there`."""
+    named = _by_column(roles)
 
+    def choose(names: Sequence[str]) -> list[str]:
+        for name, role in named.items():
+            if name not in names:
+                error = InputError(no_such_column(party, name, names, role=role))
+                notes.findings.append(told_by(error, "no-such-column", name))
+        roles_there = {name: role for name, role in named.items() if name in names}
+        notes.tried("not-allowed", (), allowed_columns, party, names, roles_there, policy)
+        allowed = [name for name in names if may_enter(name, policy)]
+        there.update({name: role for name, role in roles_there.items() if name in allowed})
+        return allowed
 
-def _roles_there(party: str, named: Mapping[str, str], table: Any, notes: _Notes) -> dict[str, str]:
-    names = table.column_names
-    for name, role in named.items():
-        if name not in names:
-            error = InputError(no_such_column(party, name, names, role=role))
-            notes.findings.append(told_by(error, "no-such-column", name))
-    return {name: role for name, role in named.items() if name in names}
+    def as_text(names: Sequence[str]) -> list[str]:
+        with suppress(InputError):  # what is wrong with the rules is said where they are looked at
+            return columns_of_text(names, prepare, there)
+        return []
+
+    keys = [name for name, role in named.items() if role == "key"]
+    opened = open_table(party, data, choose, keys=keys, as_text=as_text)
+    table = opened.batches.read_all()
+    notes.place = opened.place
+    notes.findings += of_reading(opened.notes)
+    return table
 
 
 def _rules(table: Any, roles: Mapping[str, str], prepare: Preparing, notes: _Notes) -> dict[str, Rule]:
@@ -176,7 +182,7 @@ def _rules(table: Any, roles: Mapping[str, str], prepare: Preparing, notes: _Not
 def _columns(table: Any, roles: Mapping[str, str], rules: Mapping[str, Rule], notes: _Notes) -> list[ColumnSeen]:
     rare = {name: rule.rare for name, rule in rules.items() if isinstance(rule, Category)}
     seen = columns_seen(table, rare, [name for name, role in roles.items() if role == "key"])
-    notes.findings += of_columns(seen, rules, table)
+    notes.findings += of_columns(seen, rules, table, notes.place)
     return seen
 
 
@@ -241,7 +247,10 @@ def _label(roles: Mapping[str, str], table: Any, notes: _Notes) -> LabelSeen | N
     return label
 
 
-def _start(party: str, table: Any, roles: Roles) -> None:
-    """Read the table as a party does: whatever else would stop it."""
-    given: dict[str, Any] = dict(roles.items())
-    read_table(party, table, duplicates=roles.duplicates, **given)
+def _start(party: str, table: Any, roles: Roles, rules: dict[str, Rule] | None) -> None:
+    """Read the table as a party does, but for the key, which was read: whatever else would stop it."""
+    given: dict[str, Any] = {role: column for role, column in roles.items() if role != "key"}
+    used = [name for name in table.column_names if rules is None or name in rules or name in given.values()]
+    keys = [name for name, role in _by_column(roles).items() if role == "key"]
+    features = table.select([name for name in used if name not in keys])
+    read_table(party, features, prepare=Prepare(rules) if rules else None, **given)

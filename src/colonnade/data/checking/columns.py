@@ -50,18 +50,22 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
         """How many values are not missing."""
         return self.n_rows - self.missing
 
-    def in_counts(self) -> str:
-        """Say briefly what was seen, and show no value: this may stand in a file that others read."""
+    def in_counts(self, *, levels: bool = True) -> str:
+        """Say briefly what was seen, and show no value: this may stand in a file that others read.
+
+        Without `levels`, as text that is none is: nothing of how many values there are.
+        """
+        values = self._counts() if levels or self.kind != "text" else ""
         same = "" if self.same_as is None else f"the same as {self.same_as!r}"
         numbers = "text that reads as numbers" if self.reads_as_numbers else ""
         gaps = f"{self.missing:,} missing" if self.missing else "none missing"
-        return ", ".join(part for part in (self._counts(), gaps, same, numbers) if part)
+        return ", ".join(part for part in (values, gaps, same, numbers) if part)
 
-    def in_values(self) -> str:
+    def in_values(self, *, levels: bool = True) -> str:
         """Say briefly which values are there, for the owner's eyes."""
-        if self.least is None or self.constant:
-            return self._counts()
-        return f"{_short(self.least)} to {_short(self.greatest)}"
+        if self.least is not None and not self.constant:
+            return f"{_short(self.least)} to {_short(self.greatest)}"
+        return self._counts() if levels or self.constant else f"{self.distinct:,} values"
 
     def _counts(self) -> str:
         if not self.present:

@@ -1,7 +1,7 @@
 """What is wrong with a table, or odd, or good to know: each with one line of advice, the worst first."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from colonnade.preparation.rules import Category, Number, Rule
 
 # "stops": the party does not start; "look": a model may suffer; "note": good to know.
 Severity = Literal["stops", "look", "note"]
+Place: TypeAlias = Callable[[int], str]
 ORDER: tuple[Severity, ...] = ("stops", "look", "note")
 MANY_LEVELS = 100
 FEW_ROWS_A_COLUMN = 10
@@ -39,14 +40,27 @@ def worst_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda each: ORDER.index(each.severity)))
 
 
-def of_columns(seen: Sequence[ColumnSeen], rules: Mapping[str, Rule], table: Any) -> Iterator[Finding]:
-    """Say what is found in each feature by itself."""
+def of_size(table: Any) -> Iterator[Finding]:
+    """Say that a table has nothing to look at, where it could be read."""
+    if table is not None:
+        words = f"The table has {table.num_rows} rows and {table.num_columns} columns that may be read."
+        yield Finding("stops", "empty", (), words, "Check that it is the right table, and what the policy lets in.")
+
+
+def of_reading(notes: Sequence[str]) -> Iterator[Finding]:
+    """Say what is unusual about how a table is read."""
+    for note in notes:
+        yield Finding("note", "reading", (), f"{note}.", "Nothing, if that is right; or write the file otherwise.")
+
+
+def of_columns(seen: Sequence[ColumnSeen], rules: Mapping[str, Rule], table: Any, place: Place) -> Iterator[Finding]:
+    """Say what is found in each feature by itself; `place` says where a row stands."""
     for column in seen:
         rule = rules.get(column.name)
         if column.reads_as_numbers and not isinstance(rule, Number):
             yield _of_written_numbers(column)
         if rule is not None:
-            yield from _of_gaps(column, rule, table)
+            yield from _of_gaps(column, rule, table, place)
             yield from _of_values(column, rule)
 
 
@@ -68,7 +82,7 @@ def _of_written_numbers(column: ColumnSeen) -> Finding:
     )
 
 
-def _of_gaps(column: ColumnSeen, rule: Rule, table: Any) -> Iterator[Finding]:
+def _of_gaps(column: ColumnSeen, rule: Rule, table: Any, place: Place) -> Iterator[Finding]:
     where = (column.name,)
     if isinstance(rule, Number) and column.kind in ("text", "date"):
         return  # it is the rule that is wrong
@@ -79,7 +93,7 @@ def _of_gaps(column: ColumnSeen, rule: Rule, table: Any) -> Iterator[Finding]:
             "stops",
             "missing",
             where,
-            f"{column.missing:,} of {column.n_rows:,} values are missing, the first in row {rows[0]}.",
+            f"{column.missing:,} of {column.n_rows:,} values are missing, the first in {place(int(rows[0]))}.",
             f"Fill them in, or write missing = {choice} into its line in [prepare.columns].",
             tuple(rows.tolist()),
         )

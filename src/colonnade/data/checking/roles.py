@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from colonnade.data.checking.columns import ColumnSeen
 
-KEY = r"id|ids|key|uid|uuid|guid|ref|reference|code|number|no|nr|customer|person|patient|member|user|account|iban|ssn"
-# Whatever else has such a name, it is no quantity.
+# Whatever has such a name, it is no quantity.
 SURELY_KEY = r"id|ids|key|uid|uuid|guid|iban|ssn"
+KEY = rf"{SURELY_KEY}|ref|reference|code|number|no|nr|customer|clients?|person|patient|member|user|account"
 LABEL = r"label|target|outcome|response|class|y"
 # The parts of "customerId", "CUSTOMER-ID" and "customer_id".
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -16,11 +16,12 @@ WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 def guessed_key(columns: Sequence[ColumnSeen]) -> ColumnSeen | None:
     """Find the column that names rows: text or integers, a value of its own in each, and called like a key.
 
-    Text that is called otherwise will do if nothing else does: no two rows share a name.
+    If none is, the first column of the table will do, and then text: no two rows share a name.
     """
     different = [each for each in columns if _names_rows(each)]
     named = [each for each in different if _called(each.name, KEY)]
-    return next(iter([*named, *(each for each in different if each.kind == "text")]), None)
+    first = [each for each in different if each is columns[0]]
+    return next(iter([*named, *first, *(each for each in different if each.kind == "text")]), None)
 
 
 def spoilt_keys(columns: Sequence[ColumnSeen]) -> list[ColumnSeen]:

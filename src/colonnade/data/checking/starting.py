@@ -1,6 +1,5 @@
 """What can be guessed of a table for whoever starts with it: key, rules of columns; never the label."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import msgspec
 from colonnade.data.checking.columns import ColumnSeen, columns_seen
 from colonnade.data.checking.roles import called_like_keys, guessed_key, spoilt_keys, suggested_label
 from colonnade.data.column_rules import no_such_column
-from colonnade.data.files import to_arrow
+from colonnade.data.files import open_table
 from colonnade.errors import InputError
 from colonnade.options import listed
 from colonnade.preparation.choosing import chosen
@@ -34,6 +33,7 @@ class Start(msgspec.Struct, frozen=True):
     label: Role
     rules: dict[str, dict[str, Any]]
     left_out: dict[str, str]
+    notes: tuple[str, ...] = ()
 
 
 def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), label: str | None = None) -> Start:
@@ -41,23 +41,19 @@ def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), labe
 
     Key and label are as given. Without a key one is guessed: a column whose values all differ.
     """
-    table = to_arrow(name, data, as_text=lambda _: list(key))
+    opened = open_table(name, data, keys=key)
+    table = opened.batches.read_all()
     _check(name, table, {**dict.fromkeys(key, "key"), **({} if label is None else {label: "label"})})
     seen = columns_seen(table, {}, key)
     key_role = _key(seen, tuple(key), label)
     label_role = _label([each for each in seen if each.name not in key_role.columns], label)
     rules, left_out = _rules(name, table, seen, [*key_role.columns, *label_role.columns])
     by_name = {each.name: each for each in seen}
-    return Start(name, file, table.num_rows, by_name, key_role, label_role, rules, left_out)
+    return Start(name, file, table.num_rows, by_name, key_role, label_role, rules, left_out, opened.notes)
 
 
 def _check(party: str, table: Any, roles: Mapping[str, str]) -> None:
     names: list[str] = table.column_names
-    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise InputError(
-            f"Party {party!r}: column names occur more than once: {listed([repr(name) for name in repeated])}. Rename "
-            "or drop the repeated columns."
-        )
     if not table.num_rows:
         raise InputError(f"Party {party!r}: the table has no rows. Check that it is the right file.")
     for name, role in roles.items():

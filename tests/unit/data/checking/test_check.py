@@ -13,7 +13,6 @@ from colonnade.data.checking.findings import ORDER, Finding
 from colonnade.data.parties import Party
 from colonnade.data.sources import Roles
 from colonnade.errors import InputError
-from colonnade.preparation.fitting import fitted
 from colonnade.preparation.rules import Category, Number, Prepare, Rule
 from colonnade.protocol.policy import Policy
 
@@ -270,32 +269,44 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
+def party_starts(table: pa.Table, roles: Roles, prepare: Preparing) -> bool:
+    given: dict[str, Any] = dict(roles.items())
+    try:
+        Party("bank", table, prepare=prepare, **given)
+    except InputError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("prepared", [False, True])
 @pytest.mark.parametrize("columns", ODD, ids=lambda columns: ",".join(columns))
-def test_a_party_starts_if_and_only_if_the_check_says_so(columns: dict[str, Any]) -> None:
-    def starts() -> bool:
-        try:
-            Party("bank", pa.table({**CLEAN, **columns}), label="spending", key="customer")
-        except InputError:
-            return False
-        return True
+def test_a_party_starts_if_and_only_if_the_check_says_so(columns: dict[str, Any], prepared: bool) -> None:
+    table, roles = pa.table({**CLEAN, **columns}), Roles("spending", "customer")
+    rules: dict[str, Rule] = {name: Number(missing="mean") for name in table.column_names if name in ("age", *columns)}
+    prepare = Prepare(
+        {name: rule for name, rule in rules.items() if name not in ("spending", "customer")} or {"age": Number()}
+    )
+    chosen = prepare if prepared else None
+    check = check_table("bank", table, roles, chosen, Policy(level="open"))
+    assert check.starts == party_starts(table, roles, chosen)
 
-    assert checked(None, **columns).starts == starts()
 
-
-@pytest.mark.parametrize("columns", ODD, ids=lambda columns: ",".join(columns))
-def test_rules_can_be_fitted_if_and_only_if_the_check_finds_nothing_against_them(columns: dict[str, Any]) -> None:
-    data = {name: values for name, values in {**CLEAN, **columns}.items() if name not in ("customer", "spending")}
-    rules: dict[str, Rule] = {name: Number(missing="mean") for name in data}
-
-    def fits() -> bool:
-        try:
-            fitted(rules, pa.table(data)).apply(pa.table(data))
-        except InputError:
-            return False
-        return True
-
-    check = check_table("bank", pa.table(data), Roles(), Prepare(rules), Policy())
-    assert check.starts == fits()
+@pytest.mark.parametrize("prepare", [None, "auto"])
+@pytest.mark.parametrize(
+    ("roles", "column"),
+    [
+        (Roles(weight="w"), np.ones(N)),
+        (Roles(weight="w"), np.arange(N) - 5.0),
+        (Roles(weight="w"), ["x"] * N),
+        (Roles(split="w"), ["test", "train"] * (N // 2)),
+        (Roles(split="w"), ["test", "trian"] * (N // 2)),
+        (Roles("w"), [np.inf, *range(N - 1)]),
+    ],
+)
+def test_so_it_does_with_weights_marks_and_labels(roles: Roles, column: Any, prepare: Preparing) -> None:
+    table = pa.table({"age": CLEAN["age"], "income": CLEAN["income"], "w": column})
+    check = check_table("bank", table, roles, prepare, Policy(level="open"))
+    assert check.starts == party_starts(table, roles, prepare)
 
 
 def test_a_csv_file_with_everything(tmp_path: Path) -> None:
@@ -309,3 +320,12 @@ def test_a_csv_file_with_everything(tmp_path: Path) -> None:
     assert [each.kind for each in check.columns] == ["text", "text", "date", "text"]
     assert check.columns[1].missing == 30
     assert "note" not in check.rules
+
+
+def test_how_a_file_is_read_is_told_and_where_its_rows_stand(tmp_path: Path) -> None:
+    path = tmp_path / "bank.csv"
+    rows = "".join(f"c{i};{i % 7},5;{i % 3}\n" for i in range(40))
+    path.write_text(f"id;höhe;x\n{rows}c99;;1\n", encoding="latin-1")
+    check = check_table("bank", str(path), Roles(None, "id"), None, Policy())
+    assert "semicolons" in the(check, "reading").words
+    assert "row 40 (line 42 of bank.csv)" in the(check, "missing").words

@@ -15,14 +15,22 @@ def name_of(column: ColumnSeen | None) -> str | None:
     return None if column is None else column.name
 
 
-@pytest.mark.parametrize("name", ["id", "customer_id", "CustomerID", "customerId", "KEY", "account-no", "user"])
+@pytest.mark.parametrize(
+    "name", ["id", "customer_id", "CustomerID", "customerId", "KEY", "account-no", "user", "client"]
+)
 def test_integers_that_differ_and_are_called_like_a_key(name: str) -> None:
     assert name_of(guessed_key(seen(**{"income": [3, 1, 2], name: [1, 2, 3]}))) == name
 
 
 @pytest.mark.parametrize("name", ["income", "valid", "idle", "note", "turkey"])
 def test_integers_that_differ_are_no_key_by_chance(name: str) -> None:
-    assert guessed_key(seen(**{name: [3, 1, 2]})) is None
+    assert guessed_key(seen(**{"age": [1, 1, 2], name: [3, 1, 2]})) is None
+
+
+def test_the_first_column_is_a_key_if_its_values_differ_and_no_other_is_called_so() -> None:
+    assert name_of(guessed_key(seen(kunde=[3, 1, 2], who=["a", "b", "c"]))) == "kunde"
+    assert name_of(guessed_key(seen(kunde=[3, 1, 2], id=[5, 6, 7]))) == "id"
+    assert guessed_key(seen(kunde=[0.5, 1.5, 2.5])) is None
 
 
 def test_text_that_differs_is_a_key_if_nothing_else_is() -> None:
