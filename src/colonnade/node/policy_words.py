@@ -10,6 +10,7 @@ from colonnade.disclosure import MEANINGS
 from colonnade.messages import Reveals
 from colonnade.node.files import PolicyFile
 from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
+from colonnade.protocol.preparing import most_choices
 
 # What no policy can rule out: it is a party's judgement of what it can see for itself.
 LIMITS = {
@@ -37,10 +38,12 @@ def worst_case(rules: PolicyFile, table: Table) -> list[Worst]:
 
     Tasks, solvers and phases that the policy leaves out may make it less; the amounts here hold whatever is asked.
     """
-    policy = rules.policy()
+    policy, unprepared = rules.policy(), table.preparing
+    table = table if unprepared is None else table.prepared(unprepared.fitted(None))
     told = {
         "jobs": _jobs(policy),
         "always told": _schema(table),
+        **({} if unprepared is None else {"prepared columns": _prepared(policy, table)}),
         "values of single rows": _values(rules, policy, table),
         "other numbers about single rows": _numbers(rules, policy, table),
         "which rows were drawn": _row_ids(rules, policy, table),
@@ -63,6 +66,15 @@ def pace(a_day: int | None, n_rows: int) -> str:
 def _schema(table: Table) -> str:
     keys = "" if table.key_digest is None else ", and a digest of its keys"
     return f"the names of its {_n_columns(table)} columns, how many rows it has ({table.n_rows:,}){keys}"
+
+
+def _prepared(policy: Policy, table: Table) -> str:
+    most = most_choices(policy, table.n_rows)
+    choices = "any number of choices" if most is None else f"{most:,} choice{'s' if most > 1 else ''}"
+    unless = "" if Reveals.LEVELS in policy.never else ", levels unless its [prepare] says tell_levels = true"
+    return (
+        f"how many columns its rules make, for {choices} of rows that are held out. Means and levels stay here{unless}"
+    )
 
 
 def _jobs(policy: Policy) -> str:

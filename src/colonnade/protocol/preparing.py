@@ -21,6 +21,7 @@ from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.fingerprints import table_key
 from colonnade.protocol.memory import PreparedNote
+from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import GREETED, PREPARED_BYTES, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view, view_route
@@ -97,14 +98,17 @@ def _note(counts: Flags | None, data: PartyData) -> PreparedNote:
     return PreparedNote(rows, digest(b"" if counts is None else np.packbits(counts).tobytes()))
 
 
+def most_choices(policy: Policy, n_rows: int) -> int | None:
+    """Count the choices of rows that a party prepares its columns for; None is no limit."""
+    least = policy.least_rows
+    return None if least == 1 else max(1, int(math.log2(max(n_rows / least, 1))))
+
+
 def _check_few(note: PreparedNote, data: PartyData) -> None:
     """Require few choices of rows: each tells how many levels are frequent among them."""
-    least = data.policy.least_rows
-    if least == 1:
-        return
-    most = max(1, int(math.log2(max(data.table.n_rows / least, 1))))
+    most = most_choices(data.policy, data.table.n_rows)
     earlier = {each for each in data.memory.notes() if isinstance(each, PreparedNote) and each.table == note.table}
-    if len(earlier | {note}) > most:
+    if most is not None and len(earlier | {note}) > most:
         raise PolicyRefusedError(
             f"its owner's policy prepares columns for {most} choices of held-out rows at most, by its rows and "
             "least_rows: how many columns there are tells which rows have rare levels. Hold out rows as before.",
