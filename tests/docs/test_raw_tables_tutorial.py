@@ -1,4 +1,4 @@
-"""The tutorial on raw tables: typed as it stands, in a folder with nothing but the examples, it prints what it shows."""
+"""The tutorial on raw tables: typed as it stands, where nothing but the examples is, it prints what it shows."""
 
 import os
 import re

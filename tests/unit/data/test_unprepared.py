@@ -1,4 +1,4 @@
-"""Parties that prepare their columns, beside all else that a party may have: keys, weights, marks, a policy, a label."""
+"""Parties that prepare their columns, beside all else that they may have: keys, weights, marks, policies, labels."""
 
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,12 @@ def test_a_policy_decides_what_rules_may_reach() -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
 def test_files_are_prepared_as_frames_are(ending: str, tmp_path: Path) -> None:
     path, table = tmp_path / f"bank.{ending}", bank()[["job", "age"]]
-    write = {"csv": table.to_csv, "parquet": table.to_parquet, "arrow": table.to_feather}[ending]
-    write(path, **({"index": False} if ending == "csv" else {}))
+    if ending == "csv":
+        table.to_csv(path, index=False)
+    elif ending == "parquet":
+        table.to_parquet(path)
+    else:
+        table.to_feather(path)
     runs = [
         cn.Federation([cn.Party("bank", data, prepare=RULES), cn.Party("shop", shop(), label="spent", key="id")]).fit(
             TASK, sampler=cn.ImportanceSampling(size=100), seed=0
