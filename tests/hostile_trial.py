@@ -20,6 +20,7 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Outbox, Script
+from colonnade.data.unprepared import Unprepared
 from colonnade.errors import ColonnadeError
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Floats
@@ -319,7 +320,14 @@ def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, o
     if table.label_name is not None:
         names.append(table.label_name)
         data["label"] = table.label_name
-    columns = dict(zip(names, columns_of(party).T, strict=True))
+    changes: dict[str, Any] = {"policy": policy or {"level": "usual"}}
+    if isinstance(table.preparing, Unprepared):
+        names = names[len(table.feature_names) :]
+        rules = {name: msgspec.to_builtins(rule) for name, rule in table.preparing.rules.items()}
+        changes["prepare"] = {"columns": {name: _without_none(rule) for name, rule in rules.items()}}
+    columns: dict[str, Any] = dict(zip(names, columns_of(party).T, strict=True))
+    if isinstance(table.preparing, Unprepared):
+        columns |= {name: table.preparing.columns[name] for name in table.preparing.names}
     if table.weight_column is not None:
         columns["weight"] = table.weight_column
         data["weight"] = "weight"
@@ -330,7 +338,11 @@ def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, o
         columns |= {name: table.keys.columns[name] for name in table.keys.names}
         data["key"] = list(table.keys.names)
     pq.write_table(pa.table(columns), folder / data["file"])
-    return write_party_file(folder, party.name, port, data=data, policy=policy or {"level": "usual"})
+    return write_party_file(folder, party.name, port, data=data, **changes)
+
+
+def _without_none(rule: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in rule.items() if value is not None}
 
 
 def _started(path: Path, lie: Lie | None) -> threading.Thread:
