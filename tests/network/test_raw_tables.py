@@ -109,7 +109,7 @@ class RawTables(Trial):
 def test_from_raw_tables_to_predictions_by_key(tmp_path: Path) -> None:
     with RawTables(tmp_path) as raw:
         raw.new_party("bank")
-        raw.new_party("telephone", "--key", "client")
+        raw.new_party("telephone")
         raw.new_party("shop", "--label", "spending")
         date = 'opened = { kind = "date", parts = ["year", "month"], format = "%d.%m.%Y" }'
         text, n = re.subn("^(# )?opened = .*$", date, raw.party_files["bank"].read_text(), flags=re.M)

@@ -26,7 +26,7 @@ from colonnade.protocol.session import GREETED, PREPARED_BYTES, Handler, PartyDa
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view, view_route
 from colonnade.routes import END, Ask, Route, then
-from colonnade.signing import digest
+from colonnade.signing import rows_digest
 
 
 class PreparedColumns(Message, frozen=True):
@@ -92,10 +92,13 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
 
 
 def _note(counts: Flags | None, data: PartyData) -> PreparedNote:
-    """Note which rows counted, of which rows."""
+    """Note which rows counted, of which rows the party has: by its own numbers, since a server makes alignments."""
     table, alignment = data.table, data.table.alignment
-    rows = digest(str(table.n_rows).encode(), b"" if alignment is None else alignment.fingerprint)
-    return PreparedNote(rows, digest(b"" if counts is None else np.packbits(counts).tobytes()))
+    numbers = np.arange(table.n_rows) if table.row_numbers is None else table.row_numbers
+    counted = numbers if counts is None else numbers[counts]
+    if alignment is not None:
+        numbers = np.arange(len(alignment.positions)) if alignment.numbers is None else alignment.numbers
+    return PreparedNote(rows_digest(np.sort(numbers)), rows_digest(np.sort(counted)))
 
 
 def most_choices(policy: Policy, n_rows: int) -> int | None:
@@ -111,7 +114,8 @@ def _check_few(note: PreparedNote, data: PartyData) -> None:
     if most is not None and len(earlier | {note}) > most:
         raise PolicyRefusedError(
             f"its owner's policy prepares columns for {most} choices of held-out rows at most, by its rows and "
-            "least_rows: how many columns there are tells which rows have rare levels. Hold out rows as before.",
+            "least_rows: how many columns there are tells which rows have rare levels. Hold out rows as before, by the "
+            "alignment of before.",
             party=data.name,
         )
 
