@@ -665,7 +665,7 @@ class Federation:
         30
         """
         count = None if rows is None else whole_number("rows", rows, least=1, example="Pass for instance rows=20.")
-        self._runtime.prepare(run.task, run.split)
+        self._runtime.prepare(getattr(run, "task", None), getattr(run, "split", None))
         rule, evidence = validation.committed(run, self.roster)
         rng = np.random.default_rng(None if seed is None else validation.seed_number(seed))
         chosen = rows_to_open(run.coreset, evidence, count, rng)
@@ -707,7 +707,7 @@ class Federation:
         >>> found.trusted, found.relative_excess < 0.05, found.reveals
         (True, True, ('schema', 'totals', 'row ids', 'scores', 'features', 'moments', 'labels'))
         """
-        self._runtime.prepare_as(run.model)
+        self._runtime.prepare_as(getattr(run, "model", None))
         subject = validation.audit_subject(run, self.roster)
         size = sample_size(rows)
         certifying.check_rows(subject.task, self.roster, size)

@@ -161,6 +161,16 @@ def keyed(mode: Any) -> Callable[[], object]:
     return lambda: cn.Federation(parties, align=mode, transport=Suspicious)
 
 
+def prepared(**roles: Any) -> Callable[[], object]:
+    rules = cn.Prepare({"x": cn.Number(scale=True)})
+    parties = [
+        cn.Party("party1", pd.DataFrame({"x": X[:, 1]}), prepare=rules),
+        cn.Party("party2", X[:, 2:], label=Y, **roles),
+    ]
+    split = cn.SplitBy("party2") if roles else cn.HoldOut(0.3)
+    return lambda: cn.Federation(parties, transport=Suspicious)._runtime.prepare(RIDGE, split)
+
+
 JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "all rows": ("coreset", drawn(cn.AllRows())),
     "uniform": ("coreset", drawn(cn.UniformSampling(9))),
@@ -222,6 +232,8 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "audit": ("audit", audited),
     "align in the clear": ("align", keyed("clear")),
+    "prepare": ("prepare", prepared()),
+    "prepare by rows that a column marks": ("prepare", prepared(split=MARKED, weight=1.0 + MARKED)),
     "align, aided": ("align", keyed("aided")),
     "align on a curve": ("align", keyed("curve")),
 }

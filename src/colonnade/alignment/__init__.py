@@ -28,7 +28,7 @@ HANDLERS = (
 
 def check_mode(mode: object, run_by: str | None = None) -> None:
     """Require a way to align, with what it needs, that keeps what it promises where a party runs the server."""
-    if mode in ("hash", "hashed", "hashes", "sha256", "plain"):
+    if mode in ("hash", "hashed", "hashes", "plain", "md5", "sha1", "sha256", "sha512"):
         raise InputError(
             f"align={mode!r} is not done: whoever sees plain hashes of keys hashes all telephone numbers, or all "
             "names, and compares. Use 'aided' or 'curve', or 'clear' if keys are no secret."

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from inspect import cleandoc
 from typing import Any
 
 import typer
@@ -63,12 +64,16 @@ COMMANDS = {
     "doctor": doctor,
     "version": version,
 }
+GROUPS = {"new": new, "certs": certs, "log": log, "policy": policy}
 for name, module in COMMANDS.items():
     app.command(name)(module.command)
-app.add_typer(new.app, name="new")
-app.add_typer(certs.app, name="certs")
-app.add_typer(log.app, name="log")
-app.add_typer(policy.app, name="policy")
+for name, module in GROUPS.items():
+    app.add_typer(module.app, name=name)
+for group in (app, *(module.app for module in GROUPS.values())):
+    for command in group.registered_commands:
+        # A docstring's lines are as long as our source's: without this a terminal breaks them twice.
+        paragraphs = cleandoc(command.callback.__doc__ or "").split("\n\n") if command.callback else []
+        command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
 
 
 def main() -> None:

@@ -111,7 +111,7 @@ def test_a_policy_chooses_too(source: object) -> None:
 
 
 def test_no_column_is_none(source: object) -> None:
-    assert to_arrow("bank", source, (), lambda _: []).column_names == []
+    assert to_arrow("bank", source, lambda _: []).column_names == []
 
 
 def test_a_column_with_a_dot_is_not_a_nested_one(tmp_path: Path) -> None:
