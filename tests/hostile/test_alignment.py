@@ -502,7 +502,7 @@ def test_rows_are_scored_for_few_alignments(tmp_path: Path) -> None:
 
 
 def test_columns_are_prepared_for_few_alignments(tmp_path: Path) -> None:
-    """An alignment leaves rows out as a split does: by many, how many columns there are would tell who has what."""
+    """An alignment leaves rows out as a split does: by many, the number of columns would tell levels."""
     rules = cn.Prepare({"[kx]?": cn.Number()})
 
     def prepared(*without: int) -> None:

@@ -1,4 +1,4 @@
-"""Levels read off the number of prepared columns.
+"""Attack 61: levels read off the number of prepared columns.
 
 How many columns a party makes of a category follows from the rows that count. A server that could choose these at will
 would learn, split by split, which rows have a rare level.

@@ -142,3 +142,18 @@ def test_auto_says_what_it_chose_and_reads_no_role(capsys: pytest.CaptureFixture
     assert "job: category, 3 levels" in said
     assert "age: number" in said
     assert "late" not in said
+
+
+def test_rules_that_changed_hold_for_the_next_fit_and_a_model_needs_its_columns_still() -> None:
+    desk = cn.Party("shop", shop(), label="spent", key="id")
+
+    def with_rules(**rules: Any) -> cn.Federation:
+        return cn.Federation([cn.Party("bank", bank(), prepare=cn.Prepare(rules)), desk])
+
+    before = with_rules(job=cn.Category(), age=cn.Number(missing="median"))
+    run = before.fit(TASK, sampler=ALL)
+    after = with_rules(job=cn.Category(), age=cn.Number(missing=0, log=True))
+    assert np.array_equal(after.predict(run.model), before.predict(run.model))
+    assert not np.allclose(after.fit(TASK, sampler=ALL).model.coef_, run.model.coef_)
+    with pytest.raises(cn.InputError, match=r"Party 'bank'.*there is no column 'age', which was prepared"):
+        with_rules(job=cn.Category()).predict(run.model)
