@@ -22,7 +22,6 @@ from colonnade.signing import digest
 FINGERPRINT_BYTES = 16
 # Of these, so many name the key.
 KEY_NAME_BYTES = 4
-KEY_BYTES = 32
 Seen = Literal["same", "changed", "new rows"]
 Changed = Literal["refuse", "allow"]
 R = TypeVar("R")
@@ -88,20 +87,9 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
-    key = table_key(data)
+    key = data.secret()
     name = hmac.digest(key, b"name", "sha256")[:KEY_NAME_BYTES]
     return (name + hmac.digest(key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
-
-
-def table_key(data: PartyData) -> bytes:
-    """Give the party's secret for names that tell nothing."""
-    found = None
-    for note in data.memory.notes():
-        found = note if isinstance(note, TableKey) else found
-    if found is None:
-        found = TableKey(data.known().fresh(KEY_BYTES))
-        data.memory.keep([found])
-    return found.key
 
 
 def key_here(party: str) -> TableKey:

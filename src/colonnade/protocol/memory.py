@@ -63,10 +63,9 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
 
 
 class PreparedNote(msgspec.Struct, frozen=True, array_like=True, tag="prepared"):
-    """That the party prepared its columns by some rows, by a digest of these, and one of which rows there were."""
+    """That the party prepared its columns, or was about to, by the rows that count: a bit a row, by its number."""
 
-    table: bytes
-    counted: bytes
+    rows: bytes
 
 
 class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
@@ -145,8 +144,8 @@ def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int, 
     return SumNote(what, np.packbits(counted > 0).tobytes(), told, numbers, of_each)
 
 
-def rows_apart(first: SumNote, second: SumNote) -> int:
-    """Count the rows that only one of two sums is over."""
+def rows_apart(first: SumNote | PreparedNote, second: SumNote | PreparedNote) -> int:
+    """Count the rows that only one of two sums, or of two preparations, is over."""
     n_bytes = max(len(first.rows), len(second.rows))  # the table may have grown in between
     different = np.bitwise_xor(_bits(first, n_bytes), _bits(second, n_bytes))
     return int(np.unpackbits(different).sum())
@@ -176,5 +175,5 @@ def _own_weights(note: SumNote) -> Floats:
     return np.frombuffer(note.weights, "<f8") if note.weights else np.ones(1)
 
 
-def _bits(note: SumNote, n_bytes: int) -> npt.NDArray[np.uint8]:
+def _bits(note: SumNote | PreparedNote, n_bytes: int) -> npt.NDArray[np.uint8]:
     return np.frombuffer(note.rows.ljust(n_bytes, b"\0"), np.uint8)
