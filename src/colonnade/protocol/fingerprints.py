@@ -15,7 +15,7 @@ import numpy as np
 
 from colonnade.contracts import Table
 from colonnade.errors import AlignmentError
-from colonnade.protocol.memory import TableKey
+from colonnade.protocol.memory import TableKey, table_key
 from colonnade.protocol.session import PartyData
 from colonnade.signing import digest
 
@@ -87,7 +87,7 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
-    key = data.secret()
+    key = table_key(data.memory, data.fresh_key)
     name = hmac.digest(key, b"name", "sha256")[:KEY_NAME_BYTES]
     return (name + hmac.digest(key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
 

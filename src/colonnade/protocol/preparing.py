@@ -19,7 +19,7 @@ from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
-from colonnade.protocol.memory import PreparedNote, rows_apart
+from colonnade.protocol.memory import PreparedNote, rows_apart, table_key
 from colonnade.protocol.preparations import preparation_name
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit
@@ -87,7 +87,7 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
     data.memory.keep([note])
     with data.preparing():
         fitted = table.preparing.fitted(None if table.row_weights is None else table.row_weights > 0)
-    name = preparation_name(data.secret(), note.rows, fitted)
+    name = preparation_name(table_key(data.memory, data.fresh_key), note.rows, fitted)
     data.preparations.keep(name, fitted)
     names = data.prepared(name).table.feature_names
     return state, PreparedColumns(name, names, table.preparing.told_names(fitted))

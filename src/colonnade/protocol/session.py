@@ -16,7 +16,7 @@ from colonnade.errors import AlignmentError, ColonnadeError, InputError, LocalPr
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.memory import KeptHere, Memory, Note, TableKey
+from colonnade.protocol.memory import KeptHere, Memory, Note, table_key
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.preparations import Preparations, PreparationsHere, is_named
 from colonnade.protocol.refusal import Refused, refused
@@ -186,7 +186,7 @@ class PartyData:
                 f"it does not have the preparation {name[:8]} of the job's columns, which was kept in its state "
                 "folder. Use that folder, or learn the model again."
             )
-        if not is_named(name, self.secret(), fitted):
+        if not is_named(name, table_key(self.memory, self.fresh_key), fitted):
             raise InputError(
                 f"the preparation {name[:8]} of its columns is not as it was when it was kept. Restore its state "
                 "folder from a copy, or learn the model again."
@@ -197,15 +197,9 @@ class PartyData:
         """Give a digest of something that is known by one, and of the preparation of the columns that it is of."""
         return digest(known_by, self.preparation.encode()) if self.preparation else known_by
 
-    def secret(self) -> bytes:
-        """Give the party's key for names that tell nothing; it is made where there is none yet."""
-        found = None
-        for note in self.memory.notes():
-            found = note if isinstance(note, TableKey) else found
-        if found is None:
-            found = TableKey(self.known().fresh(KEY_BYTES))
-            self.memory.keep([found])
-        return found.key
+    def fresh_key(self) -> bytes:
+        """Draw a key for names that tell nothing."""
+        return self.known().fresh(KEY_BYTES)
 
     @property
     def name(self) -> str:
