@@ -284,7 +284,7 @@ class PartiesHere:
         """Give parties what a model has kept of how they prepared their columns."""
         for name, fitted in learned_from.preparations.items():
             if name in self._parties:
-                self._parties[name].preparations.keep(learned_from.prepared[name], fitted.encode())
+                self._parties[name].bring(learned_from.prepared.get(name, ""), fitted.encode())
 
     def with_preparations(self, tables: Tables) -> Tables:
         """Let a model keep how its columns were prepared: here is no other place for it."""

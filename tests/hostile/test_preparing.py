@@ -46,6 +46,11 @@ def bank(seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"job": jobs, "age": age})
 
 
+def two_levels() -> pd.DataFrame:
+    """Make one that has as many columns by whichever rows it is prepared."""
+    return bank().assign(job=["clerk", "driver"] * (N // 2))
+
+
 def town(rules: Any = None, table: pd.DataFrame | None = None, **options: Any) -> list[cn.Party]:
     """Make a bank that prepares its columns, and two others, of which one weighs and splits rows."""
     rng = np.random.default_rng(1)
@@ -238,12 +243,13 @@ def test_whether_a_level_is_known_does_not_depend_on_which_rows_are_common(tmp_p
             job = sheet_of("coreset", {"task": TASK, "sampler": cn.AllRows()}, roster, None)
             turned_away(partial(server.open, job), "its columns cannot be prepared by its owner's rules")
         assert "'astronaut' was not there" in server.said_to_owner("party0")
+        assert "astronaut" not in str(server.received)
+        assert "astronaut" not in str(server.log_of("party0"))
 
 
 def test_names_do_not_tell_whether_two_choices_came_to_the_same(tmp_path: Path) -> None:
     """What was learned is the same, to the bit: that would tell that no row held out has a level of its own."""
-    table = bank().assign(job=["clerk", "driver"] * (N // 2))
-    with hostile_server(tmp_path, town({"job": cn.Category()}, table), USUAL) as server:
+    with hostile_server(tmp_path, town({"job": cn.Category()}, two_levels()), USUAL) as server:
         names = {by_seed(server, seed).name for seed in (0, 1, 1)}
     assert len(names) == 2
     files = list((tmp_path / "bank-state").glob("prepared-*.json"))
@@ -276,36 +282,36 @@ SHEETS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostileServer]:
+def square(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostileServer]:
     with hostile_server(tmp_path_factory.mktemp("town"), town(), USUAL) as server:
         yield server
 
 
 @pytest.mark.parametrize("lie", SHEETS)
-def test_a_sheet_names_a_preparation_that_there_is(lie: str, server: HostileServer) -> None:
+def test_a_sheet_names_a_preparation_that_there_is(lie: str, square: HostileServer) -> None:
     party, changes, why = SHEETS[lie]
-    roster = prepared_by(server)
+    roster = prepared_by(square)
     honest = sheet_of("coreset", {"task": TASK, "sampler": cn.AllRows()}, roster, None)
-    server.open(honest)
-    refusal = turned_away(partial(server.open, with_prepared(honest, party, **changes)), why)
+    square.open(honest)
+    refusal = turned_away(partial(square.open, with_prepared(honest, party, **changes)), why)
     assert refusal.party == party
     assert len(refusal.refusal.reason) < 1000
-    assert str(server.folder) not in refusal.refusal.reason
+    assert str(square.folder) not in refusal.refusal.reason
 
 
-def test_columns_that_are_prepared_are_not_prepared_again(server: HostileServer) -> None:
-    roster = prepared_by(server)
+def test_columns_that_are_prepared_are_not_prepared_again(square: HostileServer) -> None:
+    roster = prepared_by(square)
     again = sheet_of("prepare", {"task": TASK}, roster, None)
-    server.open(again)
-    told = server.told("post", AskRowWeights(), RowWeights)
+    square.open(again)
+    told = square.told("post", AskRowWeights(), RowWeights)
     weights = SignedWeights("post", told.weights, told.signature)
-    server.told("bank", UseFrame("train", "own", None, None, weights), Moments)
-    turned_away(lambda: server.told("bank", PrepareColumns(), PreparedColumns), "columns are numbers as they are")
+    square.told("bank", UseFrame("train", "own", None, None, weights), Moments)
+    turned_away(lambda: square.told("bank", PrepareColumns(), PreparedColumns), "columns are numbers as they are")
 
 
-def test_a_party_that_does_not_prepare_is_not_asked_to(server: HostileServer) -> None:
-    server.open(sheet(server))
-    refused = server.ask("shop", PrepareColumns())
+def test_a_party_that_does_not_prepare_is_not_asked_to(square: HostileServer) -> None:
+    square.open(sheet(square))
+    refused = square.ask("shop", PrepareColumns())
     assert isinstance(refused, Refused)
     assert refused.cause == "order"
 
@@ -320,8 +326,7 @@ def fit(server: HostileServer, roster: Roster, split: Any, solver: Any) -> Any:
 def test_a_model_is_applied_to_columns_as_they_were_prepared_for_it(tmp_path: Path) -> None:
     """Else one that was told gives other numbers of each row: by preparation A, the coefficients of B."""
     rules = {"job": cn.Category(), "age": cn.Number(missing=0.0, scale=True)}
-    table = bank().assign(job=["clerk", "driver"] * (N // 2))
-    with hostile_server(tmp_path, town(rules, table), USUAL) as server:
+    with hostile_server(tmp_path, town(rules, two_levels()), USUAL) as server:
         first, second = (prepared_by(server, split) for split in (None, cn.HoldOut(0.2, seed=3)))
         assert first.parts == second.parts, "they have as many columns"
         model = fit(server, first, None, cn.Central())
@@ -334,8 +339,8 @@ def test_a_model_is_applied_to_columns_as_they_were_prepared_for_it(tmp_path: Pa
 
 def test_sums_of_columns_prepared_otherwise_are_other_sums(tmp_path: Path) -> None:
     """They are over the same rows, and other numbers: counted each time."""
-    rules = {"job": cn.Category(), "age": cn.Number(missing="mean")}
-    with hostile_server(tmp_path, town(rules), USUAL) as server:
+    rules = {"job": cn.Category(), "age": cn.Number(missing=0.0, scale=True)}
+    with hostile_server(tmp_path, town(rules, two_levels()), USUAL) as server:
         for split in (None, cn.HoldOut(0.2, seed=3), None):
             fit(server, prepared_by(server, split), None, cn.SecureGram())
     notes = notes_of(tmp_path, "bank")

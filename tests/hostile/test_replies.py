@@ -56,6 +56,8 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     "JobAccepted": ("digest", "fingerprint"),
     "RowWeights": ("weights",),
     "Moments": ("shift", "scale"),
+    # What the columns are called that it makes.
+    "PreparedColumns": ("feature_names", "levels"),
     # How many rows it has beside those with a key of their own, and other keys than its own.
     "KeyCard": ("n_rows",),
     "KeysInClear": ("lengths", "text"),

@@ -341,6 +341,15 @@ class PartySession:
         """Where it keeps how it prepared its columns."""
         return self._data.preparations
 
+    def bring(self, name: str, fitted: bytes) -> None:
+        """Take how it prepared its columns for a model from that model, which may come from anyone."""
+        if not is_named(name, table_key(self._data.memory, self._data.fresh_key), fitted):
+            raise InputError(
+                f"The model's preparation of columns of {self._data.name!r} is not as it was when it was learned. Take "
+                "the model's files as they were written, or learn it again."
+            )
+        self._data.preparations.keep(name, fitted)
+
     def aligned(self, alignment: Alignment) -> "PartySession":
         """Give a session on the same data in the common order."""
         data, other = self._data, copy(self)
