@@ -22,6 +22,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.memory import PreparedNote, rows_apart, table_key
 from colonnade.protocol.preparations import preparation_name
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
+from colonnade.protocol.sheet import MAX_COLUMNS
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.sums import numbered
 from colonnade.protocol.viewing import agree_on_view, view_route
@@ -69,11 +70,18 @@ def _prepared_card(card: PartyCard, told: Mapping[str, PreparedColumns]) -> Part
         return card
     reply = told[card.name]
     names = reply.feature_names if reply.levels is None else reply.levels
+    if len(names) > MAX_COLUMNS or not _are_made_of(card.feature_names, reply.feature_names):
+        raise checks.wrong(card.name, reply, "columns that are not made of those on its card, or too many")
     if len(names) != len(reply.feature_names) or len(set(names)) != len(names):
         raise checks.wrong(card.name, reply, "a column's name twice, or levels of other columns")
     if NAME.fullmatch(reply.name) is None:
         raise checks.wrong(card.name, reply, "a preparation without a name")
     return replace(card, feature_names=names, prepared=reply.name)
+
+
+def _are_made_of(names: tuple[str, ...], made: tuple[str, ...]) -> bool:
+    columns = frozenset(names)
+    return all(name in columns or name.rpartition("#")[0] in columns for name in made)
 
 
 def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[PartyState, Message]:
@@ -100,6 +108,11 @@ def _note(numbers: Rows) -> PreparedNote:
     return PreparedNote(np.packbits(counted).tobytes())
 
 
+def most_choices(n_rows: int, least_rows: int) -> int | None:
+    """Say for how many choices of rows columns are prepared, for all time; None is no limit."""
+    return None if least_rows == 1 else max(1, int(math.log2(max(n_rows / least_rows, 1))))
+
+
 def _check_few(note: PreparedNote, data: PartyData) -> None:
     """Require few choices of rows, of all tables and alignments there ever were, and none that are nearly alike.
 
@@ -107,9 +120,9 @@ def _check_few(note: PreparedNote, data: PartyData) -> None:
     that of the row.
     """
     least, earlier = data.policy.least_rows, {each for each in data.memory.notes() if isinstance(each, PreparedNote)}
-    if least == 1 or note in earlier:
+    most = most_choices(data.table.n_rows, least)
+    if most is None or note in earlier:
         return
-    most = max(1, int(math.log2(max(data.table.n_rows / least, 1))))
     if len(earlier) >= most:
         raise PolicyRefusedError(
             f"its owner's policy prepares columns for {most} choices of held-out rows at most, for all time, by its "
