@@ -178,7 +178,11 @@ class Runtime:
         tables that it must be done on; those that it was done on are `tables` afterwards.
         """
         whole = opened(self._sheet(verb, what), self._identity, script, expected)
-        (result, tables), sent = self._play(whole, verb, what)
+        try:
+            (result, tables), sent = self._play(whole, verb, what)
+        except ColonnadeError:
+            self._prepared.clear()  # a party may have lost how it prepared its columns
+            raise
         self.tables = tables if self.parties is None or not self.prepares else self.parties.with_preparations(tables)
         return result, sent
 
