@@ -79,6 +79,7 @@ def _told(ask: Ask, table: Table) -> set[Reveals]:
         return set()
     missing = {Reveals.LABELS} if table.label_name is None else set()
     missing |= {Reveals.ROW_WEIGHTS} if table.weight_column is None else set()
+    missing |= {Reveals.MOMENTS} if ask.fields.get("scaling") == "own" else set()
     missing |= {Reveals.LEVELS} if table.preparing is None or not table.preparing.tell_levels else set()
     return {*disclosures(ask.kind.reply).values(), *ask.kind.reply.steered} - UNCOUNTED - missing
 
