@@ -22,7 +22,7 @@ from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.protocol.memory import ScoredNote, SumNote
 from colonnade.protocol.preparing import PrepareColumns, PreparedColumns, prepare
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.sheet import JobSheet
+from colonnade.protocol.sheet import JobAccepted, JobSheet
 from colonnade.protocol.viewing import AskRowWeights, Moments, RowWeights, UseFrame
 from colonnade.signing import SignedMarks, SignedWeights, digest, marks_statement, weights_statement
 from colonnade.tasks.jobs import draw, learn
@@ -250,8 +250,14 @@ def test_whether_a_level_is_known_does_not_depend_on_which_rows_are_common(tmp_p
 def test_names_do_not_tell_whether_two_choices_came_to_the_same(tmp_path: Path) -> None:
     """What was learned is the same, to the bit: that would tell that no row held out has a level of its own."""
     with hostile_server(tmp_path, town({"job": cn.Category()}, two_levels()), USUAL) as server:
-        names = {by_seed(server, seed).name for seed in (0, 1, 1)}
-    assert len(names) == 2
+        rosters = [prepared_by(server, cn.HoldOut(0.1, seed)) for seed in (0, 1, 1)]
+        for roster in rosters:
+            server.open(sheet_of("coreset", {"task": TASK, "sampler": cn.AllRows()}, roster, None))
+        told = {
+            reply.fingerprint for party, reply in server.received if isinstance(reply, JobAccepted) and party == "bank"
+        }
+    assert len({roster.cards[0].prepared for roster in rosters}) == 2
+    assert len(told) == 3, "one is none, of columns that were to be prepared"
     files = list((tmp_path / "bank-state").glob("prepared-*.json"))
     assert len(files) == 2
     assert len({file.read_bytes() for file in files}) == 1

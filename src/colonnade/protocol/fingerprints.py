@@ -89,7 +89,9 @@ def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
     key = table_key(data.memory, data.fresh_key)
     name = hmac.digest(key, b"name", "sha256")[:KEY_NAME_BYTES]
-    return (name + hmac.digest(key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
+    # Of columns prepared otherwise it is another one, whether or not they came out alike.
+    told = data.once(table_digest) + data.preparation.encode()
+    return (name + hmac.digest(key, told, "sha256"))[:FINGERPRINT_BYTES]
 
 
 def key_here(party: str) -> TableKey:

@@ -162,4 +162,4 @@ def test_a_party_that_prepares_its_columns_has_a_policy_as_others_have(tmp_path:
     done = run("policy", "explain", str(path))
     assert done.returncode == 0, done.stderr
     assert "columns that it prepares: how many it makes of each" in " ".join(done.stdout.split())
-    assert run("policy", "new", str(path)).returncode == 0
+    assert run("policy", "new", "--level", "usual", str(path)).returncode == 0
