@@ -345,7 +345,8 @@ def listed(server: HostileServer) -> dict[str, bytes]:
 def flags(lists: dict[str, bytes], without: int = 0) -> dict[str, Flags]:
     """Mark what all have, but for the last so many of these, the same at all."""
     common = dict(zip(lists, in_all(list(lists.values()), 16), strict=True))
-    left_out = sorted(tokens_of(lists[NAMES[0]], common[NAMES[0]]))[N_COMMON - without :]
+    tokens = sorted(tokens_of(lists[NAMES[0]], common[NAMES[0]]))
+    left_out = tokens[len(tokens) - without :]
     return {
         name: np.array(
             [mark and token not in left_out for mark, token in zip(common[name], tokens_of(own), strict=True)]

@@ -45,7 +45,7 @@ def new(
     else:
         rules = file.policy
         allowed = Policy(columns=rules.columns, never_columns=rules.never_columns or ())
-        table = file.data.party(file.name, allowed).table
+        table = file.data.party(file.name, allowed, prepare=file.prepare).table
         values = {**level_values(level, table), **rules.column_rules()}
         text = policy_template(level, values, table, file.data.no_features())
     if out is not None:
@@ -66,7 +66,7 @@ def explain(party_file: PartyToml, json: JsonFlag = False) -> None:
     Example: colonnade policy explain bank.toml
     """
     file = read_party_file(party_file)
-    table = file.data.party(file.name, file.policy.policy()).table
+    table = file.data.party(file.name, file.policy.policy(), prepare=file.prepare).table
     worst = worst_case(file.policy, table)
     if json:
         show_json({"party": file.name, "level": file.policy.level, "at_worst": worst, "not_checked": LIMITS})

@@ -10,6 +10,7 @@ from colonnade.disclosure import MEANINGS
 from colonnade.messages import Reveals
 from colonnade.node.files import PolicyFile
 from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
+from colonnade.protocol.preparing import most_choices
 
 # What no policy can rule out: it is a party's judgement of what it can see for itself.
 LIMITS = {
@@ -48,6 +49,8 @@ def worst_case(rules: PolicyFile, table: Table) -> list[Worst]:
         "models applied for others": _models(policy, len(table.feature_names)),
         "the server and another party together": _together(rules, policy, table),
     }
+    if table.preparing is not None:
+        told["columns that it prepares"] = _prepared(policy, table, tells_levels=table.preparing.tell_levels)
     return [Worst(about, f"{words}.") for about, words in told.items()]
 
 
@@ -63,6 +66,21 @@ def pace(a_day: int | None, n_rows: int) -> str:
 def _schema(table: Table) -> str:
     keys = "" if table.key_digest is None else ", and a digest of its keys"
     return f"the names of its {_n_columns(table)} columns, how many rows it has ({table.n_rows:,}){keys}"
+
+
+def _prepared(policy: Policy, table: Table, *, tells_levels: bool) -> str:
+    most = most_choices(table.n_rows, policy.least_rows)
+    told = "how many it makes of each, which depends on the rows that count"
+    kept = "levels and means stay here"
+    if tells_levels and Reveals.LEVELS not in policy.never:
+        kept = "levels, too, as tell_levels says; means stay here"
+    if most is None:
+        shared = "by many choices which rows share a rare level"
+        return f"{told}: for any choice of these, and {shared}. {kept.capitalize()}"
+    return (
+        f"{told}: for {most} choices of these, for all time, {policy.least_rows:,} rows apart or more. "
+        f"{kept.capitalize()}"
+    )
 
 
 def _jobs(policy: Policy) -> str:

@@ -73,7 +73,7 @@ class Policy:
         applies only models it knows; "strict" tells nothing of single rows but which were drawn.
     never : iterable of str
         What no reply may reveal: any of ``keys, matches, totals, row ids, scores, sums of scores, features, labels,
-        predictions, moments, row weights, model``.
+        predictions, moments, row weights, model, levels``.
     phases : iterable of str, optional
         The only phases in which the party answers, of ``aligning, framing, sampling, summing, solving, predicting,
         auditing, certifying, diagnosing``; all if left out. In ``auditing`` committed draws are spot-checked.
@@ -86,7 +86,8 @@ class Policy:
         Of how many distinct rows each sum must be that it tells (moments, folds, clusters, losses); how many rows a
         split holds out and leaves; and by how many rows sums of different runs must differ. Where features are never
         shown, rows are scored for log2(rows / least_rows) different splits at most, for all time, and for half as many
-        as a row has products of values. 1 is no such limit.
+        as a row has products of values. Columns are prepared for as many choices of rows, that far apart. 1 is no such
+        limit.
     least_parties : int
         It takes part in jobs of so many parties or more.
     parameters_a_row : float, optional
