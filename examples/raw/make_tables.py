@@ -10,7 +10,7 @@ import pandas as pd
 
 HERE = Path(__file__).parent
 JOBS = ["clerk", "driver", "nurse", "teacher", "cook", "painter", "judge"]
-SHARES = [0.27, 0.22, 0.18, 0.15, 0.12, 0.055, 0.005]
+SHARES = [0.27, 0.22, 0.18, 0.15, 0.12, 0.057, 0.003]
 TARIFFS = ["basic", "family", "travel"]
 N_LEARNED, N_NEW = 1_500, 120
 
@@ -51,6 +51,8 @@ def write(whole: pd.DataFrame, end: str, rng: np.random.Generator) -> None:
     """Write what each of the three has of these people."""
     bank = some(whole, 0.95, rng)[["customer", "age", "job", "opened", "income"]]
     bank["age"], bank["job"] = gaps(bank["age"].astype("Int64"), 0.06, rng), gaps(bank["job"], 0.03, rng)
+    if end:
+        bank.loc[bank.index % 40 == 7, "job"] = "pilot"  # whom nobody has learned about
     bank["opened"] = bank["opened"].dt.strftime("%d.%m.%Y")
     bank.to_csv(HERE / f"bank{end}.csv", sep=";", decimal=",", index=False, lineterminator="\n")
     telephone = some(whole, 0.93, rng)[["customer", "tariff", "minutes"]]

@@ -41,6 +41,7 @@ from colonnade.node.alignment_file import ALIGNMENT
 from colonnade.privacy.identities import signing_key
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.privacy.statements import SignedDigest, SignedKey
+from colonnade.protocol.preparing import prepare
 from colonnade.protocol.sheet import JobSheet
 from colonnade.tasks.jobs import draw, learn
 from hostile_trial import HostileServer, hostile_server, turned_away
@@ -499,3 +500,18 @@ def test_rows_are_scored_for_few_alignments(tmp_path: Path) -> None:
     with hostile_server(tmp_path, parties(frames(KEYS)), strict, are_aligned=False) as server:
         score(0, 0)  # the same rows in another order: one way
         turned_away(lambda: score(4, 8, 12), "different splits, for all time")
+
+
+def test_columns_are_prepared_for_few_alignments(tmp_path: Path) -> None:
+    """An alignment leaves rows out as a split does: by many, how many columns there are would tell who has what."""
+    rules = cn.Prepare({"[kx]?": cn.Number()})
+
+    def prepared(*without: int) -> None:
+        for n_rows in without:
+            align_without(server, n_rows)
+            greet(server)
+            server.honestly(prepare(server.roster, None), "prepare")
+
+    with hostile_server(tmp_path, parties(frames(KEYS), prepare=rules), USUAL, are_aligned=False) as server:
+        prepared(0, 0)  # the same rows in another order: one choice
+        turned_away(lambda: prepared(4, 8, 12), "prepares columns for 3 choices of held-out rows")

@@ -106,7 +106,7 @@ def _in_all(sheet: JobSheet, policy: Policy, memory: Memory, party: SheetParty) 
         choices = most_choices(sheet.rows, policy.least_rows)
         made = sum(isinstance(note, PreparedNote) for note in notes)
         if choices is not None:
-            yield f"choices of rows to prepare columns by: {max(choices - made, 0):,} of {choices:,} are left"
+            yield f"choices of rows to prepare columns by: {max(choices - made, 0):,} of {choices:,} are left, or more"
     most = policy.models_of(party.features)
     if most is not None and sheet.model is not None:
         applied = sum(note.numbers for note in notes if isinstance(note, AppliedNote))

@@ -105,7 +105,8 @@ def level_values(level: Level, table: Table | None = None) -> dict[str, object]:
         amounts["row_ids"] = file.a_day(table.n_rows).row_ids or 0
     values = {**LEVELS[level], **{f"{name}_a_day": amount for name, amount in amounts.items()}}
     if table is not None and "models_in_all" in values:
-        values["models_in_all"] = file.policy().models_of(len(table.feature_names))
+        made = table if table.preparing is None else table.prepared(table.preparing.fitted(None))
+        values["models_in_all"] = file.policy().models_of(len(made.feature_names))
     return {**values, "open_runs": file.open_runs}
 
 

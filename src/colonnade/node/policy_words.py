@@ -38,7 +38,8 @@ def worst_case(rules: PolicyFile, table: Table) -> list[Worst]:
 
     Tasks, solvers and phases that the policy leaves out may make it less; the amounts here hold whatever is asked.
     """
-    policy = rules.policy()
+    policy, unprepared = rules.policy(), table.preparing
+    table = table if unprepared is None else table.prepared(unprepared.fitted(None))
     told = {
         "jobs": _jobs(policy),
         "always told": _schema(table),
@@ -49,8 +50,8 @@ def worst_case(rules: PolicyFile, table: Table) -> list[Worst]:
         "models applied for others": _models(policy, len(table.feature_names)),
         "the server and another party together": _together(rules, policy, table),
     }
-    if table.preparing is not None:
-        told["columns that it prepares"] = _prepared(policy, table, tells_levels=table.preparing.tell_levels)
+    if unprepared is not None:
+        told["columns that it prepares"] = _prepared(policy, table, tells_levels=unprepared.tell_levels)
     return [Worst(about, f"{words}.") for about, words in told.items()]
 
 
@@ -77,10 +78,7 @@ def _prepared(policy: Policy, table: Table, *, tells_levels: bool) -> str:
     if most is None:
         shared = "by many choices which rows share a rare level"
         return f"{told}: for any choice of these, and {shared}. {kept.capitalize()}"
-    return (
-        f"{told}: for {most} choices of these, for all time, {policy.least_rows:,} rows apart or more. "
-        f"{kept.capitalize()}"
-    )
+    return f"{told}: for {most} choices of these, {policy.least_rows:,} rows apart or more. {kept.capitalize()}"
 
 
 def _jobs(policy: Policy) -> str:

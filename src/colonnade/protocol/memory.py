@@ -63,8 +63,12 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
 
 
 class PreparedNote(msgspec.Struct, frozen=True, array_like=True, tag="prepared"):
-    """That the party prepared its columns, or was about to, by the rows that count: a bit a row, by its number."""
+    """That the party prepared its columns, or was about to, by the rows that count: a bit a row, by its number.
 
+    `table` is a digest of the numbers of all its rows.
+    """
+
+    table: bytes
     rows: bytes
 
 

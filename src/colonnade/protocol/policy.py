@@ -73,7 +73,7 @@ class Policy:
         applies only models it knows; "strict" tells nothing of single rows but which were drawn.
     never : iterable of str
         What no reply may reveal: any of ``keys, matches, totals, row ids, scores, sums of scores, features, labels,
-        predictions, moments, row weights, model, levels``.
+        levels, predictions, moments, row weights, model``.
     phases : iterable of str, optional
         The only phases in which the party answers, of ``aligning, framing, sampling, summing, solving, predicting,
         auditing, certifying, diagnosing``; all if left out. In ``auditing`` committed draws are spot-checked.

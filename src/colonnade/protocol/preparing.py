@@ -27,6 +27,7 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.sums import numbered
 from colonnade.protocol.viewing import agree_on_view, view_route
 from colonnade.routes import END, Ask, Route, then
+from colonnade.signing import rows_digest
 
 NAME = re.compile(r"[0-9a-f]{32}")
 
@@ -89,7 +90,7 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
     if table.preparing is None:
         raise InputError("its columns are numbers as they are: its owner wrote no [prepare]. Run the same version.")
     rows = np.arange(table.n_rows) if table.row_weights is None else np.flatnonzero(table.row_weights)
-    note = _note(numbered(data, rows))
+    note = _note(rows, data)
     _check_few(note, data)
     # Before it is tried: whether it can be done at all tells something of these rows, too.
     data.memory.keep([note])
@@ -101,33 +102,37 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
     return state, PreparedColumns(name, names, table.preparing.told_names(fitted))
 
 
-def _note(numbers: Rows) -> PreparedNote:
-    """Note which rows count, by their numbers."""
+def _note(rows: Rows, data: PartyData) -> PreparedNote:
+    """Note which rows count, of which rows the party has: by its own numbers, since a server makes alignments."""
+    numbers, alignment = numbered(data, rows), data.table.alignment
+    whole = np.arange(data.table.n_rows)
+    if alignment is not None:
+        whole = np.arange(len(alignment.positions)) if alignment.numbers is None else np.sort(alignment.numbers)
     counted = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
     counted[numbers] = True
-    return PreparedNote(np.packbits(counted).tobytes())
+    return PreparedNote(rows_digest(whole), np.packbits(counted).tobytes())
 
 
 def most_choices(n_rows: int, least_rows: int) -> int | None:
-    """Say for how many choices of rows columns are prepared, for all time; None is no limit."""
+    """Say for how many choices of rows columns are prepared; None is no limit."""
     return None if least_rows == 1 else max(1, int(math.log2(max(n_rows / least_rows, 1))))
 
 
 def _check_few(note: PreparedNote, data: PartyData) -> None:
-    """Require few choices of rows, of all tables and alignments there ever were, and none that are nearly alike.
+    """Require few choices of the rows that the party has, and none that is nearly like an earlier one, of any rows.
 
     Each tells how many levels are frequent among them, and whether any value is missing; two that are a row apart tell
-    that of the row.
+    that of the row. A table to which its owner adds rows is another.
     """
     least, earlier = data.policy.least_rows, {each for each in data.memory.notes() if isinstance(each, PreparedNote)}
     most = most_choices(data.table.n_rows, least)
     if most is None or note in earlier:
         return
-    if len(earlier) >= most:
+    if sum(each.table == note.table for each in earlier) >= most:
         raise PolicyRefusedError(
-            f"its owner's policy prepares columns for {most} choices of held-out rows at most, for all time, by its "
-            "rows and least_rows: how many columns there are tells which rows have rare levels. Hold out rows as "
-            "before.",
+            f"its owner's policy prepares columns for {most} choices of held-out rows at most, by its rows and "
+            "least_rows: how many columns there are tells which rows have rare levels. Hold out rows as before, by the "
+            "alignment of before.",
             party=data.name,
         )
     if (apart := min((rows_apart(note, each) for each in earlier), default=least)) < least:

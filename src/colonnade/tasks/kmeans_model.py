@@ -21,7 +21,7 @@ from colonnade.messages import sendable_floats
 from colonnade.protocol.fingerprints import Tables
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
-from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix
+from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 
 CENTRE = "centre_"  # the first part of their columns' names in model.arrow
@@ -155,7 +155,7 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         header = ("feature", *(f"centre {number}" for number in range(len(self.cluster_centers_))))
         lines = [
             (name, *(f"{value:.4g}" for value in values))
-            for name, values in zip(self.feature_names_in_, self.cluster_centers_.T, strict=True)
+            for name, values in zip(own_names(self), self.cluster_centers_.T, strict=True)
         ]
         return aligned([header, *lines], numbers=range(1, len(header)))
 

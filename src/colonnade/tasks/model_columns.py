@@ -11,6 +11,7 @@ import numpy.typing as npt
 from colonnade.contracts import Model, PartyCard, Roster
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
+from colonnade.preparation.preparation import Preparation
 
 
 def check_parts(parts: Mapping[str, int], n_features: int) -> None:
@@ -111,6 +112,17 @@ def check_scale(scale: Floats | None, n_features: int) -> None:
 def widths(roster: Roster) -> dict[str, int]:
     """Count each party's features."""
     return {card.name: card.n_features for card in roster.cards}
+
+
+def own_names(model: Any) -> tuple[str, ...]:
+    """Name columns as their parties do, where a model has what these learned of them: in one process."""
+    names, tables = list(model.feature_names_in_), model.learned_from_
+    for party, fitted in ({} if tables is None else tables.preparations).items():
+        here, preparation = columns_of(model.parts_, party), Preparation.from_json(fitted.encode())
+        made = zip(names[here], preparation.names, preparation.own_names, strict=True)
+        # Where parties use one name, the party stands before it.
+        names[here] = [name.removesuffix(told) + own for name, told, own in made]
+    return tuple(names)
 
 
 def roster_of(model: Model[Any], roster: Roster) -> Roster:

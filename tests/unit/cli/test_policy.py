@@ -141,6 +141,21 @@ def test_a_written_policy_can_be_explained(tmp_path: Path) -> None:
     assert {each["about"] for each in told["at_worst"]} >= {"values of single rows", "numbers about many rows"}
 
 
+def test_columns_that_are_prepared_are_counted_as_such(tmp_path: Path) -> None:
+    """Categories stand in the table: neither command may stumble over them."""
+    path = party_file(tmp_path, '[prepare.columns]\nage = { kind = "category", rare = 1 }\n[policy]\nlevel = "usual"\n')
+    done = run("policy", "explain", str(path))
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "the names of its 40 columns" in said, "39 levels but the most frequent, and the label"
+    assert "- prepared columns: how many columns its rules make, for 2 choices of rows that are held out." in said
+    assert "in all, for all time, of 39 columns" in said
+    done = run("policy", "new", "--level", "strict", str(path))
+    assert done.returncode == 0, done.stderr
+    assert '# never_columns = ["age"]' in done.stdout, "a column of the file"
+    assert "models_in_all = 13" in done.stdout
+
+
 def test_a_party_without_a_policy_has_nothing_to_explain(tmp_path: Path) -> None:
     done = run("policy", "explain", str(party_file(tmp_path, "")))
     assert done.returncode == 3

@@ -93,7 +93,7 @@ def test_a_preparation_is_put_into_words(tell_levels: bool) -> None:
     table = cn.Party("shop", raw, prepare=rules).table
     roster = Roster((ROSTER.cards[0], PartyCard("shop", 400, ("job", "age"), None, prepared="")))
     sheet = sheet_of("prepare", {"task": cn.Regression(), "split": cn.HoldOut(0.2)}, roster, None)
-    memory = KeptHere([PreparedNote(b"x"), PreparedNote(b"y")])
+    memory = KeptHere([PreparedNote(b"t", b"x"), PreparedNote(b"t", b"y")])
     found = words_of(sheet, route_of(sheet, "shop"), "shop", table, cn.Policy(), memory)
     assert [(told.what, told.rows, told.to) for told in found.tells] == [("levels", None, ("server",))] * tell_levels
     assert found.takes == {"rows": 0, "row_ids": 0}

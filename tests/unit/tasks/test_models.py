@@ -543,3 +543,18 @@ def test_where_scikit_learn_is_missing(model: Any, monkeypatch: pytest.MonkeyPat
         cn.InputError, match=r"to_sklearn needs scikit-learn, .* Install it with: pip install scikit-learn"
     ):
         model.to_sklearn()
+
+
+@pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=2)])
+def test_a_table_of_a_model_names_levels_where_the_model_has_them(task: Any) -> None:
+    jobs, n = ["clerk", "cook", "nurse"] * 20, 60
+    rules = cn.Prepare({"job": cn.Category()})
+    parties = [
+        cn.Party("bank", pa.table({"job": jobs}), prepare=rules),
+        cn.Party("shop", pa.table({"job": jobs[1:] + jobs[:1], "spent": np.arange(n)}), label="spent", prepare=rules),
+        cn.Party("desk", np.random.default_rng(0).normal(size=(n, 1))),
+    ]
+    model = cn.Federation(parties).fit(task, sampler=cn.AllRows()).model
+    assert model.feature_names_in_[0] == "bank.job#1"
+    shown = [line.split()[0] for line in model.table().splitlines()][-5:]
+    assert shown == ["bank.job=cook", "bank.job=nurse", "shop.job=cook", "shop.job=nurse", "desk_0"]

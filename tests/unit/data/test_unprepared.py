@@ -1,0 +1,144 @@
+"""Parties that prepare their columns, beside all else that they may have: keys, weights, marks, policies, labels."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import colonnade as cn
+
+N = 300
+RULES = cn.Prepare({"job": cn.Category(), "age": cn.Number(missing="median")})
+TASK, ALL = cn.Regression(), cn.AllRows()
+
+
+def bank() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    jobs = rng.choice(["clerk", "driver", "nurse"], size=N, p=[0.5, 0.3, 0.2])
+    age = np.where(rng.random(N) < 0.1, np.nan, rng.integers(18, 80, size=N))
+    weight = rng.integers(0, 4, size=N).astype(float)
+    return pd.DataFrame({"id": np.arange(N), "job": jobs, "age": age, "weight": weight, "late": np.arange(N) >= 240})
+
+
+def shop() -> pd.DataFrame:
+    rng, table = np.random.default_rng(1), bank()
+    visits = rng.poisson(5, size=N).astype(float)
+    spent = 3 * visits + table["age"].fillna(40) + 10 * (table["job"] == "nurse") + rng.normal(size=N)
+    return pd.DataFrame({"id": [f" {i}" for i in range(N)], "visits": visits, "spent": spent})
+
+
+def by_hand(table: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
+    """Make the columns of RULES and the visits, with what is learned from some rows."""
+    common = learned["job"].value_counts().index[0]
+    levels = [level for level in sorted(learned["job"].unique()) if level != common]
+    made = {f"job={level}": table["job"] == level for level in levels}
+    filled = table["age"].fillna(learned["age"].median())
+    return pd.DataFrame(made | {"age": filled, "age is missing": table["age"].isna(), "visits": table["visits"]})
+
+
+def fitted(learned: pd.DataFrame, weight: Any = None) -> LinearRegression:
+    return LinearRegression().fit(by_hand(learned, learned), learned["spent"], sample_weight=weight)
+
+
+def whole() -> pd.DataFrame:
+    return bank().merge(shop().drop(columns="id"), left_index=True, right_index=True)
+
+
+@pytest.mark.parametrize("mode", ["aided", "curve"])
+def test_records_are_aligned_first(mode: Any) -> None:
+    """Rows that not all have are not learned from: neither by the model nor by the rules."""
+    first, second = bank().sample(frac=1, random_state=0)[:250], shop().sample(frac=1, random_state=1)[:250]
+    parties = [
+        cn.Party("bank", first[["id", "job", "age"]], key="id", prepare=RULES),
+        cn.Party("shop", second, key="id", label="spent"),
+    ]
+    run = cn.Federation(parties, align=mode).fit(TASK, sampler=ALL)
+    common = whole().loc[sorted(set(first.index) & set(second.index))]
+    assert 200 < len(common) < 250
+    assert np.allclose(run.model.coef_, fitted(common).coef_, rtol=1e-8)
+
+
+def test_marks_of_a_party_say_what_is_learned_from() -> None:
+    parties = [
+        cn.Party("bank", bank(), prepare=RULES, split="late"),
+        cn.Party("shop", shop(), label="spent", key="id"),
+    ]
+    federation = cn.Federation(parties)
+    run = federation.fit(TASK, sampler=ALL, split=cn.SplitBy("bank"))
+    early, late = whole()[:240], whole()[240:]
+    model = fitted(early)
+    assert np.allclose(run.model.coef_, model.coef_, rtol=1e-8)
+    error = np.mean(np.square(model.predict(by_hand(late, early)) - late["spent"]))
+    assert federation.evaluate(run.model, split=run.split).mse == pytest.approx(error, rel=1e-8)
+
+
+def test_rows_that_weigh_nothing_teach_nothing() -> None:
+    """What rows count for is the model's business; the rules learn from each that counts, once."""
+    parties = [
+        cn.Party("bank", bank(), prepare=RULES, weight="weight"),
+        cn.Party("shop", shop(), label="spent", key="id"),
+    ]
+    run = cn.Federation(parties).fit(TASK, sampler=ALL)
+    counted = whole().query("weight > 0")
+    assert len(counted) < N
+    assert np.allclose(run.model.coef_, fitted(counted, counted["weight"]).coef_, rtol=1e-8)
+
+
+def test_the_label_party_may_prepare_too_and_its_label_is_as_it_is() -> None:
+    rules = cn.Prepare({"visits": cn.Number(scale=True)})
+    parties = [cn.Party("bank", bank(), prepare=RULES), cn.Party("shop", shop(), label="spent", prepare=rules)]
+    run = cn.Federation(parties).fit(TASK, sampler=ALL)
+    model, deviation = fitted(whole()), shop()["visits"].std(ddof=0)
+    assert np.allclose(run.model.coef_, model.coef_ * [1, 1, 1, 1, deviation], rtol=1e-8)
+
+
+def test_a_party_with_a_label_only_learns_from_others_that_prepare() -> None:
+    parties = [
+        cn.Party("bank", bank(), prepare=RULES),
+        cn.Party("desk", shop()[["visits"]]),
+        cn.Party("shop", shop()[["spent"]], label="spent"),
+    ]
+    run = cn.Federation(parties).fit(TASK, sampler=ALL)
+    assert np.allclose(run.model.coef_, fitted(whole()).coef_, rtol=1e-8)
+
+
+def test_a_policy_decides_what_rules_may_reach() -> None:
+    """A pattern takes what the owner lets in; a name that the owner keeps out is an error, not a silence."""
+    open_to_all = cn.Prepare({"*": cn.Number(missing="mean"), "job": cn.Category()})
+    kept = cn.Party("bank", bank(), key="id", prepare=open_to_all, policy=cn.Policy(never_columns=["age", "late"]))
+    assert kept.table.feature_names == ("job", "weight")
+    chosen = cn.Policy(columns=["id", "job"])
+    assert cn.Party("bank", bank(), key="id", prepare="auto", policy=chosen).table.feature_names == ("job",)
+    with pytest.raises(cn.InputError, match=r"Party 'bank'.*'age'"):
+        cn.Party("bank", bank(), key="id", prepare=RULES, policy=cn.Policy(never_columns=["age"]))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_files_are_prepared_as_frames_are(ending: str, tmp_path: Path) -> None:
+    path, table = tmp_path / f"bank.{ending}", bank()[["job", "age"]]
+    if ending == "csv":
+        table.to_csv(path, index=False)
+    elif ending == "parquet":
+        table.to_parquet(path)
+    else:
+        table.to_feather(path)
+    runs = [
+        cn.Federation([cn.Party("bank", data, prepare=RULES), cn.Party("shop", shop(), label="spent", key="id")]).fit(
+            TASK, sampler=cn.ImportanceSampling(size=100), seed=0
+        )
+        for data in (table, path)
+    ]
+    assert np.array_equal(runs[0].model.coef_, runs[1].model.coef_)
+    assert runs[0].model.learned_from_ == runs[1].model.learned_from_
+
+
+def test_auto_says_what_it_chose_and_reads_no_role(capsys: pytest.CaptureFixture[str]) -> None:
+    party = cn.Party("bank", bank(), key="id", weight="weight", split="late", prepare="auto")
+    assert party.table.feature_names == ("job", "age")
+    said = capsys.readouterr().err
+    assert "job: category, 3 levels" in said
+    assert "age: number" in said
+    assert "late" not in said
