@@ -49,6 +49,7 @@ JOBS: dict[str, dict[str, object]] = {
     "fit, compact": fit({"kind": "compact"}),
     "fit, gram": fit({"kind": "gram"}),
     "fit, saga": fit({"kind": "saga", "batch": 20, "max_epochs": 2}),
+    "fit, prepared": fit({"kind": "central"}, split={"kind": "fraction", "fraction": 0.2}),
     "fit, k-means": fit({"kind": "central"}, KMEANS),
     "fit, lloyd": fit({"kind": "lloyd"}, KMEANS),
     "fit, distdim": fit({"kind": "distdim"}, KMEANS),
@@ -59,6 +60,12 @@ JOBS: dict[str, dict[str, object]] = {
     "evaluate by a party": {"do": "evaluate", "model": "base", "by": "bank", "out": "evaluation.json"},
     "certify": {"do": "certify", "run": "base", "rows": 100, "out": "certificate.json"},
     "diagnose": {"do": "diagnose"},
+}
+# What parties make of their columns, in the jobs that begin so.
+PREPARED = "fit, prepared"
+PREPARE = {
+    "bank": {"columns": {"age": {"kind": "category", "rare": 8}, "income": {"kind": "number", "scale": True}}},
+    "shop": {"columns": {"purchases": {"kind": "category"}, "basket": {"kind": "number", "log": True}}},
 }
 # Parties draw these with entropy of their own: what comes of them differs from time to time.
 BY_CHANCE = ("coreset, committed", "coreset, committed and secure", "spot check")
@@ -116,6 +123,7 @@ class Sweep:
         self._nursery = Nursery(folder)
         self.parties = {name: self._party(name) for name in Trial.names}
         self._undisturbed: dict[str, Outcome] = {}
+        self._prepares = False
         self._wait_for_parties()
         assert self.play(fit({"kind": "central"}, out="base")).code == 0
 
@@ -136,6 +144,8 @@ class Sweep:
         known = [note for note in memory.notes() if isinstance(note, TableKey)]
         memory.close()
         path.unlink()
+        for kept in path.parent.glob("p*-*.json"):
+            kept.unlink()
         memory = KeptInFile(path)
         memory.keep(known)
         memory.close()
@@ -149,6 +159,7 @@ class Sweep:
 
     def points(self, job: str, who: str) -> Counter[str]:
         """List the points that a process comes by in a job, and how often; and keep what came of it undisturbed."""
+        self._let_them_prepare(job == PREPARED)
         trace = self.folder / "trace.txt"
         trace.unlink(missing_ok=True)
         if who == "server":
@@ -159,6 +170,17 @@ class Sweep:
         assert self._undisturbed[job].code == 0, self._undisturbed[job].said
         until(lambda: not list(self.folder.glob("*-state/*.journal")))  # parties end a run when the server has gone
         return Counter(trace.read_text().splitlines())
+
+    def _let_them_prepare(self, prepares: bool) -> None:
+        """Start parties anew where the job wants columns otherwise."""
+        if prepares == self._prepares:
+            return
+        self._prepares = prepares
+        for name, rules in PREPARE.items():
+            changes = {"prepare": rules} if prepares else {}
+            write_party_file(self.folder, name, self._trial.port, wait_seconds=LIMIT, **changes)
+            self.parties[name] = self._renewed(name)
+        self._wait_for_parties()
 
     def play(self, job: dict[str, object], **options: Any) -> Outcome:
         """Let the server do a job, with nobody dying."""

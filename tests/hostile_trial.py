@@ -20,7 +20,6 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Outbox, Script
-from colonnade.data.unprepared import Unprepared
 from colonnade.errors import ColonnadeError
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Floats
@@ -66,7 +65,7 @@ class HostileServer:
     def __init__(self, hub: Hub, folder: Path, names: Sequence[str], *, are_aligned: bool = True) -> None:
         self._hub = hub
         self._codec = codec()
-        self._folder = folder
+        self.folder = folder
         self._run = ""
         self._numbers: dict[str, int] = {}
         self._identity = identity_of(folder, SERVER)
@@ -106,7 +105,7 @@ class HostileServer:
     def open_each(self, sheets: Mapping[str, JobSheet], signed_by: str = SERVER) -> None:
         """Begin a run by a sheet for each party, signed by the server or by a party that joins forces with it."""
         self.begin()
-        signer, outbox = identity_of(self._folder, signed_by), {}
+        signer, outbox = identity_of(self.folder, signed_by), {}
         for party, sheet in sheets.items():
             encoded = msgspec.msgpack.encode(sheet)
             outbox[party] = OpenJob(encoded, signer.sign(sheet_statement(encoded)))
@@ -191,11 +190,15 @@ class HostileServer:
 
     def log_of(self, party: str) -> list[dict[str, Any]]:
         """Read what a party's owner finds in its log."""
-        return events(self._folder / f"{party}-state" / "log.jsonl")
+        return events(self.folder / f"{party}-state" / "log.jsonl")
+
+    def said_to_owner(self, party: str) -> str:
+        """Read what the person at a party was told."""
+        return (self.folder / f"{party}.said").read_text()
 
     def delivered_to(self, party: str) -> Floats:
         """Read what a party that joins forces with the server was given."""
-        lines = (self._folder / f"{party}-predictions.csv").read_text().splitlines()[1:]
+        lines = (self.folder / f"{party}-predictions.csv").read_text().splitlines()[1:]
         return np.array([float(line.partition(",")[2]) for line in lines])
 
 
@@ -316,18 +319,16 @@ def one_hot(place: int, size: int) -> Floats:
 def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, object] | None) -> Path:
     table = party.table
     data: dict[str, Any] = {"file": f"{party.name}.parquet"}
-    names = list(table.feature_names)
+    raw = getattr(table, "preparing", None)
+    names = [] if raw is not None else list(table.feature_names)
     if table.label_name is not None:
         names.append(table.label_name)
         data["label"] = table.label_name
-    changes: dict[str, Any] = {"policy": policy or {"level": "usual"}}
-    if isinstance(table.preparing, Unprepared):
-        names = names[len(table.feature_names) :]
-        rules = {name: msgspec.to_builtins(rule) for name, rule in table.preparing.rules.items()}
-        changes["prepare"] = {"columns": {name: _without_none(rule) for name, rule in rules.items()}}
     columns: dict[str, Any] = dict(zip(names, columns_of(party).T, strict=True))
-    if isinstance(table.preparing, Unprepared):
-        columns |= {name: table.preparing.columns[name] for name in table.preparing.names}
+    prepare = None
+    if raw is not None:
+        columns |= {name: raw.columns[name] for name in raw.names}
+        prepare = {"columns": {name: _plain(rule) for name, rule in raw.rules.items()}, "tell_levels": raw.tell_levels}
     if table.weight_column is not None:
         columns["weight"] = table.weight_column
         data["weight"] = "weight"
@@ -338,11 +339,11 @@ def _party_file(folder: Path, party: cn.Party, port: int, policy: Mapping[str, o
         columns |= {name: table.keys.columns[name] for name in table.keys.names}
         data["key"] = list(table.keys.names)
     pq.write_table(pa.table(columns), folder / data["file"])
-    return write_party_file(folder, party.name, port, data=data, **changes)
+    return write_party_file(folder, party.name, port, data=data, policy=policy or {"level": "usual"}, prepare=prepare)
 
 
-def _without_none(rule: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in rule.items() if value is not None}
+def _plain(rule: Any) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(rule).items() if value is not None}
 
 
 def _started(path: Path, lie: Lie | None) -> threading.Thread:
@@ -354,7 +355,8 @@ def _started(path: Path, lie: Lie | None) -> threading.Thread:
 
 def _serve_honestly(path: Path) -> None:
     try:
-        serve_party(path, once=True, say=lambda _: None)
+        with path.with_suffix(".said").open("a", buffering=1) as said:
+            serve_party(path, once=True, say=lambda words: print(words, file=said))
     except ColonnadeError as error:
         raise AssertionError(f"{path.stem}: {error}") from error
 

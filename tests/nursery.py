@@ -29,7 +29,7 @@ def name_of(point: str, about: object) -> str:
     path = Path(f"/proc/self/fd/{about}").readlink() if isinstance(about, int) else Path(str(about))
     if re.search(r"-[0-9a-f]{12}\.", path.name):
         return f"{point} {'a' if path.suffix == '.journal' else 'a new'} journal"
-    return f"{point} {path.name}"
+    return f"{point} {re.sub('-[0-9a-f]{32}', '-NAME', path.name)}"
 
 
 class Death:

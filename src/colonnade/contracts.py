@@ -89,6 +89,10 @@ class Alignment:
 class Preparing(Protocol):
     """A party's columns as they came, and its owner's rules by which they become numbers."""
 
+    @property
+    def tell_levels(self) -> bool:
+        """Whether the owner lets levels be told."""
+
     def fitted(self, counts: Flags | None) -> bytes:
         """Learn from the rows that count, all if None, what the rules leave open; as JSON, which stays at the party."""
 

@@ -563,15 +563,15 @@ class Federation:
     ) -> Ledger:
         """Play a run in small with stand-ins, and give its ledger: kinds of messages do not depend on the numbers."""
         runtime = Runtime.here(stand_ins(self.roster, task), InProcess, nobody_listens)
-        small, quick = in_small(sampler), None if solver is None else in_small(solver)
+        small, quick, met = in_small(sampler), solver and in_small(solver), len(runtime.ledger)
+        runtime.prepare(task, split)
         script: Script[jobs.JobResult[Any]] = jobs.draw(task, small, split, runtime.roster, 0)
         if quick is not None:
             script = jobs.learn(task, small, quick, split, runtime.roster, 0)
-        verb, what = "coreset" if quick is None else "fit", {"task": task, "sampler": small, "solver": quick}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what chance numbers are like
-            _, sent = runtime.play(script, verb, **what, split=split, seed=0)
-        return Ledger(sent, run_by=self.ledger.run_by)
+            runtime.play(script, "fit" if quick else "coreset", task=task, sampler=small, solver=quick, split=split)
+        return Ledger(runtime.ledger.since(met), run_by=self.ledger.run_by)
 
     def diagnose(
         self,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 SERVER = "server"
+# Characters of a cell of a table.
+WIDEST = 200
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -165,7 +167,11 @@ def _ends(names: list[str]) -> str:
 
 
 def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
-    """Lay out lines of cells, all of one length, in columns; those in `numbers` stand to the right."""
+    """Lay out lines of cells, all of one length, in columns; those in `numbers` stand to the right.
+
+    A name can be of anyone's making: it takes one line, and not much of that.
+    """
+    table = [[_in_a_line(cell) for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join(
@@ -174,3 +180,8 @@ def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
         ).rstrip()
         for row in table
     )
+
+
+def _in_a_line(cell: str) -> str:
+    cell = cell if cell.isprintable() else repr(cell)
+    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 3]}..."

@@ -7,6 +7,8 @@ import numpy as np
 
 from colonnade.contracts import Roster, Task
 from colonnade.data.parties import Party
+from colonnade.kernels.arrays import Floats
+from colonnade.preparation.rules import Number, Prepare
 
 # Enough for every message of a run to be sent once.
 ROWS, SIZE, STEPS = 200, 40, 2
@@ -20,13 +22,23 @@ def stand_ins(roster: Roster, task: Task[Any]) -> list[Party]:
     return [
         Party(
             card.name,
-            rng.normal(size=(n_rows, card.n_features)),
+            _columns(rng.normal(size=(n_rows, card.n_features)), named=card.prepared is not None),
             label=None if card.label_name is None else rng.normal(size=n_rows),
             weight=np.ones(n_rows) if card.has_weights else None,
             split=(np.arange(n_rows) % 2).astype(np.float64) if card.has_split else None,
+            prepare=None if card.prepared is None else Prepare({"*": Number()}),
         )
         for card in roster.cards
     ]
+
+
+def _columns(values: Floats, *, named: bool) -> Any:
+    """Give columns names where they are to be prepared by these."""
+    if not named:
+        return values
+    import pyarrow as pa
+
+    return pa.table({str(i): column for i, column in enumerate(values.T)})
 
 
 def in_small(options: Options) -> Options:

@@ -178,7 +178,11 @@ class Runtime:
         tables that it must be done on; those that it was done on are `tables` afterwards.
         """
         whole = opened(self._sheet(verb, what), self._identity, script, expected)
-        (result, tables), sent = self._play(whole, verb, what)
+        try:
+            (result, tables), sent = self._play(whole, verb, what)
+        except ColonnadeError:
+            self._prepared.clear()  # a party may have lost how it prepared its columns
+            raise
         self.tables = tables if self.parties is None or not self.prepares else self.parties.with_preparations(tables)
         return result, sent
 
@@ -284,7 +288,7 @@ class PartiesHere:
         """Give parties what a model has kept of how they prepared their columns."""
         for name, fitted in learned_from.preparations.items():
             if name in self._parties:
-                self._parties[name].preparations.keep(learned_from.prepared[name], fitted.encode())
+                self._parties[name].bring(learned_from.prepared.get(name, ""), fitted.encode())
 
     def with_preparations(self, tables: Tables) -> Tables:
         """Let a model keep how its columns were prepared: here is no other place for it."""

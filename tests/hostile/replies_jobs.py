@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,6 +30,7 @@ class Job(NamedTuple):
     prepare: Callable[[cn.Federation], Any] = lambda _: None
     n_rows: int = N_ROWS
     weighted: bool = False
+    prepared: bool = False
 
     def parties(self) -> list[cn.Party]:
         """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
@@ -37,9 +39,13 @@ class Job(NamedTuple):
         X[: self.n_rows // 2] += 4.0
         y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
         weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
+        shop = cn.Party("shop", X[:, 2:3], weight=weight)
+        if self.prepared:
+            table = pa.table({"job": rng.choice(["clerk", "driver", "nurse"], self.n_rows), "age": X[:, 2]})
+            shop = cn.Party("shop", table, prepare=cn.Prepare({"job": cn.Category(), "age": cn.Number(scale=True)}))
         return [
             cn.Party("bank", X[:, :2], label=y),
-            cn.Party("shop", X[:, 2:3], weight=weight),
+            shop,
             cn.Party("post", X[:, 3:], split=rng.random(self.n_rows) < 0.3),
         ]
 
@@ -75,6 +81,8 @@ TASKS: Mapping[str, Any] = {"Regression": cn.Regression(l2=0.1), "KMeans": cn.KM
 # Whether columns are standardised, whether rows have weights, and which are held out.
 VIEWS = ((False, False, None), (True, False, cn.HoldOut(0.2)), (False, True, cn.SplitBy("post")))
 
+PREPARED = {"prepared": None, "prepared by a split": cn.SplitBy("post")}
+
 
 def all_jobs() -> list[Job]:
     """List every sampler with every solver, and every other verb."""
@@ -82,6 +90,7 @@ def all_jobs() -> list[Job]:
     for name in TASKS:
         jobs += [*_fits(name), *_others(name)]
     jobs += [_alignment(mode) for mode in ("clear", "aided", "curve")]
+    jobs += [Job(f"fit, {view}", partial(_prepared_fit, split), prepared=True) for view, split in PREPARED.items()]
     cv, ckks = cn.Regression(l2="cv"), cn.SecureGram(products="ckks")
     return [
         *jobs,
@@ -93,6 +102,12 @@ def all_jobs() -> list[Job]:
             lambda f: f.coreset(TASKS["Regression"], SAMPLERS["committed"], seed=3),
         ),
     ]
+
+
+def _prepared_fit(split: Any, federation: cn.Federation, _: object) -> Any:
+    """Learn of columns that a party prepares, all rows; what it keeps of that is its own."""
+    model = federation.fit(TASKS["Regression"], sampler=cn.AllRows(), split=split).model
+    return model.coef_, model.feature_names_in_
 
 
 def _alignment(mode: Any) -> Job:

@@ -35,6 +35,9 @@ SHAPES = ((0,), (1,), (0, 0), (0, 4_000_000_000), (4_000_000_000, 0), (1, 1), (3
 def false_table(job: Job, name: str, rng: Draw) -> Table:
     """Make another table of a party: other values, as large or small as it likes, copies, constants."""
     honest = next(party for party in job.parties() if party.name == name).table
+    if (raw := getattr(honest, "preparing", None)) is not None:
+        mixed = raw.columns.take(rng.integers(honest.n_rows, size=honest.n_rows))
+        return cn.Party(name, mixed, prepare=cn.Prepare(dict(raw.rules))).table
     columns = np.array(honest.take(np.arange(honest.n_rows)))
     weight, split = honest.weight_column, honest.split_column
     way = rng.integers(9)

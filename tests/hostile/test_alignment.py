@@ -41,7 +41,6 @@ from colonnade.node.alignment_file import ALIGNMENT
 from colonnade.privacy.identities import signing_key
 from colonnade.privacy.primitives import KEY_BYTES
 from colonnade.privacy.statements import SignedDigest, SignedKey
-from colonnade.protocol.preparing import prepare
 from colonnade.protocol.sheet import JobSheet
 from colonnade.tasks.jobs import draw, learn
 from hostile_trial import HostileServer, hostile_server, turned_away
@@ -346,7 +345,8 @@ def listed(server: HostileServer) -> dict[str, bytes]:
 def flags(lists: dict[str, bytes], without: int = 0) -> dict[str, Flags]:
     """Mark what all have, but for the last so many of these, the same at all."""
     common = dict(zip(lists, in_all(list(lists.values()), 16), strict=True))
-    left_out = sorted(tokens_of(lists[NAMES[0]], common[NAMES[0]]))[N_COMMON - without :]
+    tokens = sorted(tokens_of(lists[NAMES[0]], common[NAMES[0]]))
+    left_out = tokens[len(tokens) - without :]
     return {
         name: np.array(
             [mark and token not in left_out for mark, token in zip(common[name], tokens_of(own), strict=True)]
@@ -499,18 +499,3 @@ def test_rows_are_scored_for_few_alignments(tmp_path: Path) -> None:
     with hostile_server(tmp_path, parties(frames(KEYS)), strict, are_aligned=False) as server:
         score(0, 0)  # the same rows in another order: one way
         turned_away(lambda: score(4, 8, 12), "different splits, for all time")
-
-
-def test_columns_are_prepared_for_few_alignments(tmp_path: Path) -> None:
-    """An alignment leaves rows out as a split does: by many, the number of columns would tell levels."""
-    rules = cn.Prepare({"[kx]?": cn.Number()})
-
-    def prepared(*without: int) -> None:
-        for n_rows in without:
-            align_without(server, n_rows)
-            greet(server)
-            server.honestly(prepare(server.roster, None), "prepare")
-
-    with hostile_server(tmp_path, parties(frames(KEYS), prepare=rules), USUAL, are_aligned=False) as server:
-        prepared(0, 0)  # the same rows in another order: one choice
-        turned_away(lambda: prepared(4, 8, 12), "prepares columns for 3 choices of held-out rows")

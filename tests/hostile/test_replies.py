@@ -50,12 +50,14 @@ ROUNDED = {"fit, ckks": 1e-3}
 # A reply with such a field stands for a table; the server checks that there is one, as far as it sees.
 FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     # What the table has, which rows count, and in which units: the owner's to say.
-    "Card": ("feature_names", "label_name", "key_digest", "has_weights", "has_split"),
+    "Card": ("feature_names", "label_name", "key_digest", "has_weights", "has_split", "prepares"),
     "Split": ("held_out",),
     # Which table it says that it has.
     "JobAccepted": ("digest", "fingerprint"),
     "RowWeights": ("weights",),
     "Moments": ("shift", "scale"),
+    # What the columns are called that it makes.
+    "PreparedColumns": ("feature_names", "levels"),
     # How many rows it has beside those with a key of their own, and other keys than its own.
     "KeyCard": ("n_rows",),
     "KeysInClear": ("lengths", "text"),

@@ -11,6 +11,9 @@ from failpoint_trial import JOBS, SIDES, Fall, Kill, Sweep, kills
 SAMPLE = (
     Kill("spot check", "server", "before sync run.json", 1),
     Kill("fit, central", "server", "before rename .run.fresh", 1),
+    Kill("fit, prepared", "shop", "before rename .prepared-NAME.json.fresh", 1),
+    Kill("fit, prepared", "bank", "after write memory.notes", 1),
+    Kill("fit, prepared", "server", "after rename status.json", 3),
     Kill("predict", "server", "before rename .jobs.json.fresh", 1),
     Kill("coreset, committed", "shop", "after rename spent.json", 2),
     Kill("fit, saga", "shop", "before rename a new journal", 2),

@@ -3,6 +3,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import colonnade as cn
@@ -195,3 +196,12 @@ def test_secret_scores_of_rows_that_are_shown_are_worth_a_warning() -> None:
 def test_solvers_show_what_they_say(solver: AnySolver, task: cn.Regression | cn.KMeans) -> None:
     raw = federation().fit(task, sampler=cn.UniformSampling(30), solver=solver).disclosure.raw
     assert {line.what for line in raw} == set(solver.shows)
+
+
+def test_what_preparation_tells_is_planned_as_it_is_told() -> None:
+    raw = pa.table({"job": ["clerk", "nurse"] * 50, "age": [float(i) for i in range(100)]})
+    rules = cn.Prepare({"job": cn.Category(), "age": cn.Number()})
+    parties = [cn.Party("bank", raw, prepare=rules), cn.Party("shop", [[float(i)] for i in range(100)])]
+    planned = cn.Federation(parties).disclosure(cn.KMeans(n_clusters=2), sampler=cn.UniformSampling(20))
+    told = [line for line in planned.lines if "PreparedColumns" in line.messages]
+    assert [(line.about, line.what) for line in told] == [("bank", "schema")]

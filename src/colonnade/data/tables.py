@@ -101,11 +101,14 @@ class ArrayTable:
 
     def prepared(self, fitted: bytes) -> "ArrayTable":
         """Make numbers of the columns by what was fitted, to these rows or to others."""
-        if self.preparing is None:
+        # Of the whole table, so that no choice of common rows decides whether it goes.
+        columns = self.preparing if self.unaligned is None else self.unaligned.preparing
+        if columns is None:
             raise LocalProtocolError("These columns are numbers already.")
-        names, features, notes = self.preparing.applied(fitted)
-        values = np.vstack([features.T, self.values.T]).T  # column-major
-        _check_columns(self.preparing.party, names, features)
+        names, features, notes = columns.applied(fitted)
+        _check_columns(columns.party, names, features)
+        common = features if self.places is None else features[self.places]
+        values = np.vstack([common.T, self.values.T]).T  # column-major
         values.setflags(write=False)
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
 

@@ -76,10 +76,11 @@ def _answer(state: PartyState, request: TellModel, data: PartyData) -> tuple[Par
     for numbers in request.part:
         if numbers is not None and numbers.shape[-1:] != (n_features,):
             raise checks.wrong(SERVER, request, f"an array of shape {numbers.shape} for {n_features} features")
-    kept = model_digest(request.part)
+    known_by = kept = model_digest(request.part)
     if state.prepared is not None:
         data.preparations.keep_part(state.prepared, request.part)
-    return replace(state, notes=(*state.notes, ModelNote(kept))), ModelKept(kept)
+        known_by = data.of_prepared(kept)
+    return replace(state, notes=(*state.notes, ModelNote(known_by))), ModelKept(kept)
 
 
 HANDLERS = (Handler(TellModel, _answer, after=None, then="told"),)

@@ -7,13 +7,15 @@ from colonnade.disclosure import MEANINGS
 from colonnade.ledger import SERVER
 from colonnade.messages import UNCOUNTED, Reveals, disclosures
 from colonnade.node.approvals import JobWords, Told
-from colonnade.protocol.memory import AppliedNote, Memory, SumNote
+from colonnade.protocol.memory import AppliedNote, Memory, PreparedNote, SumNote
 from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
+from colonnade.protocol.preparing import most_choices
 from colonnade.protocol.sheet import JobSheet, SheetParty
 from colonnade.routes import Ask, Route
 
 # What the server passes on, signed, to all parties: rows that were drawn or set aside, and weights of rows.
 PASSED_ON = (Reveals.ROW_IDS, Reveals.ROW_WEIGHTS)
+PREPARE = "prepare"
 
 
 def words_of(sheet: JobSheet, route: Route, party: str, table: Table, policy: Policy, memory: Memory) -> JobWords:
@@ -57,7 +59,7 @@ def _tells(sheet: JobSheet, asks: list[Ask], party: str, table: Table) -> Iterat
     for what, meaning in MEANINGS.items():
         replies = [ask.kind.reply.__name__ for ask in asks if ask.kind.reply is not None and what in _told(ask, table)]
         if replies:
-            rows = None if what in OF_MANY_ROWS else _n_rows(sheet)
+            rows = None if what in (*OF_MANY_ROWS, Reveals.LEVELS) else _n_rows(sheet)
             if sheet.align is not None and table.keys is not None:
                 rows = table.keys.count
             to = (
@@ -77,6 +79,8 @@ def _told(ask: Ask, table: Table) -> set[Reveals]:
         return set()
     missing = {Reveals.LABELS} if table.label_name is None else set()
     missing |= {Reveals.ROW_WEIGHTS} if table.weight_column is None else set()
+    missing |= {Reveals.MOMENTS} if ask.fields.get("scaling") == "own" else set()
+    missing |= {Reveals.LEVELS} if table.preparing is None or not table.preparing.tell_levels else set()
     return {*disclosures(ask.kind.reply).values(), *ask.kind.reply.steered} - UNCOUNTED - missing
 
 
@@ -97,6 +101,12 @@ def _in_all(sheet: JobSheet, policy: Policy, memory: Memory, party: SheetParty) 
     if sheet.align == "curve":
         yield "keys of all other parties' lists are compared, too, and count as its own do (keys_a_day)"
     notes = memory.notes()
+    if sheet.verb == PREPARE and party.prepared is not None:
+        yield "how many columns it makes of its own for this choice of rows; the job that uses them asks again"
+        choices = most_choices(sheet.rows, policy.least_rows)
+        made = sum(isinstance(note, PreparedNote) for note in notes)
+        if choices is not None:
+            yield f"choices of rows to prepare columns by: {max(choices - made, 0):,} of {choices:,} are left, or more"
     most = policy.models_of(party.features)
     if most is not None and sheet.model is not None:
         applied = sum(note.numbers for note in notes if isinstance(note, AppliedNote))

@@ -43,7 +43,6 @@ def worst_case(rules: PolicyFile, table: Table) -> list[Worst]:
     told = {
         "jobs": _jobs(policy),
         "always told": _schema(table),
-        **({} if unprepared is None else {"prepared columns": _prepared(policy, table)}),
         "values of single rows": _values(rules, policy, table),
         "other numbers about single rows": _numbers(rules, policy, table),
         "which rows were drawn": _row_ids(rules, policy, table),
@@ -51,6 +50,8 @@ def worst_case(rules: PolicyFile, table: Table) -> list[Worst]:
         "models applied for others": _models(policy, len(table.feature_names)),
         "the server and another party together": _together(rules, policy, table),
     }
+    if unprepared is not None:
+        told["columns that it prepares"] = _prepared(policy, table, tells_levels=unprepared.tell_levels)
     return [Worst(about, f"{words}.") for about, words in told.items()]
 
 
@@ -68,13 +69,16 @@ def _schema(table: Table) -> str:
     return f"the names of its {_n_columns(table)} columns, how many rows it has ({table.n_rows:,}){keys}"
 
 
-def _prepared(policy: Policy, table: Table) -> str:
-    most = most_choices(policy, table.n_rows)
-    choices = "any number of choices" if most is None else f"{most:,} choice{'s' if most > 1 else ''}"
-    unless = "" if Reveals.LEVELS in policy.never else ", levels unless its [prepare] says tell_levels = true"
-    return (
-        f"how many columns its rules make, for {choices} of rows that are held out. Means and levels stay here{unless}"
-    )
+def _prepared(policy: Policy, table: Table, *, tells_levels: bool) -> str:
+    most = most_choices(table.n_rows, policy.least_rows)
+    told = "how many it makes of each, which depends on the rows that count"
+    kept = "levels and means stay here"
+    if tells_levels and Reveals.LEVELS not in policy.never:
+        kept = "levels, too, as tell_levels says; means stay here"
+    if most is None:
+        shared = "by many choices which rows share a rare level"
+        return f"{told}: for any choice of these, and {shared}. {kept.capitalize()}"
+    return f"{told}: for {most} choices of these, {policy.least_rows:,} rows apart or more. {kept.capitalize()}"
 
 
 def _jobs(policy: Policy) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,8 @@ import msgspec
 from colonnade.contracts import ModelPart
 from colonnade.errors import InputError
 from colonnade.node.state_folder import write_private
-from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.preparation import MAX_JSON_BYTES, Preparation
+from colonnade.storage import read_file
 
 NAME = re.compile(r"[0-9a-f]{32}")
 SHOWN = 12
@@ -22,10 +24,11 @@ class PreparationFiles:
         self._folder, self._say = folder, say
 
     def keep(self, name: str, fitted: bytes) -> None:
-        """Write one down, unless it is there."""
+        """Write one down, unless it is there; what is there instead goes."""
         path = self._path("prepared", name)
-        if self.find(name) == fitted:
-            return
+        with suppress(InputError):
+            if self.find(name) == fitted:
+                return
         write_private(path, fitted)
         columns = Preparation.from_json(fitted).own_names
         self._say(f"{len(columns):,} columns prepared, {path.name}: {_listed(columns)}.")
@@ -35,11 +38,15 @@ class PreparationFiles:
         if NAME.fullmatch(name) is None:
             return None
         try:
-            return self._path("prepared", name).read_bytes()
+            return read_file(self._path("prepared", name), MAX_JSON_BYTES)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise InputError(f"a file of its state folder cannot be read: {error.strerror}.") from None
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(
+                f"a preparation in its state folder cannot be read: {why}. Restore it from a copy, or learn the model "
+                "again."
+            ) from None
 
     def keep_part(self, name: str, part: ModelPart) -> None:
         """Write down the party's part of a model, by its own names."""

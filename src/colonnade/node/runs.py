@@ -36,6 +36,7 @@ KEPT_DONE = 8
 ABANDONED = "the server was asked for other runs instead"
 # A hello has no result that is kept: the next server asks for cards again.
 HELLO = "hello"
+PREPARED = "prepare-"
 # The status file is for people: so many seconds are soon enough.
 STATUS_SECONDS = 0.5
 
@@ -194,6 +195,15 @@ class RunBook:
         self.write_status(now=True)
         if status == "done" and run.status.verb != HELLO:
             self._done.append(name)
+        if status == "failed":
+            self._forget_prepared()
+
+    def _forget_prepared(self) -> None:
+        """Let columns be prepared anew after a run that failed: a party may have lost how it did that."""
+        for name in [name for name in (*self._done_before, *self._done) if name.startswith(PREPARED)]:
+            disk.remove(self._folder.journal(name))
+        self._done_before = {name: each for name, each in self._done_before.items() if not name.startswith(PREPARED)}
+        self._done = [name for name in self._done if not name.startswith(PREPARED)]
 
     def tidy(self, run: ServerRun) -> None:
         """Remove what is not needed for a result: the journal of a run that failed, and of those done long ago."""

@@ -15,14 +15,13 @@ import numpy as np
 
 from colonnade.contracts import Table
 from colonnade.errors import AlignmentError
-from colonnade.protocol.memory import TableKey
+from colonnade.protocol.memory import TableKey, table_key
 from colonnade.protocol.session import PartyData
 from colonnade.signing import digest
 
 FINGERPRINT_BYTES = 16
 # Of these, so many name the key.
 KEY_NAME_BYTES = 4
-KEY_BYTES = 32
 Seen = Literal["same", "changed", "new rows"]
 Changed = Literal["refuse", "allow"]
 R = TypeVar("R")
@@ -88,20 +87,11 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
-    key = table_key(data)
+    key = table_key(data.memory, data.fresh_key)
     name = hmac.digest(key, b"name", "sha256")[:KEY_NAME_BYTES]
-    return (name + hmac.digest(key, data.once(table_digest), "sha256"))[:FINGERPRINT_BYTES]
-
-
-def table_key(data: PartyData) -> bytes:
-    """Give the party's secret for names that tell nothing."""
-    found = None
-    for note in data.memory.notes():
-        found = note if isinstance(note, TableKey) else found
-    if found is None:
-        found = TableKey(data.known().fresh(KEY_BYTES))
-        data.memory.keep([found])
-    return found.key
+    # Of columns prepared otherwise it is another one, whether or not they came out alike.
+    told = data.once(table_digest) + data.preparation.encode()
+    return (name + hmac.digest(key, told, "sha256"))[:FINGERPRINT_BYTES]
 
 
 def key_here(party: str) -> TableKey:

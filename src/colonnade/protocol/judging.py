@@ -135,7 +135,7 @@ def _objection_to_unknown(sheet: JobSheet, data: PartyData) -> str | None:
         named = sheet.coreset[0].hex()
         return f"its owner's policy uses only coresets again that it agreed on, not {named}. Draw rows anew"
     if sheet.model is not None:
-        part = sheet.model[sheet.place(data.name)]
+        part = data.of_prepared(sheet.model[sheet.place(data.name)])
         if ModelNote(part) not in known and part.hex() not in data.policy.accepted:
             return (
                 "its owner's policy applies only models that it helped to learn, or that the owner accepted; this "

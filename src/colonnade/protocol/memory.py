@@ -3,7 +3,7 @@
 Two sums over nearly the same rows tell by their difference what neither of them tells.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -63,10 +63,13 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
 
 
 class PreparedNote(msgspec.Struct, frozen=True, array_like=True, tag="prepared"):
-    """That the party prepared its columns by some rows, by a digest of these, and one of which rows there were."""
+    """That the party prepared its columns, or was about to, by the rows that count: a bit a row, by its number.
+
+    `table` is a digest of the numbers of all its rows.
+    """
 
     table: bytes
-    counted: bytes
+    rows: bytes
 
 
 class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
@@ -137,6 +140,17 @@ class KeptHere:
         self._notes.update(notes)
 
 
+def table_key(memory: Memory, fresh: Callable[[], bytes]) -> bytes:
+    """Give a party's secret for names that tell nothing; it is made where there is none yet."""
+    found = None
+    for note in memory.notes():
+        found = note if isinstance(note, TableKey) else found
+    if found is None:
+        found = TableKey(fresh())
+        memory.keep([found])
+    return found.key
+
+
 def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int, of_each: int) -> SumNote:
     """Note a sum of so many numbers over rows, shape (m,), that may repeat, by their weights: only ratios matter."""
     counted = np.bincount(rows, weights=weights, minlength=n_rows)
@@ -145,8 +159,8 @@ def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int, 
     return SumNote(what, np.packbits(counted > 0).tobytes(), told, numbers, of_each)
 
 
-def rows_apart(first: SumNote, second: SumNote) -> int:
-    """Count the rows that only one of two sums is over."""
+def rows_apart(first: SumNote | PreparedNote, second: SumNote | PreparedNote) -> int:
+    """Count the rows that only one of two sums, or of two preparations, is over."""
     n_bytes = max(len(first.rows), len(second.rows))  # the table may have grown in between
     different = np.bitwise_xor(_bits(first, n_bytes), _bits(second, n_bytes))
     return int(np.unpackbits(different).sum())
@@ -176,5 +190,5 @@ def _own_weights(note: SumNote) -> Floats:
     return np.frombuffer(note.weights, "<f8") if note.weights else np.ones(1)
 
 
-def _bits(note: SumNote, n_bytes: int) -> npt.NDArray[np.uint8]:
+def _bits(note: SumNote | PreparedNote, n_bytes: int) -> npt.NDArray[np.uint8]:
     return np.frombuffer(note.rows.ljust(n_bytes, b"\0"), np.uint8)

@@ -86,7 +86,8 @@ class Policy:
         Of how many distinct rows each sum must be that it tells (moments, folds, clusters, losses); how many rows a
         split holds out and leaves; and by how many rows sums of different runs must differ. Where features are never
         shown, rows are scored for log2(rows / least_rows) different splits at most, for all time, and for half as many
-        as a row has products of values. 1 is no such limit.
+        as a row has products of values. Columns are prepared for as many choices of rows, that far apart. 1 is no such
+        limit.
     least_parties : int
         It takes part in jobs of so many parties or more.
     parameters_a_row : float, optional

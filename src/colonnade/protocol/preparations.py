@@ -1,11 +1,35 @@
 """Where a party keeps how it prepared its columns: by name, as JSON, with its part of the models that came of it."""
 
+import hmac
 import warnings
 from collections.abc import Iterable
 from typing import Protocol
 
 from colonnade.contracts import ModelPart
 from colonnade.errors import AssumptionWarning, InputError
+
+# Of a preparation's name: so many for the rows that counted, and as many for what was learned of them.
+HALF_BYTES = 8
+
+
+def preparation_name(key: bytes, rows: bytes, fitted: bytes) -> str:
+    """Name a preparation, by 32 hexadecimal digits: by other rows another, so that names do not tell which two agree.
+
+    Whoever has the party's key can tell from its name what it is of.
+    """
+    return _name(key, hmac.digest(key, b"rows" + rows, "sha256")[:HALF_BYTES], fitted)
+
+
+def is_named(name: str, key: bytes, fitted: bytes) -> bool:
+    """Tell whether a preparation is the one of this name, as it was."""
+    try:
+        return _name(key, bytes.fromhex(name)[:HALF_BYTES], fitted) == name
+    except ValueError:
+        return False
+
+
+def _name(key: bytes, rows: bytes, fitted: bytes) -> str:
+    return (rows + hmac.digest(key, rows + fitted, "sha256")[:HALF_BYTES]).hex()
 
 
 class Preparations(Protocol):

@@ -6,8 +6,8 @@ that it was learned with. How many columns there are depends on the rows that co
 will would learn which rows share a rare level, so a party prepares for few choices of them.
 """
 
-import hmac
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar
@@ -16,17 +16,20 @@ import numpy as np
 
 from colonnade.contracts import PartyCard, Roster, Script
 from colonnade.errors import InputError, PolicyRefusedError
-from colonnade.kernels.arrays import Flags
+from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
-from colonnade.protocol.fingerprints import table_key
-from colonnade.protocol.memory import PreparedNote
-from colonnade.protocol.policy import Policy
-from colonnade.protocol.session import GREETED, PREPARED_BYTES, Handler, PartyData, PartyState
+from colonnade.protocol.memory import PreparedNote, rows_apart, table_key
+from colonnade.protocol.preparations import preparation_name
+from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
+from colonnade.protocol.sheet import MAX_COLUMNS
 from colonnade.protocol.splits import AnySplit
+from colonnade.protocol.sums import numbered
 from colonnade.protocol.viewing import agree_on_view, view_route
 from colonnade.routes import END, Ask, Route, then
 from colonnade.signing import rows_digest
+
+NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class PreparedColumns(Message, frozen=True):
@@ -68,54 +71,75 @@ def _prepared_card(card: PartyCard, told: Mapping[str, PreparedColumns]) -> Part
         return card
     reply = told[card.name]
     names = reply.feature_names if reply.levels is None else reply.levels
+    if len(names) > MAX_COLUMNS or not _are_made_of(card.feature_names, reply.feature_names):
+        raise checks.wrong(card.name, reply, "columns that are not made of those on its card, or too many")
     if len(names) != len(reply.feature_names) or len(set(names)) != len(names):
         raise checks.wrong(card.name, reply, "a column's name twice, or levels of other columns")
-    if len(reply.name) != 2 * PREPARED_BYTES:
+    if NAME.fullmatch(reply.name) is None:
         raise checks.wrong(card.name, reply, "a preparation without a name")
     return replace(card, feature_names=names, prepared=reply.name)
+
+
+def _are_made_of(names: tuple[str, ...], made: tuple[str, ...]) -> bool:
+    columns = frozenset(names)
+    return all(name in columns or name.rpartition("#")[0] in columns for name in made)
 
 
 def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[PartyState, Message]:
     table = data.table
     if table.preparing is None:
         raise InputError("its columns are numbers as they are: its owner wrote no [prepare]. Run the same version.")
-    counts = None if table.row_weights is None else table.row_weights > 0
-    note = _note(counts, data)
+    rows = np.arange(table.n_rows) if table.row_weights is None else np.flatnonzero(table.row_weights)
+    note = _note(rows, data)
     _check_few(note, data)
+    # Before it is tried: whether it can be done at all tells something of these rows, too.
+    data.memory.keep([note])
     with data.preparing():
-        fitted = table.preparing.fitted(counts)
-    name = hmac.digest(table_key(data), fitted, "sha256")[:PREPARED_BYTES].hex()
+        fitted = table.preparing.fitted(None if table.row_weights is None else table.row_weights > 0)
+    name = preparation_name(table_key(data.memory, data.fresh_key), note.rows, fitted)
     data.preparations.keep(name, fitted)
     names = data.prepared(name).table.feature_names
-    reply = PreparedColumns(name, names, table.preparing.told_names(fitted))
-    return replace(state, notes=(*state.notes, note)), reply
+    return state, PreparedColumns(name, names, table.preparing.told_names(fitted))
 
 
-def _note(counts: Flags | None, data: PartyData) -> PreparedNote:
-    """Note which rows counted, of which rows the party has: by its own numbers, since a server makes alignments."""
-    table, alignment = data.table, data.table.alignment
-    numbers = np.arange(table.n_rows) if table.row_numbers is None else table.row_numbers
-    counted = numbers if counts is None else numbers[counts]
+def _note(rows: Rows, data: PartyData) -> PreparedNote:
+    """Note which rows count, of which rows the party has: by its own numbers, since a server makes alignments."""
+    numbers, alignment = numbered(data, rows), data.table.alignment
+    whole = np.arange(data.table.n_rows)
     if alignment is not None:
-        numbers = np.arange(len(alignment.positions)) if alignment.numbers is None else alignment.numbers
-    return PreparedNote(rows_digest(np.sort(numbers)), rows_digest(np.sort(counted)))
+        whole = np.arange(len(alignment.positions)) if alignment.numbers is None else np.sort(alignment.numbers)
+    counted = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
+    counted[numbers] = True
+    return PreparedNote(rows_digest(whole), np.packbits(counted).tobytes())
 
 
-def most_choices(policy: Policy, n_rows: int) -> int | None:
-    """Count the choices of rows that a party prepares its columns for; None is no limit."""
-    least = policy.least_rows
-    return None if least == 1 else max(1, int(math.log2(max(n_rows / least, 1))))
+def most_choices(n_rows: int, least_rows: int) -> int | None:
+    """Say for how many choices of rows columns are prepared; None is no limit."""
+    return None if least_rows == 1 else max(1, int(math.log2(max(n_rows / least_rows, 1))))
 
 
 def _check_few(note: PreparedNote, data: PartyData) -> None:
-    """Require few choices of rows: each tells how many levels are frequent among them."""
-    most = most_choices(data.policy, data.table.n_rows)
-    earlier = {each for each in data.memory.notes() if isinstance(each, PreparedNote) and each.table == note.table}
-    if most is not None and len(earlier | {note}) > most:
+    """Require few choices of the rows that the party has, and none that is nearly like an earlier one, of any rows.
+
+    Each tells how many levels are frequent among them, and whether any value is missing; two that are a row apart tell
+    that of the row. A table to which its owner adds rows is another.
+    """
+    least, earlier = data.policy.least_rows, {each for each in data.memory.notes() if isinstance(each, PreparedNote)}
+    most = most_choices(data.table.n_rows, least)
+    if most is None or note in earlier:
+        return
+    if sum(each.table == note.table for each in earlier) >= most:
         raise PolicyRefusedError(
             f"its owner's policy prepares columns for {most} choices of held-out rows at most, by its rows and "
             "least_rows: how many columns there are tells which rows have rare levels. Hold out rows as before, by the "
             "alignment of before.",
+            party=data.name,
+        )
+    if (apart := min((rows_apart(note, each) for each in earlier), default=least)) < least:
+        raise PolicyRefusedError(
+            f"its owner's policy prepares columns for choices of rows that are {least} rows apart at least; this one "
+            f"is {apart} apart from an earlier one, and the two together would tell of single rows. Hold out rows as "
+            "before.",
             party=data.name,
         )
 

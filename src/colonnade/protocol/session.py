@@ -16,18 +16,19 @@ from colonnade.errors import AlignmentError, ColonnadeError, InputError, LocalPr
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.memory import KeptHere, Memory, Note
+from colonnade.protocol.memory import KeptHere, Memory, Note, table_key
 from colonnade.protocol.policy import Policy
-from colonnade.protocol.preparations import Preparations, PreparationsHere
+from colonnade.protocol.preparations import Preparations, PreparationsHere, is_named
 from colonnade.protocol.refusal import Refused, refused
 from colonnade.routes import END, Route
+from colonnade.signing import digest
 
 T = TypeVar("T")
 
 # The steps every phase shares; a phase names further ones of its own.
 NEW, GREETED, SELECTED = "new", "greeted", "selected"
-# The name of a preparation, in hexadecimal twice as long.
-PREPARED_BYTES = 16
+# Of the secret that a party names its table and its preparations with.
+KEY_BYTES = 32
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
 # How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or nobody here knows.
@@ -138,6 +139,8 @@ class PartyData:
     # Why its rows are those of no alignment any more, if that is so.
     problem: str = ""
     preparations: Preparations = field(default_factory=PreparationsHere, repr=False)
+    # The name of the one that the table's columns come of, if they are prepared.
+    preparation: str = ""
     _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
     _unseen: "PartyData | None" = field(default=None, repr=False)
@@ -164,7 +167,7 @@ class PartyData:
             with self.preparing():
                 table = self.table.prepared(fitted)
             self.preparations.tell(table.notes)
-            self._prepared[:] = [(name, replace(self, table=table, **_nothing_kept()))]
+            self._prepared[:] = [(name, replace(self, table=table, preparation=name, **_nothing_kept()))]
         return self._prepared[0][1]
 
     @contextmanager
@@ -183,7 +186,20 @@ class PartyData:
                 f"it does not have the preparation {name[:8]} of the job's columns, which was kept in its state "
                 "folder. Use that folder, or learn the model again."
             )
+        if not is_named(name, table_key(self.memory, self.fresh_key), fitted):
+            raise InputError(
+                f"the preparation {name[:8]} of its columns is not as it was when it was kept. Restore its state "
+                "folder from a copy, or learn the model again."
+            )
         return fitted
+
+    def of_prepared(self, known_by: bytes) -> bytes:
+        """Give a digest of something that is known by one, and of the preparation of the columns that it is of."""
+        return digest(known_by, self.preparation.encode()) if self.preparation else known_by
+
+    def fresh_key(self) -> bytes:
+        """Draw a key for names that tell nothing."""
+        return self.known().fresh(KEY_BYTES)
 
     @property
     def name(self) -> str:
@@ -324,6 +340,15 @@ class PartySession:
     def preparations(self) -> Preparations:
         """Where it keeps how it prepared its columns."""
         return self._data.preparations
+
+    def bring(self, name: str, fitted: bytes) -> None:
+        """Take how it prepared its columns for a model from that model, which may come from anyone."""
+        if not is_named(name, table_key(self._data.memory, self._data.fresh_key), fitted):
+            raise InputError(
+                f"The model's preparation of columns of {self._data.name!r} is not as it was when it was learned. Take "
+                "the model's files as they were written, or learn it again."
+            )
+        self._data.preparations.keep(name, fitted)
 
     def aligned(self, alignment: Alignment) -> "PartySession":
         """Give a session on the same data in the common order."""

@@ -46,7 +46,8 @@ def check_sums(
     if data.policy.least_rows == 1:
         return state
     n_rows, numbers = _n_numbered(data), -(-n_numbers // len(groups))
-    notes = tuple(sum_note(what, _numbered(data, rows), each, n_rows, numbers, of_each) for rows, each in groups)
+    named = f"{what} {data.preparation}".rstrip()  # of columns prepared otherwise it is another sum
+    notes = tuple(sum_note(named, numbered(data, rows), each, n_rows, numbers, of_each) for rows, each in groups)
     earlier = [note for note in data.memory.notes() if isinstance(note, SumNote)]
     _compare(notes, earlier, data, what)
     told = [*{*notes, *earlier}]
@@ -56,7 +57,7 @@ def check_sums(
     return replace(state, notes=(*state.notes, *notes))
 
 
-def _numbered(data: PartyData, rows: Rows) -> Rows:
+def numbered(data: PartyData, rows: Rows) -> Rows:
     """Give what the party knows rows by: positions are others after another alignment."""
     return rows if data.table.row_numbers is None else data.table.row_numbers[rows]
 
@@ -89,7 +90,7 @@ def check_geometry(notes: Iterable[Note], data: PartyData) -> None:
     if columns is None or Reveals.FEATURES not in data.policy.never:
         return
     n_features, sums = max(len(data.table.feature_names), 1), [n for n in remembered if isinstance(n, SumNote)]
-    told = sum(columns if note.what == GRAM else note.numbers / n_features for note in sums)
+    told = sum(columns if note.what.startswith(GRAM) else note.numbers / n_features for note in sums)
     if told > HALF * columns:
         raise PolicyRefusedError(
             "its owner's policy never reveals features, and it tells distances of rows to each other: from these and "

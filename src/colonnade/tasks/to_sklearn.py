@@ -64,7 +64,13 @@ def _columns_of(party: str, names: tuple[str, ...], tables: Tables) -> Any:
     fitted = tables.preparations.get(party)
     if fitted is None:
         return columns_as_they_are(names)
-    return column_transformer(Preparation.from_json(fitted.encode()))
+    preparation = Preparation.from_json(fitted.encode())
+    if names not in (preparation.names, preparation.own_names):
+        raise InputError(
+            f"The model's preparation of columns of {party!r} makes other columns than the model has. Take the model's "
+            "files as they were written, or learn it again."
+        )
+    return column_transformer(preparation)
 
 
 def _fitted_kmeans(centers: Floats) -> Any:

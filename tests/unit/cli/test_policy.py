@@ -168,3 +168,13 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "there is no column 'nam', which never_columns of its owner's policy names" in done.stderr
     assert "Did you mean 'name'?" in done.stderr
+
+
+def test_a_party_that_prepares_its_columns_has_a_policy_as_others_have(tmp_path: Path) -> None:
+    """Text stands in its table, and it was read as if there were no [prepare]."""
+    prepare = '\n[prepare.columns]\nname = { kind = "category" }\nage = { kind = "number" }\n'
+    path = party_file(tmp_path, prepare + '\n[policy]\nlevel = "usual"\n')
+    done = run("policy", "explain", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "columns that it prepares: how many it makes of each" in " ".join(done.stdout.split())
+    assert run("policy", "new", "--level", "usual", str(path)).returncode == 0

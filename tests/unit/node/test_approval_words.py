@@ -11,7 +11,7 @@ from colonnade.contracts import PartyCard, Roster
 from colonnade.job_sheets import route_of, sheet_of
 from colonnade.node.approval_words import words_of
 from colonnade.node.approvals import JobWords
-from colonnade.protocol.memory import AppliedNote, KeptHere, SumNote
+from colonnade.protocol.memory import AppliedNote, KeptHere, PreparedNote, SumNote
 from colonnade.protocol.sheet import JobSheet, SheetParty
 
 TABLE = np.random.default_rng(0).normal(size=(400, 2))
@@ -83,3 +83,21 @@ def test_an_alignment_is_put_into_words(mode: str) -> None:
     assert (found.job["align"], found.n_rows, found.takes["keys"]) == (mode, 30, 30)
     assert [(told.what, told.rows) for told in found.tells] == [("keys" if mode == "clear" else "matches", 30)]
     assert any("keys of all other parties' lists" in each for each in found.in_all) == (mode == "curve")
+
+
+@pytest.mark.parametrize("tell_levels", [False, True])
+def test_a_preparation_is_put_into_words(tell_levels: bool) -> None:
+    """It tells how many columns there are, and levels only where the owner says so."""
+    raw = pa.table({"job": ["clerk", "nurse"] * 200, "age": np.arange(400.0)})
+    rules = cn.Prepare({"job": cn.Category(), "age": cn.Number()}, tell_levels=tell_levels)
+    table = cn.Party("shop", raw, prepare=rules).table
+    roster = Roster((ROSTER.cards[0], PartyCard("shop", 400, ("job", "age"), None, prepared="")))
+    sheet = sheet_of("prepare", {"task": cn.Regression(), "split": cn.HoldOut(0.2)}, roster, None)
+    memory = KeptHere([PreparedNote(b"t", b"x"), PreparedNote(b"t", b"y")])
+    found = words_of(sheet, route_of(sheet, "shop"), "shop", table, cn.Policy(), memory)
+    assert [(told.what, told.rows, told.to) for told in found.tells] == [("levels", None, ("server",))] * tell_levels
+    assert found.takes == {"rows": 0, "row_ids": 0}
+    assert found.in_all[0].startswith("how many columns it makes of its own for this choice of rows")
+    assert "choices of rows to prepare columns by: 3 of 5 are left" in found.in_all
+    others = words_of(sheet, route_of(sheet, "bank"), "bank", TABLES["bank"], cn.Policy(), memory)
+    assert not [line for line in others.in_all if "prepare" in line]

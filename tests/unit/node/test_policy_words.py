@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import colonnade as cn
@@ -116,3 +117,22 @@ def test_columns_that_do_not_enter_are_not_counted() -> None:
 def test_no_sums_are_told_of_a_table_with_too_few_rows() -> None:
     said = words(PolicyFile(level="usual", least_rows=5_000))["numbers about many rows"]
     assert said.startswith("no sums, which are over 5,000 rows or more, where the table has 1,000;")
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (PolicyFile("open"), "for any choice of these, and by many choices which rows share a rare level. Levels and"),
+        (
+            PolicyFile("usual"),
+            "for 6 choices of these, for all time, 10 rows apart or more. Levels, too, as",
+        ),
+        (PolicyFile("usual", never=["levels"]), "10 rows apart or more. Levels and means stay here."),
+    ],
+)
+def test_what_preparation_tells_is_said(rules: PolicyFile, said: str) -> None:
+    raw = pa.table({"job": ["clerk", "nurse"] * 500})
+    prepare = cn.Prepare({"job": cn.Category()}, tell_levels=rules.level == "usual")
+    found = words(rules, cn.Party("bank", raw, prepare=prepare).table)
+    assert said in found["columns that it prepares"]
+    assert "columns that it prepares" not in words(rules)

@@ -202,7 +202,8 @@ def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
 
 def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> PartyState:
     """Count a model that is applied for another party: an equation about every row, of a clustering one a centre."""
-    note = AppliedNote(model_digest(request.part), 1 if request.centers is None else len(request.centers))
+    n_models = 1 if request.centers is None else len(request.centers)
+    note = AppliedNote(data.of_prepared(model_digest(request.part)), n_models)
     most = data.policy.models_of(len(data.table.feature_names))
     applied = {note, *(each for each in data.memory.notes() if isinstance(each, AppliedNote))}
     if most is not None and (told := sum(each.numbers for each in applied)) > most:

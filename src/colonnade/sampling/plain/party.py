@@ -54,7 +54,7 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
     table, n_rows = data.table, data.table.n_rows
     scaling = "own" if state.view is None else state.view.scaling
     counted, which = _by_number(table)
-    note = ScoredNote(digest(digest_of_view(counted, scaling), str(_inner(rule)).encode(), *which))
+    note = ScoredNote(digest(digest_of_view(counted, scaling), str(_inner(rule)).encode(), *which, *_prepared(data)))
     n_columns = len(table.feature_names) + (table.label_name is not None)
     products = n_columns * (n_columns + 1) // 2
     most = max(1, min(int(math.log2(max(n_rows / least, 1))), products // 2))
@@ -75,6 +75,11 @@ def _by_number(table: Table) -> tuple[Floats | None, list[bytes]]:
         return weights, []
     order = np.argsort(numbers)
     return None if weights is None else weights[order], [rows_digest(numbers[order])]
+
+
+def _prepared(data: PartyData) -> list[bytes]:
+    """Name how columns were prepared: in other columns rows are scored otherwise."""
+    return [data.preparation.encode()] if data.preparation else []
 
 
 def _inner(rule: ScoreRule) -> ScoreRule:
