@@ -1,6 +1,6 @@
 """Start from pandas tables as they are: align the rows, prepare categories and gaps, fit, and go on in scikit-learn.
 
-Needs pandas. Each organisation says how its own columns enter; which levels it has, and what fills a gap, stays with it.
+Needs pandas. Each organisation says how its own columns enter; its levels, and what fills a gap, stay with it.
 """
 
 import numpy as np

@@ -111,6 +111,6 @@ def _hour_before(flights: "pd.DataFrame") -> "pd.Series[pd.Timestamp]":
 
 def _with(flights: "pd.DataFrame", records: "pd.DataFrame", how: Literal["inner", "left"]) -> "pd.DataFrame":
     """Give flights with the record that each asks for, in the records' order; "left": also those that have none."""
-    by = [column for column in flights if column not in KEY]
+    by = [str(column) for column in flights.columns if column not in KEY]
     joined = flights.reset_index().merge(records, on=by, how=how, validate="many_to_one")
     return joined.set_index("index").sort_values(by, kind="stable")

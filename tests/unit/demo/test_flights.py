@@ -46,10 +46,10 @@ def test_no_feature_is_known_only_after_the_plane_left() -> None:
 def test_the_weather_was_observed_before_the_plane_left() -> None:
     # UA 1545 left EWR on 1 January at 5:17: the last full hour before began at 4:00.
     weather = data()["weather"]
-    first = weather.loc[0]
-    assert first[KEY].tolist() == ["2013-01-01T10:00:00Z", "UA1545"]
-    assert first["observed"] == pd.Timestamp("2013-01-01T09:00:00Z")
-    assert np.allclose(first[["temp", "pressure", "wind_speed"]].astype(float), (39.92, 1012.2, 12.65858))
+    first = weather[weather.index == 0]
+    assert first[KEY].to_numpy().tolist() == [["2013-01-01T10:00:00Z", "UA1545"]]
+    assert first["observed"].tolist() == [pd.Timestamp("2013-01-01T09:00:00Z")]
+    assert np.allclose(first[["temp", "pressure", "wind_speed"]], (39.92, 1012.2, 12.65858))
 
 
 def test_a_plane_that_the_registry_lacks_has_no_record() -> None:
