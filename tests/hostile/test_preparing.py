@@ -33,7 +33,7 @@ N, N_NURSES = 120, 10
 TASK = cn.Regression(l2=0.1)
 STRICT, USUAL, OPEN = ({"level": level, "requests_a_minute": 100_000} for level in ("strict", "usual", "open"))
 RULES: dict[str, Any] = {"job": cn.Category(), "age": cn.Number(missing="mean")}
-FEW = r"prepares columns for 3 choices of held-out rows at most, for all time"
+FEW = r"prepares columns for 3 choices of held-out rows at most"
 Choose = Callable[[HostileServer, Flags], PreparedColumns]
 
 

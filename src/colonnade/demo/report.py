@@ -9,6 +9,7 @@ from rich.table import Table
 from colonnade.demo.results import ALL_ROWS, CORESET, UNIFORM, Cell
 
 COLOURS = {UNIFORM: "#c1440e", CORESET: "#0b6e4f"}
+SHOWN_SIZE = 2000
 WORDS = {
     "regression": ("Predict the arrival delay", "mean squared error, minutes²"),
     "clustering": ("Cluster the flights into 8 groups", "mean squared distance to the nearest centre, columns scaled"),
@@ -40,8 +41,8 @@ def table(found: Sequence[Cell], task: str) -> Table:
             f"[{COLOURS[cell.method]}]{cell.method}[/]" if cell.method in COLOURS else cell.method,
             f"{cell.size:,}",
             f"{cell.cost:.4g}",
-            "-" if cell is everything else f"{cell.mean_excess:+.1%}",
-            "-" if cell is everything else f"{cell.worst_excess:+.1%}",
+            "-" if cell is everything else f"{cell.mean_excess:+,.1%}",
+            "-" if cell is everything else f"{cell.worst_excess:+,.1%}",
             _human(cell.units),
             f"{_human(cell.bytes)}B",
             f"{cell.seconds:.2f}",
@@ -51,17 +52,17 @@ def table(found: Sequence[Cell], task: str) -> Table:
 
 
 def conclusion(found: Sequence[Cell]) -> str:
-    """Say in plain words what the table shows at a thousand rows (or the size nearest to it)."""
+    """Say in plain words what the table shows at SHOWN_SIZE rows, or the size nearest to it."""
     mine = [cell for cell in found if cell.task == "regression"]
     everything = next(cell for cell in mine if cell.method == ALL_ROWS)
-    size = min((cell.size for cell in mine if cell.method == CORESET), key=lambda size: abs(size - 1000))
+    size = min((cell.size for cell in mine if cell.method == CORESET), key=lambda size: abs(size - SHOWN_SIZE))
     uniform, coreset = (
         next(cell for cell in mine if cell.method == method and cell.size == size) for method in COLOURS
     )
     return (
-        f"Learned on {size:,} of {everything.size:,} flights, the coreset model's error is {coreset.mean_excess:.1%} "
-        f"above that of all rows on average and {coreset.worst_excess:.1%} in the worst of {coreset.seeds} draws; "
-        f"a uniform sample's is {uniform.mean_excess:.1%} and {uniform.worst_excess:.1%}. "
+        f"Learned on {size:,} of {everything.size:,} flights, the coreset model's error is {coreset.mean_excess:,.1%} "
+        f"above that of all rows on average and {coreset.worst_excess:,.1%} in the worst of {coreset.seeds} draws; "
+        f"a uniform sample's is {uniform.mean_excess:,.1%} and {uniform.worst_excess:,.1%}. "
         f"The coreset sent {_human(coreset.bytes)}B; all rows are {_human(everything.bytes)}B."
     )
 

@@ -98,6 +98,6 @@ def test_a_preparation_is_put_into_words(tell_levels: bool) -> None:
     assert [(told.what, told.rows, told.to) for told in found.tells] == [("levels", None, ("server",))] * tell_levels
     assert found.takes == {"rows": 0, "row_ids": 0}
     assert found.in_all[0].startswith("how many columns it makes of its own for this choice of rows")
-    assert "choices of rows to prepare columns by: 3 of 5 are left" in found.in_all
+    assert "choices of rows to prepare columns by: 3 of 5 are left, or more" in found.in_all
     others = words_of(sheet, route_of(sheet, "bank"), "bank", TABLES["bank"], cn.Policy(), memory)
     assert not [line for line in others.in_all if "prepare" in line]

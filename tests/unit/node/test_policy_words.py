@@ -125,7 +125,7 @@ def test_no_sums_are_told_of_a_table_with_too_few_rows() -> None:
         (PolicyFile("open"), "for any choice of these, and by many choices which rows share a rare level. Levels and"),
         (
             PolicyFile("usual"),
-            "for 6 choices of these, for all time, 10 rows apart or more. Levels, too, as",
+            "for 6 choices of these, 10 rows apart or more. Levels, too, as",
         ),
         (PolicyFile("usual", never=["levels"]), "10 rows apart or more. Levels and means stay here."),
     ],

@@ -11,6 +11,9 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
+from colonnade.protocol.memory import KeptHere
+from colonnade.protocol.preparing import _check_few, _note
+from colonnade.protocol.session import PartyData
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 
@@ -174,6 +177,22 @@ def test_few_choices_of_rows_are_prepared_for() -> None:
         federation.coreset(TASK, sampler, split=cn.HoldOut(0.5, seed=seed))
     with pytest.raises(cn.PolicyRefusedError, match="5 choices of held-out rows"):
         federation.coreset(TASK, sampler, split=cn.HoldOut(0.5, seed=5))
+
+
+def test_a_table_that_its_owner_adds_rows_to_is_another() -> None:
+    memory, policy = KeptHere(), cn.Policy(level="usual")
+
+    def choose(n: int, seed: int) -> None:
+        data = PartyData(parties(n)[0].table, policy=policy, memory=memory)
+        note = _note(np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5), data)
+        _check_few(note, data)
+        memory.keep([note])
+
+    for seed in range(5):
+        choose(N, seed)
+    with pytest.raises(cn.PolicyRefusedError, match="5 choices of held-out rows"):
+        choose(N, 5)
+    choose(N + 1, 5)
 
 
 @pytest.mark.parametrize("prepared_first", [True, False])
