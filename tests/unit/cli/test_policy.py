@@ -148,7 +148,7 @@ def test_columns_that_are_prepared_are_counted_as_such(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "the names of its 40 columns" in said, "39 levels but the most frequent, and the label"
-    assert "- prepared columns: how many columns its rules make, for 2 choices of rows that are held out." in said
+    assert "for 2 choices of these, 10 rows apart or more. Levels and means stay here." in said
     assert "in all, for all time, of 39 columns" in said
     done = run("policy", "new", "--level", "strict", str(path))
     assert done.returncode == 0, done.stderr
