@@ -104,7 +104,8 @@ class ArrayTable:
         if self.preparing is None:
             raise LocalProtocolError("These columns are numbers already.")
         names, features, notes = self.preparing.applied(fitted)
-        values = np.asfortranarray(np.hstack([features, self.values]))
+        # Columns are joined as rows of the transposed: one copy, and none where there is nothing to join.
+        values = np.vstack([features.T, self.values.T]).T if self.values.size else features
         _check_columns(self.preparing.party, names, features)
         values.setflags(write=False)
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
