@@ -45,7 +45,7 @@ def write_table(path: Path, n_rows: int) -> None:
 
 def ours(path: Path) -> tuple[int, int]:
     """Read and prepare by colonnade."""
-    rules = {
+    rules: dict[str, cn.Number | cn.Category | cn.Date] = {
         **dict.fromkeys(NUMBERS, cn.Number(missing="median", scale=True)),
         **dict.fromkeys(CATEGORIES, cn.Category()),
         "opened": cn.Date(scale=True),
@@ -67,7 +67,8 @@ def theirs(path: Path) -> tuple[int, int]:
             ("date", days, ["opened"]),
         ]
     )
-    return made.fit_transform(pd.read_parquet(path)).shape
+    n_rows, n_columns = made.fit_transform(pd.read_parquet(path)).shape
+    return n_rows, n_columns
 
 
 def _days(frame: pd.DataFrame) -> pd.DataFrame:
