@@ -107,8 +107,9 @@ class ArrayTable:
             raise LocalProtocolError("These columns are numbers already.")
         names, features, notes = columns.applied(fitted)
         _check_columns(columns.party, names, features)
-        common = features if self.places is None else features[self.places]
-        values = np.vstack([common.T, self.values.T]).T  # column-major
+        # As rows of the transposed, which stays column-major: one copy, and none where there is nothing to join.
+        common = features.T if self.places is None else features.T[:, self.places]
+        values = (np.vstack([common, self.values.T]) if self.values.size else common).T
         values.setflags(write=False)
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
 

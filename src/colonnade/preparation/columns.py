@@ -173,13 +173,12 @@ class CategoryColumn(msgspec.Struct, frozen=True, tag_field="kind", tag="categor
         return tuple(f"{self.column}={level}" for level in self.shown_levels)
 
     def write(self, cells: Cells, out: Floats) -> int:
-        """Fill in the columns of these rows; count those whose level was not there before."""
+        """Fill in the columns of these rows, which are zero; count those whose level was not there before."""
         places = self.places(cells)
-        if self.reference is not None:
-            for i in range(len(self.levels)):
-                out[:, i] = places == i + 1
-            if self.rare:
-                out[:, -1] = places > len(self.levels)
+        # All beyond the levels share what comes next: the column of rare ones, or, where there is none, no column.
+        shown = np.minimum(places, len(self.levels) + 1)
+        rows = np.flatnonzero((shown > 0) & (shown <= len(self.names)))
+        out[rows, shown[rows] - 1] = 1.0
         return int((places == len(self.known)).sum())
 
     def places(self, cells: Cells) -> Rows:
