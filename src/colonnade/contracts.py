@@ -93,6 +93,10 @@ class Preparing(Protocol):
     def tell_levels(self) -> bool:
         """Whether the owner lets levels be told."""
 
+    @property
+    def depends_on_rows(self) -> bool:
+        """Whether it depends on the rows that count which columns come of it, or whether it can be done at all."""
+
     def fitted(self, counts: Flags | None) -> bytes:
         """Learn from the rows that count, all if None, what the rules leave open; as JSON, which stays at the party."""
 

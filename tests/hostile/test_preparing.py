@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import colonnade as cn
 from colonnade.contracts import Roster
+from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Flags
 from colonnade.kernels.draws import hold_out
@@ -368,6 +369,38 @@ def test_rows_are_scored_for_few_preparations(tmp_path: Path) -> None:
         for split in (None, cn.HoldOut(0.2, seed=3), None):
             score(split)
     assert len([note for note in notes_of(tmp_path, "bank") if isinstance(note, ScoredNote)]) == 2
+
+
+def test_neither_the_server_nor_a_log_is_told_levels_and_means(tmp_path: Path) -> None:
+    """The owner is: what columns there are, and the party's part of the model by its own names."""
+    with hostile_server(tmp_path, town(), USUAL) as server:
+        fit(server, prepared_by(server), None, cn.SecureGram())
+        told, said = f"{server.received} {server.log_of('bank')}", server.said_to_owner("bank")
+    assert "job#1" in told
+    assert not [word for word in ("driver", "nurse", "clerk", str(tmp_path)) if word in told]
+    assert "4 rows" not in told
+    assert "job=driver, job=nurse, job=(other), age, age is missing" in said
+    assert "Largest coefficients: job=" in said
+    (part,) = (tmp_path / "bank-state").glob("part-*.json")
+    assert part.stat().st_mode & 0o077 == 0
+
+
+def test_a_model_of_another_form_is_not_kept(tmp_path: Path) -> None:
+    """A matrix of coefficients was written down, and then broke the words that the owner is told."""
+    with hostile_server(tmp_path, town(), USUAL) as server:
+        roster, all_rows, solver = prepared_by(server), cn.AllRows(), cn.Central()
+        server.open(sheet_of("fit", {"task": TASK, "sampler": all_rows, "solver": solver}, roster, None))
+        server.play_until(learn(TASK, all_rows, solver, None, roster, 0), TellModel)
+        lie = TellModel(sendable_floats(np.ones((3, 5))), None, None)
+        turned_away(lambda: server.told("bank", lie, ModelKept), r"an array of shape \(3, 5\) for 5 features")
+    assert not list((tmp_path / "bank-state").glob("part-*.json"))
+
+
+def test_choices_are_free_where_they_tell_nothing(tmp_path: Path) -> None:
+    """Numbers of which none is missing give the same columns by whatever rows."""
+    table = bank().assign(age=bank()["age"].fillna(40.25))
+    with hostile_server(tmp_path, town({"age": cn.Number(scale=True)}, table), USUAL) as server:
+        assert {by_seed(server, seed).feature_names for seed in range(8)} == {("age",)}
 
 
 def notes_of(folder: Path, party: str) -> frozenset[Any]:

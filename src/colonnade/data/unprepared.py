@@ -28,6 +28,11 @@ class Unprepared:
         """What they are called."""
         return tuple(self.rules)
 
+    @property
+    def depends_on_rows(self) -> bool:
+        """Whether it depends on the rows that count which columns come of it: else no value is missing in any row."""
+        return any(isinstance(rule, Category) or rule.missing != "error" for rule in self.rules.values())
+
     def take(self, rows: Rows) -> "Unprepared":
         """Take some rows, in this order."""
         return replace(self, columns=self.columns.take(rows))

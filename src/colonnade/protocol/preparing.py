@@ -91,9 +91,10 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
         raise InputError("its columns are numbers as they are: its owner wrote no [prepare]. Run the same version.")
     rows = np.arange(table.n_rows) if table.row_weights is None else np.flatnonzero(table.row_weights)
     note = _note(rows, data)
-    _check_few(note, data)
-    # Before it is tried: whether it can be done at all tells something of these rows, too.
-    data.memory.keep([note])
+    if table.preparing.depends_on_rows and data.policy.least_rows > 1:
+        _check_few(note, data)
+        # Before it is tried: whether it can be done at all tells something of these rows, too.
+        data.memory.keep([note])
     with data.preparing():
         fitted = table.preparing.fitted(None if table.row_weights is None else table.row_weights > 0)
     name = preparation_name(table_key(data.memory, data.fresh_key), note.rows, fitted)
