@@ -149,4 +149,5 @@ def test_logs_and_runs_have_the_same_fingerprints(folder: Path) -> None:
         exported = csv.DictReader(io.StringIO(run("log", "export", str(path), "--csv").stdout))
         assert [line["table"] for line in exported if line["verb"] == "fit"] == [told]
     reported = json.loads(run("report", str(folder / "fitted"), "--json").stdout)
-    assert reported["tables"] == {"rows": 800, "fingerprints": tables.fingerprints, "alignment": None}
+    assert reported["tables"] == msgspec.to_builtins(tables)
+    assert (tables.rows, tables.alignment, tables.prepared) == (800, None, {})
