@@ -286,7 +286,8 @@ class Federation:
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
-        script, what = planned_fit(paper_task, limits, split, self.roster, validation.seed_number(seed))
+        left, seed = limits.less(self._runtime.preparation.bytes), validation.seed_number(seed)
+        script, what = planned_fit(paper_task, left, split, self.roster, seed)
         return self._runtime.learn("planned", script, what)
 
     def predict(
@@ -505,13 +506,13 @@ class Federation:
         task = validation.paper_task(task, "planned")
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
-        limits, seed = Limits(budget_bytes, target_excess, max_rounds), validation.seed_number(seed)
+        limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
+        seed = validation.seed_number(seed)
         size = pilot_size(task, self.roster, limits, pilot)
         script, started = play_pilot(task, self.roster, split, size, seed), perf_counter()
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
-        seconds = perf_counter() - started
         with reading(self.roster.names):
-            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds)
+            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), perf_counter() - started)
 
     def disclosure(
         self,
@@ -562,7 +563,7 @@ class Federation:
         self, task: AnyTask, sampler: AnySampler, solver: AnySolver | None, split: AnySplit | None
     ) -> Ledger:
         """Play a run in small with stand-ins, and give its ledger: kinds of messages do not depend on the numbers."""
-        runtime = Runtime.here(stand_ins(self.roster, task), InProcess, nobody_listens)
+        runtime = Runtime.here(stand_ins(self._runtime.unprepared, task), InProcess, nobody_listens)
         small, quick, met = in_small(sampler), solver and in_small(solver), len(runtime.ledger)
         runtime.prepare(task, split)
         script: Script[jobs.JobResult[Any]] = jobs.draw(task, small, split, runtime.roster, 0)
@@ -709,9 +710,8 @@ class Federation:
         """
         self._runtime.prepare_as(getattr(run, "model", None))
         subject = validation.audit_subject(run, self.roster)
-        size = sample_size(rows)
+        size, seed = sample_size(rows), validation.seed_number(seed)
         certifying.check_rows(subject.task, self.roster, size)
-        seed = validation.seed_number(seed)
         apart, n_parties = self._runtime.between_machines, len(self.roster.cards)
         secure = certifying.in_secret(run.coreset.sampler, n_parties, between_machines=apart)
         script = certifying.certify(subject, self.roster, size, seed, secure=secure)

@@ -91,7 +91,9 @@ class Runtime:
             self.roster = replace(self.roster, alignment=self.alignment.fingerprint)
         # Whether parties have columns to prepare: `roster` then has them as they came, until a job prepares them.
         self.prepares = any(card.prepared is not None for card in self.roster.cards)
-        self._unprepared, self._prepared = self.roster, dict[AnySplit | None, Roster]()
+        self.unprepared, self._prepared = self.roster, dict[AnySplit | None, tuple[Roster, Ledger]]()
+        # What parties were asked and told so that their columns are as the roster has them now.
+        self.preparation = Ledger(run_by=run_by)
 
     @classmethod
     def here(
@@ -156,10 +158,10 @@ class Runtime:
         """
         if not self.prepares or not isinstance(task, AnyTask) or not isinstance(split, AnySplit | None):
             return
-        self.roster = self._unprepared
+        self.roster = self.unprepared
         if split not in self._prepared:
-            self._prepared[split], _ = self.play(prepare(self.roster, split), "prepare", task=task, split=split)
-        self.roster = self._prepared[split]
+            self._prepared[split] = self.play(prepare(self.roster, split), "prepare", task=task, split=split)
+        self.roster, self.preparation = self._prepared[split]
 
     def prepare_as(self, model: Model[Any] | None) -> None:
         """Go by the columns as they were prepared for a model: no party is asked, each keeps how it did that."""
@@ -167,7 +169,7 @@ class Runtime:
         if not self.prepares and (learned_from is None or not learned_from.prepared):
             return
         if isinstance(model, MODELS):
-            self.roster = roster_of(model, self._unprepared)
+            self.roster = roster_of(model, self.unprepared)
         if self.parties is not None and learned_from is not None:
             self.parties.bring(learned_from)
 
@@ -223,6 +225,8 @@ class Runtime:
         """Play a script that learns, and make a run of what came of it."""
         started = perf_counter()
         learned, ledger = self.play(script, verb, **what)
+        if self.prepares:
+            ledger = Ledger([*self.preparation, *ledger], run_by=ledger.run_by)
         evidence = learned.coreset.evidence
         if evidence is not None and what["sampler"] is not None:  # not of a coreset that was made before
             evidence = msgspec.structs.replace(evidence, sheet=msgspec.msgpack.encode(self._sheet(verb, what)))

@@ -70,9 +70,11 @@ def warn_of_few_rows(run: Run[Any]) -> None:
         return
     distinct, learned = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
     if distinct <= learned:
+        but = "but for the penalty, " if _is_penalised(run.task) else ""
         warnings.warn(
-            f"{learned:,} coefficients were learned on {distinct:,} distinct rows: so few can be fitted whatever their "
-            "labels are, and the objective on them is no estimate of that on others. Use more rows, or fewer columns.",
+            f"{learned:,} coefficients were learned on {distinct:,} distinct rows: {but}so few can be fitted whatever "
+            "their labels are, and the objective on them is no estimate of that on others. Use more rows, or fewer "
+            "columns.",
             AssumptionWarning,
             stacklevel=3,
         )

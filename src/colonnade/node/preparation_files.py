@@ -50,8 +50,9 @@ class PreparationFiles:
 
     def keep_part(self, name: str, part: ModelPart) -> None:
         """Write down the party's part of a model, by its own names."""
-        fitted = self.find(name)
-        columns = () if fitted is None else Preparation.from_json(fitted).own_names
+        if (fitted := self.find(name)) is None:
+            raise InputError(f"the preparation {name[:8]} of its columns is gone from its state folder. Learn again.")
+        columns = Preparation.from_json(fitted).own_names
         coef, centers, scale = (None if numbers is None else numbers.tolist() for numbers in part)
         words = {"prepared": name, "columns": columns, "coef": coef, "centers": centers, "scale": scale}
         path = self._path("part", name)

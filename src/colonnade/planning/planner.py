@@ -51,6 +51,16 @@ class Limits:
                 "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 6."
             )
 
+    def less(self, n_bytes: int) -> "Limits":
+        """Give what is left of the budget, if there is one, once so many bytes were sent to prepare columns."""
+        if self.budget_bytes is None or not n_bytes:
+            return self
+        if self.budget_bytes <= n_bytes:
+            raise InputError(
+                f"budget_bytes={self.budget_bytes:,} is used up: preparing columns took {n_bytes:,}. Allow many more."
+            )
+        return Limits(self.budget_bytes - n_bytes, self.target_excess, self.max_rounds)
+
 
 def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
     """Choose or check m0, the pilot's size, before anything is sent."""

@@ -50,6 +50,11 @@ class Tables(msgspec.Struct, frozen=True):
     prepared: dict[str, str] = {}
     preparations: dict[str, str] = {}
 
+    def __repr__(self) -> str:
+        # Without what preparations are: levels and means do not belong in a log.
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "preparations")
+        return f"Tables({', '.join(shown)})"
+
     def compared(self, now: "Tables") -> Seen | None:
         """Say whether these are the tables of now, or have changed, or others; None where nobody can tell."""
         if self.rows != now.rows or self.alignment != now.alignment:

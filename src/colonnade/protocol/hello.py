@@ -9,7 +9,8 @@ from colonnade.messages import Message, Reveals
 from colonnade.protocol.checks import replies, wrong
 from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartyState
 
-# These two kinds never change, so that ends of different versions can still tell each other so.
+# Hello never changes, and a card only by more fields at its end, so that ends of different versions can still tell each
+# other so.
 WIRE_VERSION = 2
 MAX_ROWS = 1 << 40
 BY_KEY = "let them be matched by key: align = 'curve', 'aided' or 'clear'"
@@ -30,7 +31,7 @@ class Card(Message, frozen=True):
     key_digest: Annotated[bytes | None, Reveals.SCHEMA]
     has_weights: Annotated[bool, Reveals.SCHEMA]
     has_split: Annotated[bool, Reveals.SCHEMA]
-    prepares: Annotated[bool, Reveals.SCHEMA]
+    prepares: Annotated[bool, Reveals.SCHEMA] = False
 
 
 class Hello(Message, frozen=True):

@@ -120,8 +120,8 @@ def own_names(model: Any) -> tuple[str, ...]:
     for party, fitted in ({} if tables is None else tables.preparations).items():
         here, preparation = columns_of(model.parts_, party), Preparation.from_json(fitted.encode())
         made = zip(names[here], preparation.names, preparation.own_names, strict=True)
-        # Where parties use one name, the party stands before it.
-        names[here] = [name.removesuffix(told) + own for name, told, own in made]
+        # Where parties use one name, the party stands before it; and levels that were told are there already.
+        names[here] = [name if name.endswith(own) else name.removesuffix(told) + own for name, told, own in made]
     return tuple(names)
 
 

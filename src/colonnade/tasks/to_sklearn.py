@@ -1,7 +1,7 @@
 """Models as fitted scikit-learn estimators, imported only here and only when asked for."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,25 @@ def behind_preparation(make: Callable[[Names], Any], model: Any) -> Any:
     from sklearn.pipeline import FeatureUnion, Pipeline
 
     own = {party: names[columns_of(parts, party)] for party in parts}
+    _check_no_clash(own, tables)
     steps = [(party, _columns_of(party, own[party], tables)) for party in parts if own[party]]
     return Pipeline([("prepare", FeatureUnion(steps)), ("model", make(None))])
+
+
+def _check_no_clash(names: Mapping[str, tuple[str, ...]], tables: Tables) -> None:
+    """Require that no column of a frame would have to be two parties' at once."""
+    from colonnade.preparation.preparation import Preparation
+
+    holders: dict[str, str] = {}
+    for party, own in names.items():
+        fitted = tables.preparations.get(party)
+        raw = own if fitted is None else [each.column for each in Preparation.from_json(fitted.encode()).columns]
+        for column in raw:
+            if holders.setdefault(column, party) != party:
+                raise InputError(
+                    f"{holders[column]!r} and {party!r} both have a column {column!r}, and a frame has room for one. "
+                    "Rename it at one of them, and learn again; or predict through the federation."
+                )
 
 
 def _columns_of(party: str, names: tuple[str, ...], tables: Tables) -> Any:

@@ -25,6 +25,7 @@ RULES = cn.Prepare(
         "opened": cn.Date(parts=["year", "month"]),
     }
 )
+RULES_OF_JOBS = cn.Prepare({"job": cn.Category(missing="level")})
 TASK, ALL = cn.Regression(l2=0.01), cn.AllRows()
 SPLIT = cn.HoldOut(0.25, seed=3)
 
@@ -65,7 +66,7 @@ def test_a_model_is_learned_from_what_was_made_of_the_columns() -> None:
         "job#1", "job#2", "job#3", "job#4", "age", "age#1", "opened#1", "opened#2", "visits",
     )  # fmt: skip
     assert fitted_by(run).keys() == {"bank"}
-    assert [entry.kind for entry in run.ledger].count("PreparedColumns") == 0  # a run of its own, once
+    assert [entry.kind for entry in run.ledger].count("PreparedColumns") == 1  # what it rests on stands on its ledger
 
 
 def test_it_is_prepared_once_for_all_jobs_that_hold_out_the_same_rows() -> None:
@@ -165,6 +166,9 @@ def test_levels_leave_where_the_owner_says_so_and_stand_on_the_ledger() -> None:
     run = federation.fit(TASK, sampler=ALL)
     assert "job=nurse" in run.model.feature_names_in_
     assert "levels" in {told for entry in federation.ledger for told in entry.reveals}
+    assert "levels" in {line.what for line in run.disclosure.lines}
+    assert "job=nurse " in run.model.table()
+    assert "nursejob" not in run.model.table()
     kept = cn.Federation(parties(prepare=rules, level="open", never=["levels"]))
     with pytest.raises(cn.PolicyRefusedError, match="levels"):
         kept.fit(TASK, sampler=ALL)
@@ -219,3 +223,32 @@ def _numbers(value: object) -> list[float]:
     if isinstance(value, list):
         return [number for each in value for number in _numbers(each)]
     return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def test_a_budget_pays_for_preparation_too() -> None:
+    federation, budget = cn.Federation(parties(2000)), 9_000
+    assert federation.fit(TASK, budget_bytes=budget).ledger.bytes <= budget
+    with pytest.raises(cn.InputError, match="preparing columns took"):
+        cn.Federation(parties(2000)).fit(TASK, budget_bytes=500)
+
+
+def test_what_was_learned_is_in_no_repr() -> None:
+    run = cn.Federation(parties()).fit(TASK, sampler=ALL)
+    assert "nurse" not in repr(run) + repr(run.model)
+
+
+def test_one_frame_has_no_room_for_two_columns_of_one_name() -> None:
+    table = bank()
+    both = [
+        cn.Party("bank", table, prepare=RULES),
+        cn.Party("shop", table[["job"]].assign(y=1.0), prepare=RULES_OF_JOBS, label="y"),
+    ]
+    run = cn.Federation(both).fit(TASK, sampler=ALL)
+    with pytest.raises(cn.InputError, match="'bank' and 'shop' both have a column 'job'"):
+        run.model.to_sklearn()
+
+
+def test_few_rows_with_a_penalty_are_said_to_rest_on_it() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 40))
+    with pytest.warns(cn.AssumptionWarning, match="but for the penalty"):
+        cn.Federation(cn.split_columns(X, X[:, 0], [20, 20])).fit(cn.Regression(l2=10.0), sampler=ALL)
