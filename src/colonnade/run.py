@@ -105,6 +105,12 @@ class Run(Generic[M]):
     precision: Precision | None = None
     tables: Tables | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        # Rows, weights and what was sent have their own places: `coreset`, `ledger`, `disclosure`.
+        learned = "coreset" if self.model is None else type(self.model).__name__
+        ways = f"{self.sampler or self.coreset.sampler}, {self.solver or 'no solver'}"
+        return f"Run({self.task}, {ways}: {learned} of {len(self.coreset):,} rows, {self.ledger.bytes:,} bytes sent)"
+
     @property
     def diagnostics(self) -> dict[str, float]:
         """How steady the coreset's weights are (their sum estimates the weight of all rows), and the solver's facts.

@@ -31,10 +31,30 @@ def read_toml(path: Path, kind: type[T], advice: Callable[[str], str | None]) ->
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read {path}: {error}. Pass the path of a TOML file.") from error
     except msgspec.ValidationError as error:
-        found = advice(str(error)) or misnamed(kind, msgspec.toml.decode(content)) or mistyped(str(error))
+        plain = msgspec.toml.decode(content)
+        found = advice(str(error)) or misnamed(kind, plain) or mistyped(_with_key(str(error), kind, plain))
         raise InputError(f"{path}: {found}") from error
     except msgspec.DecodeError as error:
         raise InputError(f"{path} is not TOML: {error}. {_corrected(str(error))}") from error
+
+
+def _with_key(problem: str, kind: Any, content: dict[str, Any]) -> str:
+    """Write the name of an entry into msgspec's words, which have [...] for it: the first that is wrong by itself."""
+    path, is_entry, _ = problem.partition("[...]")
+    names = path.rpartition("$.")[2].split(".")
+    entries: Any = content if is_entry else {}
+    for name in names:
+        entries = entries.get(name) if isinstance(entries, dict) else None
+    for key, entry in (entries or {}).items() if isinstance(entries, dict) else ():
+        alone: Any = {key: entry}
+        for name in reversed(names):
+            alone = {name: alone}
+        try:
+            msgspec.convert(alone, kind)
+        except msgspec.ValidationError as error:
+            if "[...]" in str(error):
+                return str(error).replace("[...]", f".{key}")
+    return problem
 
 
 def mistyped(problem: str) -> str:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from colonnade.errors import InputError
+from colonnade.node.files import read_party_table
 from colonnade.toml_files import misnamed, read_toml
 
 
@@ -108,3 +109,18 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "file.toml").write_bytes(b'name = "\xff"')
     with pytest.raises(InputError, match=r"Cannot read .*: .* Pass the path of a TOML file"):
         read_toml(tmp_path / "file.toml", File, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ('{ kind = "number", missing = "level" }', "prepare.columns.w.missing"),
+        ('{ kind = "category", rare = 0 }', "prepare.columns.w"),
+        ('"number"', "prepare.columns.w must be a table, not text"),
+    ],
+)
+def test_an_entry_is_named(tmp_path: Path, rule: str, words: str) -> None:
+    path = tmp_path / "bank.toml"
+    path.write_text(f'name = "bank"\n[data]\nfile = "x"\n[prepare.columns]\na = {{ kind = "number" }}\nw = {rule}\n')
+    with pytest.raises(InputError, match=words):
+        read_party_table(path)

@@ -33,6 +33,7 @@ ChangedOption = Annotated[
 TABLES: dict[str | None, str] = {
     "same": "The table that the model was learned from.",
     "changed": "The table CHANGED since the model was learned.",
+    "aligned again": "Records were aligned again since: rows that the model was learned from may be among these.",
     "new rows": "A table with other rows than the one that the model was learned from.",
     None: "Whether this is the table that the model was learned from is not known.",
 }

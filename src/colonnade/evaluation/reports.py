@@ -35,7 +35,8 @@ class RegressionReport(msgspec.Struct, frozen=True):
         average: what rounding adds to squares is known and subtracted.
     table : str or None
         "same" where this is the table that the model was learned from, and rows that were held out are such; "changed"
-        where that changed since, "new rows" where it has others; None where nobody can tell.
+        where that changed since, "aligned again" where records were, "new rows" where it has others; None where
+        nobody can tell.
     """
 
     n_evaluated: int
@@ -78,7 +79,8 @@ class ClusteringReport(msgspec.Struct, frozen=True):
         Where parts travelled rounded: no row's squared distance, and so not the cost a row, is off by more.
     table : str or None
         "same" where this is the table that the model was learned from, and rows that were held out are such; "changed"
-        where that changed since, "new rows" where it has others; None where nobody can tell.
+        where that changed since, "aligned again" where records were, "new rows" where it has others; None where
+        nobody can tell.
     """
 
     n_evaluated: int

@@ -22,7 +22,7 @@ from colonnade.signing import digest
 FINGERPRINT_BYTES = 16
 # Of these, so many name the key.
 KEY_NAME_BYTES = 4
-Seen = Literal["same", "changed", "new rows"]
+Seen = Literal["same", "changed", "aligned again", "new rows"]
 Changed = Literal["refuse", "allow"]
 R = TypeVar("R")
 
@@ -57,6 +57,8 @@ class Tables(msgspec.Struct, frozen=True):
 
     def compared(self, now: "Tables") -> Seen | None:
         """Say whether these are the tables of now, or have changed, or others; None where nobody can tell."""
+        if self.alignment is not None and now.alignment is not None and self.alignment != now.alignment:
+            return "aligned again"
         if self.rows != now.rows or self.alignment != now.alignment:
             return "new rows"
         if self.changed(now):

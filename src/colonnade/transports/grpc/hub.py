@@ -42,6 +42,8 @@ MAX_STREAMS_A_PARTY = 4
 # Strangers have so many connections, until TLS is done or their time is up, and leave so many files to runs.
 STRANGERS, FILES_FOR_RUNS = 128, 128
 SHOWN_NAMES = 10
+# While parties stay away, that is said so often.
+REMINDER_SECONDS = 30.0
 MAX_STRAYS = 100
 # A party that disconnects so often on one request does not answer it.
 MAX_REJOINS = 20
@@ -179,13 +181,15 @@ class Hub:
 
     def _wait(self, missing: Callable[[], list[str]], started: float) -> None:
         shown: list[str] | None = None
+        said = started
         while wanted := missing():
             away = [party for party in wanted if party not in self._links]
-            if away != shown and (away or shown):
+            is_late = bool(away) and time.monotonic() - said >= REMINDER_SECONDS
+            if (away != shown and (away or shown)) or is_late:
                 self._on_waiting(away)
-                shown = away
+                shown, said = away, time.monotonic()
             left = min(self._patience(party, started) for party in wanted)
-            self._changed.wait(max(0.0, min(left, 60.0)) + 0.001)
+            self._changed.wait(max(0.0, min(left, REMINDER_SECONDS)) + 0.001)
         if shown:
             self._on_waiting([])
 

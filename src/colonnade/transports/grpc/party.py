@@ -30,6 +30,8 @@ from colonnade.transports.grpc.links import sent_from
 from colonnade.transports.revoked import Revoked
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+# While there is no server, that is said so often.
+REMINDER_SECONDS = 30.0
 # How often it looks whether the owner has decided.
 OWNER_SECONDS = 0.25
 # Answers that dialling again does not change.
@@ -77,6 +79,7 @@ class GrpcParty:
             check_own(self._endpoint.tls, self._endpoint.name)
             self._warn(self._endpoint.tls)
         pause, self._last_heard = FIRST_PAUSE, time.monotonic()
+        said = self._last_heard
         while not self._stopping.is_set():
             before = self._last_heard
             goodbye, trouble = self._talk()
@@ -87,6 +90,9 @@ class GrpcParty:
             if self._stopping.is_set():
                 return None
             was_up = self._last_heard > before and not self._was_replaced
+            if not was_up and time.monotonic() - said >= REMINDER_SECONDS:
+                said = time.monotonic()
+                self._say(f"No server at {self._endpoint.server} yet; trying again.")
             pause = FIRST_PAUSE if was_up else min(2 * pause, LONGEST_PAUSE)
             if time.monotonic() - self._last_heard > self._endpoint.wait_seconds:
                 self._give_up(trouble, once=once)
