@@ -17,13 +17,15 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+import colonnade.transports.grpc.hub as hub
+import colonnade.transports.grpc.party as grpc_party
 from colonnade.node.certificates import new_certificates
 from colonnade.node.files import read_federation_file
 from colonnade.node.identity_files import PINS, new_identities
 from colonnade.node.server import NetworkServer
 from colonnade.transports.endpoints import Tls
 from colonnade.transports.envelopes import ENVELOPE_VERSION, MAX_PIECE_BYTES, Answer, Goodbye, Join, encode
-from colonnade.transports.grpc import hub, wire
+from colonnade.transports.grpc import wire
 from network_trial import PartyThread, events, federation_in_threads, free_port, tls, write_federation_file
 
 # Parties' columns are random; what matters here is who gets in.
@@ -344,6 +346,22 @@ def test_nobody_comes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(cn.PartyUnreachableError, match=r"stayed away for more than 0\.5 s"):
         cn.Federation.connect(path)
     assert "waiting for bank, shop" in capsys.readouterr().err
+
+
+def test_whoever_waits_says_so_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A party that died of its own table leaves a server that says nothing else."""
+    monkeypatch.setattr(hub, "REMINDER_SECONDS", 0.2)
+    monkeypatch.setattr(grpc_party, "REMINDER_SECONDS", 0.2)
+    new_certificates(tmp_path / "certs", PARTIES)
+    path = write_federation_file(tmp_path, PARTIES, free_port(), wait_seconds=1.5)
+    with pytest.raises(cn.PartyUnreachableError):
+        cn.Federation.connect(path)
+    assert capsys.readouterr().err.count("waiting for bank, shop") >= 3
+    lonely = PartyThread(tmp_path, make_parties()[0], free_port(), wait_seconds=1.5)
+    lonely.join()
+    assert sum("yet; trying again." in words for words in lonely.said) >= 2
 
 
 def test_plaintext_is_for_loopback_only(tmp_path: Path) -> None:
