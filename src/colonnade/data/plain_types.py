@@ -1,4 +1,4 @@
-"""Types that databases have besides numbers and text, put into those: the same table from everywhere."""
+"""Types that databases and frames have besides numbers and text, put into those: the same table from everywhere."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ STORED = ("arrow.bool8", "arrow.json", "arrow.opaque")
 
 
 def plain_types(where: str, reader: Any) -> Any:
-    """Read decimals as numbers, PostgreSQL's numeric among them, and uuid and json as text.
+    """Read decimals as numbers, PostgreSQL's numeric among them, and uuid and json as text; views as what they show.
 
     A decimal without a fraction, of 18 digits at most, is a 64-bit integer; any other the nearest 64-bit float.
     """
@@ -46,7 +46,17 @@ def _plain_type(where: str, field: Any) -> Any:
     extension = getattr(field.type, "extension_name", "")
     if extension == "arrow.uuid":
         return pa.string()
-    return field.type.storage_type if extension in STORED else field.type
+    return field.type.storage_type if extension in STORED else _without_view(field.type)
+
+
+def _without_view(kind: Any) -> Any:
+    """Name the type that pyarrow's functions know in place of a view, in which polars hands out text and bytes."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_view(kind.value_type), kind.ordered)
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return views.get(kind, kind)
 
 
 def _number(precision: int, scale: int) -> Any:

@@ -48,7 +48,7 @@ def cells(table: Any, name: str, counts: Flags | None = None) -> Iterator[Cells]
     """Read a column of a `pyarrow.Table` from first row to last, up to BLOCK_ROWS at a time, only rows that count."""
     import pyarrow as pa
 
-    if name not in table.column_names:
+    if table.schema.get_field_index(name) < 0:
         raise InputError(there_is_no(f"column {name!r}, which was prepared", name, table.column_names))
     column = table[name]
     for start in range(0, len(column), BLOCK_ROWS):

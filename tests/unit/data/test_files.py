@@ -119,6 +119,35 @@ def test_a_column_with_a_dot_is_not_a_nested_one(tmp_path: Path) -> None:
     assert to_arrow("bank", tmp_path / "a.parquet", lambda _: ["a"]).to_pydict() == {"a": [2.0]}
 
 
+VIEWS = pl.DataFrame(
+    {
+        "age": ["1", "2", "12k"],
+        "job": pl.Series(["clerk", "cook", None], dtype=pl.Categorical),
+        "photo": [b"a", b"\xff", None],
+    }
+)
+
+
+def test_views_are_read_as_what_they_show() -> None:
+    """Polars hands out text and bytes as views, for which most functions of pyarrow have no kernel."""
+    table = open_table("bank", VIEWS).batches.read_all()
+    assert table.schema.types[0] == pa.large_string()
+    assert table.schema.types[1].value_type == pa.large_string()
+    assert table.schema.types[2] == pa.large_binary()
+    assert [column.to_pylist() for column in table.columns] == [list(column) for column in VIEWS.iter_columns()]
+
+
+def test_text_of_polars_among_numbers_is_named() -> None:
+    assert "1 column(s) are not numbers: 'age' (large_string; row 2: '12k')" in refusal(VIEWS.select("age"))
+    with pytest.raises(InputError, match="column 'age', row 2 .*'12k' is text, not a number"):
+        cn.Party("bank", VIEWS, prepare=cn.Prepare({"age": cn.Number()}))
+
+
+def test_a_polars_category_is_prepared() -> None:
+    rule = cn.Category(rare=1, missing="level")
+    assert cn.Party("bank", VIEWS, prepare=cn.Prepare({"job": rule})).table.n_rows == 3
+
+
 class Broken:
     """A stream that ends in an error, which quotes a value."""
 

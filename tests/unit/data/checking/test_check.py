@@ -301,6 +301,13 @@ def test_a_party_starts_if_and_only_if_the_check_says_so(columns: dict[str, Any]
         (Roles(split="w"), ["test", "train"] * (N // 2)),
         (Roles(split="w"), ["test", "trian"] * (N // 2)),
         (Roles("w"), [np.inf, *range(N - 1)]),
+        (Roles("w"), pa.array([1, 2] * (N // 2)).dictionary_encode()),
+        (Roles("w"), np.arange(N, dtype=np.float16)),
+        (Roles(), pa.array([1, 2] * (N // 2)).dictionary_encode()),
+        (Roles(), pa.array([True, False] * (N // 2)).dictionary_encode()),
+        (Roles(), np.arange(N, dtype=np.float16)),
+        (Roles(), pa.array([-(2**62)] * N).cast(pa.timestamp("s"))),
+        (Roles(), pa.array(["1", "12k"] * (N // 2), pa.string_view())),
     ],
 )
 def test_so_it_does_with_weights_marks_and_labels(roles: Roles, column: Any, prepare: Preparing) -> None:
