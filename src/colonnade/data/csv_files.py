@@ -149,12 +149,14 @@ def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
     import pyarrow.compute as pc
     from pyarrow import csv as arrow_csv
 
-    gaps = pa.array(arrow_csv.ConvertOptions().null_values)
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) and field.name not in keys:
-            column = table[i]
-            table = table.set_column(i, field, pc.if_else(pc.is_in(column, gaps), pa.scalar(None, pa.string()), column))
-    return table
+    gaps, nothing = pa.array(arrow_csv.ConvertOptions().null_values), pa.scalar(None, pa.string())
+    columns = [
+        pc.if_else(pc.is_in(column, gaps), nothing, column)
+        if pa.types.is_string(field.type) and field.name not in keys
+        else column
+        for field, column in zip(table.schema, table.columns, strict=True)
+    ]
+    return pa.table(columns, schema=table.schema) if columns else table
 
 
 def _first_fault(file: CsvFile) -> str:

@@ -269,6 +269,23 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
+def test_rules_are_tried_at_once_if_none_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    real = Prepare.by_column
+
+    def counted(self: Prepare, *given: Any) -> dict[str, Rule]:
+        tried.append(len(self.columns))
+        return real(self, *given)
+
+    monkeypatch.setattr(Prepare, "by_column", counted)
+    columns = {f"c{i}": RNG.normal(0, 1, N) for i in range(30)}
+    assert list(checked(Prepare({name: Number() for name in columns}), **columns).rules) == list(columns)
+    assert tried.count(1) == 0
+    check = checked(Prepare({"nowhere": Number(), "none": Number(), **dict.fromkeys(columns, Number())}), **columns)
+    assert kinds(check).count("rule") == 2
+    assert list(check.rules) == list(columns)
+
+
 def party_starts(table: pa.Table, roles: Roles, prepare: Preparing) -> bool:
     given: dict[str, Any] = dict(roles.items())
     try:
