@@ -174,6 +174,10 @@ def test_gzip_is_known_by_its_bytes(tmp_path: Path, name: str) -> None:
         (b'a,b\n"1\n\n",2\n3,4,5\n', "', line 5: it has 3 value(s)"),
         (b"x\n1,5\n2,5\n", "', line 2: it has 2 value(s), where the header names 1 column(s)"),
         (b'a,b\n1,2\n3,"4\n5,6\n', "', after line 2: a quotation mark is never closed"),
+        (b'a,b\n1,2\n3,"' + b"4\n" * 70_000, "', after line 2: a value is longer than 131,072 characters, and the file"),
+        (b"a,b\n1," + b"x" * 140_000 + b"\n2\n", "', after line 1: a value is longer than 131,072 characters"),
+        (b"a,b\n1,UTF8,3\n", "', line 2: it has 3 value(s), where the header names 2"),
+        ("größe,b\n1,invalid UTF8 data,3\n".encode(), "', line 2: it has 3 value(s), where the header names 2"),
         (b"a,b\n1,\x002\n", "' has NUL bytes: it is no text, or UTF-16 without its mark."),
         ("a,b\n1,2\n".encode("utf-16-le"), "' has NUL bytes"),
         ("a,b\n1,2\n".encode("utf-32"), "' has NUL bytes"),
@@ -212,6 +216,13 @@ def test_a_value_that_is_no_number_is_named(tmp_path: Path, content: bytes, valu
         cn.Party("bank", written(tmp_path, content), key="id", duplicates="first")
     assert f"1 column(s) are not numbers: 'age' (string; {value}). Correct a value" in str(caught.value)
     assert "prepare=" in str(caught.value)
+
+
+def test_a_row_after_a_very_long_value_is_named_without_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, b"id,age\n" + b"x" * 140_000 + b",1\nb,12k\n")
+    with pytest.raises(InputError, match=r"'age' \(string; row 1: '12k'\)"):
+        cn.Party("bank", path, key="id")
+    assert open_table("bank", path, lambda _: ["id"]).place(1) == "row 1"
 
 
 def test_names_of_persons_are_not_shown(tmp_path: Path) -> None:
