@@ -14,9 +14,7 @@ from colonnade.storage import read_private
 
 READING = ("select", "values", "with")
 # What of SQL is no statement: texts, names (SQLite takes three kinds of marks), comments.
-QUOTED = re.compile(
-    r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]']*\]|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL
-)
+QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]']*\]|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
 # What is an address, or a part of one: it is not repeated in an error.
 ADDRESS = re.compile(r"://|password\s*=|postgres(ql)?(:|//)", re.IGNORECASE)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

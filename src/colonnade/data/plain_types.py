@@ -3,6 +3,7 @@
 from typing import Any
 
 from colonnade.errors import InputError
+from colonnade.preparation.reading import without_view
 
 INTEGER_DIGITS = 18
 # Extension types that are read as what they are stored as.
@@ -46,17 +47,7 @@ def _plain_type(where: str, field: Any) -> Any:
     extension = getattr(field.type, "extension_name", "")
     if extension == "arrow.uuid":
         return pa.string()
-    return field.type.storage_type if extension in STORED else _without_view(field.type)
-
-
-def _without_view(kind: Any) -> Any:
-    """Name the type that pyarrow's functions know in place of a view, in which polars hands out text and bytes."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, _without_view(kind.value_type), kind.ordered)
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return views.get(kind, kind)
+    return field.type.storage_type if extension in STORED else without_view(field.type)
 
 
 def _number(precision: int, scale: int) -> Any:

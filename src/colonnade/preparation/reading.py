@@ -177,6 +177,16 @@ def is_text(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in (t.is_string, t.is_large_string, t.is_string_view))
 
 
+def without_view(kind: Any) -> Any:
+    """Name the type that pyarrow's functions know in place of a view, in which polars hands out text and bytes."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind) and without_view(kind.value_type) != kind.value_type:
+        return pa.dictionary(kind.index_type, without_view(kind.value_type))
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return views.get(kind, kind)
+
+
 def is_moment(kind: Any) -> bool:
     """Whether values of this type are dates or times."""
     import pyarrow.types as t

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
-from colonnade.data.files import to_arrow
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.files import DataFile
 from postgres_trial import PASSWORD, QUOTED
+from whole_tables import read_whole
 
 Execute = Callable[[str], object]
 ENV = "BANK_DATABASE"
@@ -205,7 +205,7 @@ def test_an_address_of_an_unknown_kind_is_not_quoted(address: str, monkeypatch: 
 
 def test_only_the_chosen_columns_of_a_query_are_kept(sqlite_file: Path) -> None:
     query = cn.Query(OF_BOTH, database=str(sqlite_file))
-    table = to_arrow("bank", query, lambda names: [name for name in reversed(names) if name != "age"])
+    table = read_whole(query, lambda names: [name for name in reversed(names) if name != "age"])
     assert table.column_names == ["spent", "id"]
 
 
@@ -218,7 +218,7 @@ def test_types_are_those_of_all_rows(tmp_path: Path) -> None:
             "insert into t values (?, ?, ?)", [(i, None, i) for i in range(3000)] + [(0.5, 1.5, "12k")]
         )
     connection.close()
-    table = to_arrow("bank", cn.Query("select * from t", database=str(tmp_path / "bank.sqlite")))
+    table = read_whole(cn.Query("select * from t", database=str(tmp_path / "bank.sqlite")))
     assert [str(kind) for kind in table.schema.types] == ["double", "double", "string"]
     assert "'slip' (string; row 3000: '12k')" in str(
         refusal(cn.Query("select slip from t", database=str(tmp_path / "bank.sqlite")))
@@ -227,13 +227,14 @@ def test_types_are_those_of_all_rows(tmp_path: Path) -> None:
 
 def test_the_end_of_a_query_may_have_a_comment(sqlite_file: Path) -> None:
     query = cn.Query("select age, '--;' as b from customers; -- all; of them", database=str(sqlite_file))
-    assert to_arrow("bank", query)["age"].to_pylist() == [30, 40, 50]
+    assert read_whole(query)["age"].to_pylist() == [30, 40, 50]
 
 
 @pytest.mark.parametrize("name", ["[x--y]", "[x;y]", "`x--y`", "`x;y`"])
 def test_names_in_brackets_and_backticks(sqlite_file: Path, name: str) -> None:
-    table = to_arrow("bank", cn.Query(f"select age as {name}, id from customers -- all", database=str(sqlite_file)))
-    assert table.column_names == [name[1:-1], "id"]
+    sql = OF_BOTH.replace("age", f"age as {name}") + " -- all"
+    table = read_whole(cn.Query(sql, database=str(sqlite_file)))
+    assert table.column_names == ["id", name[1:-1], "spent"]
 
 
 def test_sqlite_is_only_read(sqlite_file: Path) -> None:
@@ -288,7 +289,7 @@ def test_types_of_postgres(postgres: str, execute: Execute, monkeypatch: pytest.
     execute(f"create table customers ({', '.join(TYPES)})")
     execute(f"insert into customers values ({', '.join(value for value, _ in TYPES.values())})")  # noqa: S608
     execute("insert into customers default values")
-    table = to_arrow("bank", cn.Query("select * from customers", database_env=ENV))
+    table = read_whole(cn.Query("select * from customers", database_env=ENV))
     assert {name: str(kind) for name, kind in zip(table.column_names, table.schema.types, strict=True)} == {
         column.split()[0]: kind for column, (_, kind) in TYPES.items()
     }
@@ -329,7 +330,7 @@ def test_postgres_is_only_read(postgres: str, execute: Execute, monkeypatch: pyt
         cn.Query("with a as (insert into customers values (1) returning id) select * from a", database_env=ENV)
     )
     assert "read-only transaction" in str(error)
-    assert to_arrow("bank", cn.Query("select count(*) as n from customers", database_env=ENV))["n"].to_pylist() == [0]
+    assert read_whole(cn.Query("select count(*) as n from customers", database_env=ENV))["n"].to_pylist() == [0]
 
 
 # --- secrets ---
