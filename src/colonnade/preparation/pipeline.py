@@ -13,7 +13,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.preparation.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, Scaled
 from colonnade.preparation.levels import OTHER
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import SHOWN, Cells, cells, moments, numbers, part_of, without_view
+from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of, without_view
 
 Measured = NumberColumn | DateColumn
 
@@ -148,12 +148,10 @@ def _converted(frame: Any) -> Any:
 def _odd(frame: Any, name: str) -> InputError:
     """Name the first value that those before it do not go with: a column of pandas may have several types."""
     row = bisect_left(range(len(frame)), True, key=lambda row: _converted(frame[: row + 1]) is None)
-    value = list(frame[name])[row]
-    text = repr(value)
+    kind = type(list(frame[name])[row]).__name__
     return InputError(
-        f"column {name!r}, row {row} (rows count from 0): {text if len(text) <= SHOWN else text[:SHOWN] + '...'} is of "
-        f"the type {type(value).__name__}, and does not go with the values before it. Correct it: a column has one "
-        "type, numbers, text or dates."
+        f"column {name!r}, row {row} (rows count from 0): a value of the type {kind} does not go with those before it. "
+        "Correct it: a column has one type, numbers, text or dates."
     )
 
 

@@ -278,7 +278,7 @@ def test_rules_are_tried_at_once_if_none_is_wrong(monkeypatch: pytest.MonkeyPatc
         return real(self, *given)
 
     monkeypatch.setattr(Prepare, "by_column", counted)
-    columns = {f"c{i}": RNG.normal(0, 1, N) for i in range(30)}
+    columns: dict[str, Any] = {f"c{i}": RNG.normal(0, 1, N) for i in range(30)}
     assert list(checked(Prepare({name: Number() for name in columns}), **columns).rules) == list(columns)
     assert tried.count(1) == 0
     check = checked(Prepare({"nowhere": Number(), "none": Number(), **dict.fromkeys(columns, Number())}), **columns)
