@@ -4,12 +4,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from colonnade.errors import InputError
 
 IPC_FILE = b"ARROW1"
-Choose = Callable[[Any], list[str]]
+# Of a `pyarrow.Schema`, the names of the columns to be read.
+ChooseOfSchema: TypeAlias = Callable[[Any], list[str]]
 
 
 def parquet_files(where: str, folder: Path) -> list[Path]:
@@ -33,7 +34,7 @@ def parquet_files(where: str, folder: Path) -> list[Path]:
     return sorted(files)
 
 
-def open_parquet(where: str, files: Sequence[Path], choose: Choose) -> Any:
+def open_parquet(where: str, files: Sequence[Path], choose: ChooseOfSchema) -> Any:
     """Open Parquet files of one schema as one `pyarrow.RecordBatchReader`, one file after the other."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -57,7 +58,7 @@ def open_parquet(where: str, files: Sequence[Path], choose: Choose) -> Any:
     return pa.RecordBatchReader.from_batches(selected, batches())
 
 
-def open_ipc(where: str, path: Path, choose: Choose) -> Any:
+def open_ipc(where: str, path: Path, choose: ChooseOfSchema) -> Any:
     """Open an Arrow IPC file, of the file or the stream form, as a `pyarrow.RecordBatchReader`."""
     import pyarrow as pa
 

@@ -29,6 +29,8 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 POINT_NUMBER = re.compile(r"[-+]?(\d*\.\d+|\d{1,3}(,\d{3}){2,})([eE][-+]?\d+)?")
 COMMA_NUMBER = re.compile(r"[-+]?(\d*,\d+|\d{1,3}(\.\d{3})+,\d+)([eE][-+]?\d+)?")
 WHOLE_NUMBER = re.compile(r"[-+]?\d+")
+# What pyarrow says of bytes that are not UTF-8; where it quotes a row, its words begin otherwise.
+UNDECODABLE = re.compile(r"In CSV column #\d+: .*invalid UTF8 data")
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,11 @@ class CsvFile:
         return f"{self.path.name}: {', '.join(unusual)}" if unusual else ""
 
     def place(self, row: int) -> str:
-        """Say where a row stands; rows count from 0."""
-        line = next((line for line, _ in islice(_numbered(self), row + 1, None)), "?")
+        """Say where a row stands, by its line if that can be told; rows count from 0."""
+        try:
+            line = next(line for line, _ in islice(_numbered(self), row + 1, None))
+        except (StopIteration, csv.Error):  # a value before it is longer than Python's reader of CSV takes
+            return f"row {row}"
         return f"row {row} (line {line} of {self.path.name})"
 
 
@@ -131,7 +136,7 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collecti
     except UnicodeDecodeError:
         return None
     except pa.ArrowException as error:  # its words quote rows, keys among them
-        if "UTF8" in str(error):
+        if UNDECODABLE.fullmatch(str(error)):
             return None
         fault = _first_fault(file) or " cannot be read as CSV. Check that it is whole, or write it again."
     else:
@@ -149,12 +154,14 @@ def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
     import pyarrow.compute as pc
     from pyarrow import csv as arrow_csv
 
-    gaps = pa.array(arrow_csv.ConvertOptions().null_values)
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) and field.name not in keys:
-            column = table[i]
-            table = table.set_column(i, field, pc.if_else(pc.is_in(column, gaps), pa.scalar(None, pa.string()), column))
-    return table
+    gaps, nothing = pa.array(arrow_csv.ConvertOptions().null_values), pa.scalar(None, pa.string())
+    columns = [
+        pc.if_else(pc.is_in(column, gaps), nothing, column)
+        if pa.types.is_string(field.type) and field.name not in keys
+        else column
+        for field, column in zip(table.schema, table.columns, strict=True)
+    ]
+    return pa.table(columns, schema=table.schema) if columns else table
 
 
 def _first_fault(file: CsvFile) -> str:
@@ -169,7 +176,12 @@ def _first_fault(file: CsvFile) -> str:
                     "belongs in quotation marks."
                 )
             last = line
-    except csv.Error:
+    except csv.Error as error:
+        if "field limit" in str(error):
+            return (
+                f", after line {last}: a value is longer than {csv.field_size_limit():,} characters, and the file has "
+                "a fault there or below. Close the quotation mark that begins the value, or shorten it."
+            )
         return f", after line {last}: a quotation mark is never closed, or stands within a value. Correct that line."
     if not rows:
         return " has a header, and no rows. Write one line for each row."

@@ -13,10 +13,11 @@ from colonnade.errors import InputError, UnsupportedError
 from colonnade.storage import read_private
 
 READING = ("select", "values", "with")
-# What of SQL is no statement: texts, names, comments.
-QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
+# What of SQL is no statement: texts, names (SQLite takes three kinds of marks), comments.
+QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]']*\]|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$", re.DOTALL)
 # What is an address, or a part of one: it is not repeated in an error.
-ADDRESS = re.compile(r"://|password\s*=", re.IGNORECASE)
+ADDRESS = re.compile(r"://|password\s*=|postgres(ql)?(:|//)", re.IGNORECASE)
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLACES = ("database", "database_env", "database_file")
 
 
@@ -55,10 +56,15 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"A query needs one of database (a SQLite file), database_env and database_file, got "
                 f"{' and '.join(given) or 'none'}. Name one."
             )
-        if ADDRESS.search(str(getattr(self, given[0]))):
+        if _is_address(str(getattr(self, given[0]))):
             raise InputError(
                 f"{given[0]} says where an address is kept, and this is an address, which has a password in it. Put it "
                 "into an environment variable or a file of its own, and name that: database_env or database_file."
+            )
+        if self.database_env is not None and not VARIABLE.fullmatch(str(self.database_env)):
+            raise InputError(
+                "database_env is no name of an environment variable: letters, digits and _. Name one that has the "
+                "address."
             )
         if not isinstance(self.sql, str):
             raise InputError(f"The query is {self.sql!r}, and must be text. Write one SELECT.")
@@ -68,6 +74,15 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 "A query is one SELECT (or WITH, or VALUES), and this is something else, or several statements. Write "
                 "one; tables are only read."
             )
+
+
+def _is_address(text: str) -> bool:
+    """Whether it is an address, even a mistyped one; of files, only an absolute path may have an @ in it, and no colon.
+
+    The home of joe@corp may be called so.
+    """
+    path = os.path.splitdrive(text)[1]
+    return bool(ADDRESS.search(text)) or ("@" in path and (":" in path or not Path(text).is_absolute()))
 
 
 def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> Any:
@@ -88,6 +103,8 @@ def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> 
 def _address(where: str, query: Query) -> str:
     """Look up where the database is."""
     if query.database is not None:
+        if not Path(query.database).is_file():
+            raise InputError(f"{where}: there is no SQLite file {query.database!r}. Check the path.")
         return f"sqlite:{query.database}"
     if query.database_env is not None:
         found = os.environ.get(query.database_env, "").strip()
@@ -148,7 +165,7 @@ def _connected(where: str, address: str, is_postgres: bool) -> Any:
         return _driver("adbc_driver_postgresql", "postgres").connect(address)
     path = Path(address.removeprefix("sqlite:"))
     if not path.is_file():
-        raise InputError(f"{where}: there is no SQLite file {str(path)!r}. Check the path.")
+        raise InputError(f"{where}: there is no SQLite file where its address says. Check the path after sqlite:.")
     return _driver("adbc_driver_sqlite", "sqlite").connect(f"file:{quote(str(path.absolute()))}?mode=ro")
 
 

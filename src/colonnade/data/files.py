@@ -72,13 +72,6 @@ def open_table(
     return replace(opened, batches=plain_types(where, opened.batches))
 
 
-def to_arrow(
-    party: str, data: object, choose: Choose = list, *, keys: Sequence[str] = (), as_text: Choose = _none
-) -> Any:
-    """Read a table whole, as a `pyarrow.Table`."""
-    return open_table(party, data, choose, keys=keys, as_text=as_text).batches.read_all()
-
-
 def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose) -> Opened:
     where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
 

@@ -1,8 +1,9 @@
-"""Types that databases have besides numbers and text, put into those: the same table from everywhere."""
+"""Types that databases and frames have besides numbers and text, put into those: the same table from everywhere."""
 
 from typing import Any
 
 from colonnade.errors import InputError
+from colonnade.preparation.reading import without_view
 
 INTEGER_DIGITS = 18
 # Extension types that are read as what they are stored as.
@@ -10,7 +11,7 @@ STORED = ("arrow.bool8", "arrow.json", "arrow.opaque")
 
 
 def plain_types(where: str, reader: Any) -> Any:
-    """Read decimals as numbers, PostgreSQL's numeric among them, and uuid and json as text.
+    """Read decimals as numbers, PostgreSQL's numeric among them, and uuid and json as text; views as what they show.
 
     A decimal without a fraction, of 18 digits at most, is a 64-bit integer; any other the nearest 64-bit float.
     """
@@ -46,7 +47,7 @@ def _plain_type(where: str, field: Any) -> Any:
     extension = getattr(field.type, "extension_name", "")
     if extension == "arrow.uuid":
         return pa.string()
-    return field.type.storage_type if extension in STORED else field.type
+    return field.type.storage_type if extension in STORED else without_view(field.type)
 
 
 def _number(precision: int, scale: int) -> Any:

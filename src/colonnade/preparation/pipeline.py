@@ -1,5 +1,6 @@
 """A preparation as a fitted scikit-learn ColumnTransformer, imported only here and only when asked for."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.preparation.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, Scaled
 from colonnade.preparation.levels import OTHER
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of
+from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of, without_view
 
 Measured = NumberColumn | DateColumn
 
@@ -122,9 +123,36 @@ def _function(function: Any, names: Any) -> Any:
 
 
 def _read(read: Callable[[Any, Cells], npt.NDArray[Any]], column: AnyColumn, frame: Any) -> npt.NDArray[Any]:
+    return np.concatenate([read(column, block) for block in cells(_table(frame, column.column), column.column)])
+
+
+def _table(frame: Any, name: str) -> Any:
+    """Read a frame of one column as Arrow."""
     import pyarrow as pa
 
-    return np.concatenate([read(column, block) for block in cells(pa.table(frame), column.column)])
+    table = _converted(frame)
+    if table is None:
+        raise _odd(frame, name)
+    return table.cast(pa.schema([(field.name, without_view(field.type)) for field in table.schema]))
+
+
+def _converted(frame: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, TypeError, OverflowError):
+        return None
+
+
+def _odd(frame: Any, name: str) -> InputError:
+    """Name the first value that those before it do not go with: a column of pandas may have several types."""
+    row = bisect_left(range(len(frame)), True, key=lambda row: _converted(frame[: row + 1]) is None)
+    kind = type(list(frame[name])[row]).__name__
+    return InputError(
+        f"column {name!r}, row {row} (rows count from 0): a value of the type {kind} does not go with those before it. "
+        "Correct it: a column has one type, numbers, text or dates."
+    )
 
 
 def _given(names: tuple[str, ...], transformer: object, received: object) -> npt.NDArray[Any]:  # noqa: ARG001  # called by scikit-learn

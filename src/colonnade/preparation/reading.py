@@ -48,7 +48,7 @@ def cells(table: Any, name: str, counts: Flags | None = None) -> Iterator[Cells]
     """Read a column of a `pyarrow.Table` from first row to last, up to BLOCK_ROWS at a time, only rows that count."""
     import pyarrow as pa
 
-    if name not in table.column_names:
+    if table.schema.get_field_index(name) < 0:
         raise InputError(there_is_no(f"column {name!r}, which was prepared", name, table.column_names))
     column = table[name]
     for start in range(0, len(column), BLOCK_ROWS):
@@ -175,6 +175,16 @@ def is_text(kind: Any) -> bool:
     import pyarrow.types as t
 
     return any(is_kind(kind) for is_kind in (t.is_string, t.is_large_string, t.is_string_view))
+
+
+def without_view(kind: Any) -> Any:
+    """Name the type that pyarrow's functions know in place of a view, in which polars hands out text and bytes."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind) and without_view(kind.value_type) != kind.value_type:
+        return pa.dictionary(kind.index_type, without_view(kind.value_type))
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return views.get(kind, kind)
 
 
 def is_moment(kind: Any) -> bool:

@@ -199,7 +199,8 @@ class Prepare(msgspec.Struct, frozen=True, forbid_unknown_fields=True, repr_omit
         """Give the rule of each column that enters, in the order of `names`; `no_features` are roles, by column."""
         roles = no_features or {}
         features = [name for name in names if name not in roles]
-        patterns = [name for name in self.columns if name not in names]
+        there = set(names)
+        patterns = [name for name in self.columns if name not in there]
         for name in self.columns:
             if name in roles:
                 raise InputError(

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import colonnade as cn
 from colonnade.data import csv_files
 from colonnade.data.csv_files import sniff
-from colonnade.data.files import open_table, to_arrow
+from colonnade.data.files import open_table
 from colonnade.errors import InputError
+from whole_tables import read_whole
 
 SEPARATORS = ",;\t|"
 
@@ -85,7 +86,7 @@ def test_what_a_writer_of_csv_wrote_is_read(
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=separator).writerows([("word", "x", "n"), *rows])
     path = written(tmp_path_factory.mktemp("csv"), text.getvalue().encode())
-    table = to_arrow("bank", path, keys=["word"])
+    table = read_whole(path, keys=["word"])
     assert table.column_names == ["word", "x", "n"]
     assert table["word"].to_pylist() == [word for word, _, _ in rows]
     assert [float(x) for x in table["x"].to_pylist()] == [x for _, x, _ in rows]
@@ -127,14 +128,14 @@ def test_a_beginning_may_end_within_a_letter(
     content = end.join(["größe,x", *["ö,1"] * 50]).encode(encoding)
     for size in range(40, 44):
         monkeypatch.setattr(csv_files, "SNIFFED_BYTES", size)
-        table = to_arrow("bank", written(tmp_path, content))
+        table = read_whole(written(tmp_path, content))
         assert (table.column_names, set(table["größe"].to_pylist())) == (["größe", "x"], {"ö"})
 
 
 def test_what_is_missing(tmp_path: Path) -> None:
     """The same writings stand for nothing in every column, but not in a key."""
     path = written(tmp_path, b'key,word,x\nNA,NA,NA\nb,"",1.5\nc,null,\nd,no,2\n')
-    table = to_arrow("bank", path, keys=["key"])
+    table = read_whole(path, keys=["key"])
     assert table["word"].to_pylist() == [None, None, None, "no"]
     assert table["x"].to_pylist() == [None, 1.5, None, 2.0]
     assert table["key"].to_pylist() == ["NA", "b", "c", "d"]
@@ -143,7 +144,7 @@ def test_what_is_missing(tmp_path: Path) -> None:
 def test_only_the_chosen_columns_are_read(tmp_path: Path) -> None:
     """What is not wanted is not even looked at: its bytes are no text."""
     path = written(tmp_path, b"a,b,c\n1,\xff\xfe,2\n3,\xff,4\n")
-    assert to_arrow("bank", path, lambda _: ["c", "a"]).to_pydict() == {"c": [2, 4], "a": [1, 3]}
+    assert read_whole(path, lambda _: ["c", "a"]).to_pydict() == {"c": [2, 4], "a": [1, 3]}
     party = cn.Party("bank", path, policy=cn.Policy(level="open", columns=["c", "a"]))
     assert party.table.feature_names == ("a", "c")
 
@@ -174,6 +175,13 @@ def test_gzip_is_known_by_its_bytes(tmp_path: Path, name: str) -> None:
         (b'a,b\n"1\n\n",2\n3,4,5\n', "', line 5: it has 3 value(s)"),
         (b"x\n1,5\n2,5\n", "', line 2: it has 2 value(s), where the header names 1 column(s)"),
         (b'a,b\n1,2\n3,"4\n5,6\n', "', after line 2: a quotation mark is never closed"),
+        (
+            b'a,b\n1,2\n3,"' + b"4\n" * 70_000,
+            "', after line 2: a value is longer than 131,072 characters, and the file",
+        ),
+        (b"a,b\n1," + b"x" * 140_000 + b"\n2\n", "', after line 1: a value is longer than 131,072 characters"),
+        (b"a,b\n1,UTF8,3\n", "', line 2: it has 3 value(s), where the header names 2"),
+        ("größe,b\n1,invalid UTF8 data,3\n".encode(), "', line 2: it has 3 value(s), where the header names 2"),
         (b"a,b\n1,\x002\n", "' has NUL bytes: it is no text, or UTF-16 without its mark."),
         ("a,b\n1,2\n".encode("utf-16-le"), "' has NUL bytes"),
         ("a,b\n1,2\n".encode("utf-32"), "' has NUL bytes"),
@@ -212,6 +220,13 @@ def test_a_value_that_is_no_number_is_named(tmp_path: Path, content: bytes, valu
         cn.Party("bank", written(tmp_path, content), key="id", duplicates="first")
     assert f"1 column(s) are not numbers: 'age' (string; {value}). Correct a value" in str(caught.value)
     assert "prepare=" in str(caught.value)
+
+
+def test_a_row_after_a_very_long_value_is_named_without_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, b"id,age\n" + b"x" * 140_000 + b",1\nb,12k\n")
+    with pytest.raises(InputError, match=r"'age' \(string; row 1: '12k'\)"):
+        cn.Party("bank", path, key="id")
+    assert open_table("bank", path, lambda _: ["id"]).place(1) == "row 1"
 
 
 def test_names_of_persons_are_not_shown(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
-from colonnade.data.files import to_arrow
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.files import DataFile
 from postgres_trial import PASSWORD, QUOTED
+from whole_tables import read_whole
 
 Execute = Callable[[str], object]
 ENV = "BANK_DATABASE"
@@ -62,6 +62,9 @@ def refusal(query: cn.Query) -> InputError:
         "-- select\ndrop table customers",
         "/* select */ pragma writable_schema = 1",
         "set transaction read write",
+        "select a as [x]; drop table customers",
+        "select '[' as x; drop table customers; select ']'",
+        "select a as `x`; drop table customers",
     ],
 )
 def test_a_query_is_one_select(sql: str) -> None:
@@ -84,6 +87,9 @@ def test_a_query_is_text() -> None:
         "values (1)",
         "-- what we want; all of it\nselect 1",
         'select $a$;$a$ as x, ";" from t',
+        "select a as [x;y], b as [--] from t",
+        "select a as `x;y`, b as `--` from t",
+        "select array['a]', 'b'] as x",
     ],
 )
 def test_what_is_one(sql: str) -> None:
@@ -113,6 +119,45 @@ def test_an_address_is_not_taken_where_it_would_be_shown(address: str) -> None:
     with pytest.raises(InputError, match="an address was given where a path belongs") as caught:
         cn.Party("bank", address)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql:joe:{PASSWORD}@machine/name",
+        f"postgres//joe:{PASSWORD}/machine",
+        f"/home/joe/postgresql:/joe:{PASSWORD}",
+        f"joe:{PASSWORD}@machine/name",
+        f"{PASSWORD}@machine",
+        f"/folder/of/the/file/joe:{PASSWORD}@machine",
+    ],
+)
+@pytest.mark.parametrize("place", ["database", "database_env", "database_file"])
+def test_a_mistyped_address_is_not_quoted(address: str, place: str) -> None:
+    with pytest.raises(InputError, match=f"{place} says where an address is kept") as caught:
+        cn.Query("select 1", **{place: address})
+    assert_no_secret(caught.value)
+
+
+@pytest.mark.parametrize("name", ["s3cret!", "a b", "", "BANK\n", "1BANK"])
+def test_what_is_no_variable_is_not_quoted(name: str) -> None:
+    with pytest.raises(InputError, match="database_env is no name of an environment variable: letters") as caught:
+        cn.Query("select 1", database_env=name)
+    assert_no_secret(caught.value)
+
+
+def test_a_path_may_have_an_at_sign_in_it(sqlite_file: Path, tmp_path: Path) -> None:
+    home = tmp_path / "joe@corp"
+    home.mkdir()
+    moved = sqlite_file.rename(home / "bank.sqlite")
+    assert cn.Party("bank", cn.Query(OF_BOTH, database=str(moved)), key="id").table.n_rows == 3
+
+
+def test_a_path_in_a_secret_address_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENV, f"sqlite:/nowhere?password={PASSWORD}")
+    error = refusal(cn.Query("select 1", database_env=ENV))
+    assert "there is no SQLite file where its address says" in str(error)
+    assert_no_secret(error)
 
 
 def test_a_missing_driver_names_the_command(sqlite_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +205,7 @@ def test_an_address_of_an_unknown_kind_is_not_quoted(address: str, monkeypatch: 
 
 def test_only_the_chosen_columns_of_a_query_are_kept(sqlite_file: Path) -> None:
     query = cn.Query(OF_BOTH, database=str(sqlite_file))
-    table = to_arrow("bank", query, lambda names: [name for name in reversed(names) if name != "age"])
+    table = read_whole(query, lambda names: [name for name in reversed(names) if name != "age"])
     assert table.column_names == ["spent", "id"]
 
 
@@ -173,7 +218,7 @@ def test_types_are_those_of_all_rows(tmp_path: Path) -> None:
             "insert into t values (?, ?, ?)", [(i, None, i) for i in range(3000)] + [(0.5, 1.5, "12k")]
         )
     connection.close()
-    table = to_arrow("bank", cn.Query("select * from t", database=str(tmp_path / "bank.sqlite")))
+    table = read_whole(cn.Query("select * from t", database=str(tmp_path / "bank.sqlite")))
     assert [str(kind) for kind in table.schema.types] == ["double", "double", "string"]
     assert "'slip' (string; row 3000: '12k')" in str(
         refusal(cn.Query("select slip from t", database=str(tmp_path / "bank.sqlite")))
@@ -182,7 +227,14 @@ def test_types_are_those_of_all_rows(tmp_path: Path) -> None:
 
 def test_the_end_of_a_query_may_have_a_comment(sqlite_file: Path) -> None:
     query = cn.Query("select age, '--;' as b from customers; -- all; of them", database=str(sqlite_file))
-    assert to_arrow("bank", query)["age"].to_pylist() == [30, 40, 50]
+    assert read_whole(query)["age"].to_pylist() == [30, 40, 50]
+
+
+@pytest.mark.parametrize("name", ["[x--y]", "[x;y]", "`x--y`", "`x;y`"])
+def test_names_in_brackets_and_backticks(sqlite_file: Path, name: str) -> None:
+    sql = OF_BOTH.replace("age", f"age as {name}") + " -- all"
+    table = read_whole(cn.Query(sql, database=str(sqlite_file)))
+    assert table.column_names == ["id", name[1:-1], "spent"]
 
 
 def test_sqlite_is_only_read(sqlite_file: Path) -> None:
@@ -237,7 +289,7 @@ def test_types_of_postgres(postgres: str, execute: Execute, monkeypatch: pytest.
     execute(f"create table customers ({', '.join(TYPES)})")
     execute(f"insert into customers values ({', '.join(value for value, _ in TYPES.values())})")  # noqa: S608
     execute("insert into customers default values")
-    table = to_arrow("bank", cn.Query("select * from customers", database_env=ENV))
+    table = read_whole(cn.Query("select * from customers", database_env=ENV))
     assert {name: str(kind) for name, kind in zip(table.column_names, table.schema.types, strict=True)} == {
         column.split()[0]: kind for column, (_, kind) in TYPES.items()
     }
@@ -278,7 +330,7 @@ def test_postgres_is_only_read(postgres: str, execute: Execute, monkeypatch: pyt
         cn.Query("with a as (insert into customers values (1) returning id) select * from a", database_env=ENV)
     )
     assert "read-only transaction" in str(error)
-    assert to_arrow("bank", cn.Query("select count(*) as n from customers", database_env=ENV))["n"].to_pylist() == [0]
+    assert read_whole(cn.Query("select count(*) as n from customers", database_env=ENV))["n"].to_pylist() == [0]
 
 
 # --- secrets ---

@@ -12,8 +12,9 @@ import pytest
 from pyarrow import csv, parquet
 
 import colonnade as cn
-from colonnade.data.files import open_table, to_arrow
+from colonnade.data.files import open_table
 from colonnade.errors import InputError
+from whole_tables import read_whole
 
 TABLE = pa.table({"id": ["b", "a"], "age": [30, 40], "spent": [1.5, 2.5], "town": ["Rome", None]})
 
@@ -86,7 +87,7 @@ def refusal(data: object) -> str:
 
 
 def test_every_source_is_read_whole(source: object) -> None:
-    assert to_arrow("bank", source).to_pydict() == TABLE.to_pydict()
+    assert read_whole(source).to_pydict() == TABLE.to_pydict()
 
 
 def test_only_the_chosen_columns_come_in_their_order(source: object) -> None:
@@ -111,12 +112,41 @@ def test_a_policy_chooses_too(source: object) -> None:
 
 
 def test_no_column_is_none(source: object) -> None:
-    assert to_arrow("bank", source, lambda _: []).column_names == []
+    assert read_whole(source, lambda _: []).column_names == []
 
 
 def test_a_column_with_a_dot_is_not_a_nested_one(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a.b": [1.0], "a": [2.0]}), tmp_path / "a.parquet")
-    assert to_arrow("bank", tmp_path / "a.parquet", lambda _: ["a"]).to_pydict() == {"a": [2.0]}
+    assert read_whole(tmp_path / "a.parquet", lambda _: ["a"]).to_pydict() == {"a": [2.0]}
+
+
+VIEWS = pl.DataFrame(
+    {
+        "age": ["1", "2", "12k"],
+        "job": pl.Series(["clerk", "cook", None], dtype=pl.Categorical),
+        "photo": [b"a", b"\xff", None],
+    }
+)
+
+
+def test_views_are_read_as_what_they_show() -> None:
+    """Polars hands out text and bytes as views, for which most functions of pyarrow have no kernel."""
+    table = read_whole(VIEWS)
+    assert table.schema.types[0] == pa.large_string()
+    assert table.schema.types[1].value_type == pa.large_string()
+    assert table.schema.types[2] == pa.large_binary()
+    assert [column.to_pylist() for column in table.columns] == [list(column) for column in VIEWS.iter_columns()]
+
+
+def test_text_of_polars_among_numbers_is_named() -> None:
+    assert "1 column(s) are not numbers: 'age' (large_string; row 2: '12k')" in refusal(VIEWS.select("age"))
+    with pytest.raises(InputError, match=r"column 'age', row 2 .*'12k' is text, not a number"):
+        cn.Party("bank", VIEWS, prepare=cn.Prepare({"age": cn.Number()}))
+
+
+def test_a_polars_category_is_prepared() -> None:
+    rule = cn.Category(rare=1, missing="level")
+    assert cn.Party("bank", VIEWS, prepare=cn.Prepare({"job": rule})).table.n_rows == 3
 
 
 class Broken:
@@ -132,7 +162,7 @@ class Broken:
 
 def test_a_stream_that_breaks_is_named_without_its_words() -> None:
     with pytest.raises(InputError, match="this Broken cannot be read as a table") as caught:
-        to_arrow("bank", Broken())
+        read_whole(Broken())
     assert "Rome" not in str(caught.value)
     message = refusal(duckdb.sql("select cast(x as integer) as x from (values ('Rome')) t(x)"))
     assert "this DuckDBPyRelation cannot be read as a table" in message
@@ -155,7 +185,7 @@ def test_hidden_and_empty_files_do_not_count(tmp_path: Path) -> None:
     (folder / "part-9.parquet").touch()
     (folder / "_temporary").mkdir()
     (folder / "_temporary" / "part-0.parquet").write_bytes(b"half")
-    assert to_arrow("bank", folder).to_pydict() == TABLE.to_pydict()
+    assert read_whole(folder).to_pydict() == TABLE.to_pydict()
 
 
 @pytest.mark.parametrize(
@@ -180,7 +210,7 @@ def test_files_of_a_folder_have_the_same_columns(tmp_path: Path, table: Any, say
 def test_columns_of_another_order_are_the_same(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"age": [1], "spent": [1.5]}), tmp_path / "a.parquet")
     parquet.write_table(pa.table({"spent": [2.5], "age": [2]}), tmp_path / "b.parquet")
-    assert to_arrow("bank", tmp_path).to_pydict() == {"age": [1, 2], "spent": [1.5, 2.5]}
+    assert read_whole(tmp_path).to_pydict() == {"age": [1, 2], "spent": [1.5, 2.5]}
 
 
 def test_a_folder_holds_nothing_else(tmp_path: Path) -> None:

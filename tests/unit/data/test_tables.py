@@ -262,7 +262,15 @@ def test_columns_that_are_not_numbers() -> None:
     frame = pl.DataFrame({"x": [1.0], "city": ["Rome"], "day": [date(2013, 1, 1)], "tags": [[1, 2]]})
     message = refusal(frame.with_columns(kind=pl.Series(["a"], dtype=pl.Categorical)))
     assert_says(
-        message, "'bank'", "4 column(s)", "'city' (string", "'day' (", "'tags' (", "'kind' (dict", "encode", "drop"
+        message,
+        "'bank'",
+        "4 column(s)",
+        "'city' (large_string)",
+        "'day' (",
+        "'tags' (",
+        "'kind' (dict",
+        "encode",
+        "drop",
     )
 
 

@@ -60,12 +60,27 @@ def test_new_rows_are_met_alike() -> None:
     [
         ("plain", [1.0, None], "'plain', row 1 .*missing"),
         ("plain", ["1", "12k"], "row 1 .*'12k' is text"),
+        ("plain", [1.5, "12k"], "'plain', row 1 .*a value of the type str does not go"),
+        ("plain", ["12k", 1.5], "'plain', row 1 .*a value of the type float does not go"),
+        ("job", ["clerk", 5], "'job', row 1 .*a value of the type int"),
+        ("job", [None, object], "'job', row 1 .*a value of the type type"),
+        ("plain", [1, 2**70], "'plain', row 1 .*a value of the type int"),
         ("opened", ["01.02.2020", "x"], "row 1 .*'x' cannot be read as a date"),
     ],
 )
 def test_what_cannot_be_prepared_is_refused_alike(name: str, values: Any, match: str) -> None:
     with pytest.raises(cn.InputError, match=match):
         column_transformer(LEARNED).transform(FRAME.head(2).assign(**{name: values}))
+
+
+def test_polars_text_and_categories() -> None:
+    """Both come as views."""
+    frame = pl.from_pandas(FRAME)
+    coded = frame.with_columns(pl.col("job").cast(pl.Enum(["clerk", "baker", "pilot", ""])))
+    values = LEARNED.apply(pa.table(FRAME)).values
+    assert np.array_equal(column_transformer(LEARNED).transform(coded), values)
+    with pytest.raises(cn.InputError, match=r"'plain', row 0 .*'12k' is text, not a number"):
+        column_transformer(LEARNED).transform(frame.with_columns(plain=pl.lit("12k")))
 
 
 def test_it_goes_before_a_model_in_a_pipeline() -> None:

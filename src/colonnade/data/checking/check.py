@@ -171,9 +171,13 @@ def _rules(table: Any, roles: Mapping[str, str], prepare: Preparing, notes: _Not
     if prepare == "auto":
         choice = notes.tried("nothing-to-prepare", (), chosen, table, roles)
         prepare = None if choice is None else choice[0]
+    if prepare is None:
+        return {}
+    with suppress(InputError):
+        return prepare.by_column(names, roles)
     rules: dict[str, Rule] = {}
     # One by one: each that is wrong is a finding.
-    for name, rule in () if prepare is None else prepare.columns.items():
+    for name, rule in prepare.columns.items():
         found = notes.tried("rule", (name,), Prepare({name: rule}).by_column, names, roles)
         rules |= {column: its for column, its in (found or {}).items() if column not in rules or column == name}
     return rules

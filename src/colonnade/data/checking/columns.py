@@ -89,6 +89,15 @@ def columns_seen(table: Any, rare: Mapping[str, int], keys: Sequence[str] = ()) 
     return [_seen(name, table[name], rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names]
 
 
+def decoded(column: Any) -> Any:
+    """Write out a dictionary, and a half float as a float: pyarrow has no arithmetic of either."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        return decoded(column.cast(column.type.value_type))
+    return column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
+
+
 def present_of(column: Any) -> Any:
     """Give the values that are there, text as text."""
     import pyarrow as pa
@@ -129,12 +138,12 @@ def _seen(name: str, column: Any, rare: int, is_key: bool, same_as: str | None) 
     import pyarrow.compute as pc
 
     kind = kind_of(column.type)
-    there = present_of(column)
+    there = present_of(decoded(column))
     facts: dict[str, Any] = {}
-    distinct = None if is_key else _distinct(kind, column.type, there)
+    distinct = None if is_key else _distinct(kind, there)
     # What is different in each row may be somebody's key, of which no value is shown.
     if kind in ("number", "date") and len(there) and not is_key and not 1 < len(column) == distinct:
-        extremes = pc.min_max(there).as_py()
+        extremes = pc.min_max(there)
         facts = {"least": _plain(extremes["min"]), "greatest": _plain(extremes["max"])}
     if kind == "text" and not is_key:
         facts = _levels(there, rare)
@@ -150,15 +159,15 @@ def _seen(name: str, column: Any, rare: int, is_key: bool, same_as: str | None) 
     )
 
 
-def _distinct(kind: Kind, of_type: Any, there: Any) -> int | None:
+def _distinct(kind: Kind, there: Any) -> int | None:
     """Count different values; of floats, only whether there are several."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if kind in ("other", "empty") or not len(there):
         return 0
-    if kind == "date" or (kind == "number" and not pa.types.is_integer(of_type)):
-        extremes = pc.min_max(there).as_py()
+    if kind == "date" or (kind == "number" and not pa.types.is_integer(there.type)):
+        extremes = pc.min_max(there)
         return 1 if extremes["min"] == extremes["max"] else None
     return int(pc.count_distinct(there).as_py())
 
@@ -182,11 +191,11 @@ def _repeated(table: Any) -> dict[str, str]:
     firsts: dict[object, list[str]] = {}
     same: dict[str, str] = {}
     for name in table.column_names:
-        column = table[name]
-        # Only columns that begin alike are compared at length.
-        alike = (column.type, column.null_count, tuple(column.slice(0, COMPARED_ROWS).to_pylist()))
-        earlier = firsts.setdefault(_hashable(alike), [])
-        match = next((other for other in earlier if table[other].equals(column)), None)
+        column = decoded(table[name])
+        # Only columns that begin alike are compared at length. As Arrow writes them: Python has no date of the year 0.
+        beginning = column.slice(0, COMPARED_ROWS).combine_chunks().to_string(window=COMPARED_ROWS)
+        earlier = firsts.setdefault((str(column.type), column.null_count, beginning), [])
+        match = next((other for other in earlier if decoded(table[other]).equals(column)), None)
         if match is None:
             earlier.append(name)
         else:
@@ -194,12 +203,14 @@ def _repeated(table: Any) -> dict[str, str]:
     return same
 
 
-def _hashable(value: object) -> object:
-    return repr(value)  # nested types give lists, and NaN is not itself
-
-
 def _plain(value: Any) -> str | float:
-    return float(value) if not hasattr(value, "isoformat") else str(value)
+    import pyarrow as pa
+
+    try:
+        plain = value.as_py()
+    except (OverflowError, ValueError):  # a date that Python has not
+        return str(value.cast(pa.string()).as_py())
+    return float(plain) if not hasattr(plain, "isoformat") else str(plain)
 
 
 def _short(value: str | float | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from colonnade.data.checking.columns import kind_of, present_of
+from colonnade.data.checking.columns import decoded, kind_of, present_of
 from colonnade.data.keys import read_keys
 from colonnade.errors import InputError
 
@@ -59,7 +59,7 @@ def label_seen(name: str, column: Any) -> LabelSeen | None:
 
     if kind_of(column.type) not in ("number", "yes/no"):
         return None
-    there = present_of(column)
+    there = present_of(decoded(column))
     values = there.cast(pa.float64(), safe=False).to_numpy()
     values = values[np.isfinite(values)]
     if not len(values):

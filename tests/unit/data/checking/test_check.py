@@ -269,6 +269,23 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
+def test_rules_are_tried_at_once_if_none_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    real = Prepare.by_column
+
+    def counted(self: Prepare, *given: Any) -> dict[str, Rule]:
+        tried.append(len(self.columns))
+        return real(self, *given)
+
+    monkeypatch.setattr(Prepare, "by_column", counted)
+    columns: dict[str, Any] = {f"c{i}": RNG.normal(0, 1, N) for i in range(30)}
+    assert list(checked(Prepare({name: Number() for name in columns}), **columns).rules) == list(columns)
+    assert tried.count(1) == 0
+    check = checked(Prepare({"nowhere": Number(), "none": Number(), **dict.fromkeys(columns, Number())}), **columns)
+    assert kinds(check).count("rule") == 2
+    assert list(check.rules) == list(columns)
+
+
 def party_starts(table: pa.Table, roles: Roles, prepare: Preparing) -> bool:
     given: dict[str, Any] = dict(roles.items())
     try:
@@ -301,6 +318,13 @@ def test_a_party_starts_if_and_only_if_the_check_says_so(columns: dict[str, Any]
         (Roles(split="w"), ["test", "train"] * (N // 2)),
         (Roles(split="w"), ["test", "trian"] * (N // 2)),
         (Roles("w"), [np.inf, *range(N - 1)]),
+        (Roles("w"), pa.array([1, 2] * (N // 2)).dictionary_encode()),
+        (Roles("w"), np.arange(N, dtype=np.float16)),
+        (Roles(), pa.array([1, 2] * (N // 2)).dictionary_encode()),
+        (Roles(), pa.array([True, False] * (N // 2)).dictionary_encode()),
+        (Roles(), np.arange(N, dtype=np.float16)),
+        (Roles(), pa.array([-(2**62)] * N).cast(pa.timestamp("s"))),
+        (Roles(), pa.array(["1", "12k"] * (N // 2), pa.string_view())),
     ],
 )
 def test_so_it_does_with_weights_marks_and_labels(roles: Roles, column: Any, prepare: Preparing) -> None:

@@ -2,6 +2,8 @@
 
 from datetime import date
 
+import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -57,6 +59,38 @@ def test_columns_that_differ_in_their_last_row_are_not_repeated() -> None:
     first = list(range(1000))
     table = pa.table({"a": first, "b": [*first[:-1], 5]})
     assert [each.same_as for each in columns_seen(table, {})] == [None, None]
+
+
+ENCODED = {
+    "integers": pa.array([7, 5, 7, 3, None, 2]),
+    "floats": pa.array([20.5, None, float("nan"), 31.0, 44.0, 20.5]),
+    "flags": pa.array([True, False, None, True, True, True]),
+    "dates": pa.array([date(2020, 1, day) for day in (5, 4, 3, 2, 1, 5)]),
+    "words": pa.array(["clerk", "", None, "cook", "clerk", "clerk"]),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_a_dictionary_is_looked_at_as_its_values(name: str) -> None:
+    table = pa.table({"plain": ENCODED[name], "encoded": ENCODED[name].dictionary_encode()})
+    plain, encoded = columns_seen(table, {})
+    assert encoded.type.startswith("dictionary<")
+    assert encoded == msgspec.structs.replace(plain, name="encoded", type=encoded.type, same_as=encoded.same_as)
+    assert encoded.same_as == ("plain" if name != "floats" else None)  # NaN is not itself
+
+
+def test_half_floats() -> None:
+    (column,) = columns_seen(pa.table({"half": np.array([1.5, -2.0, np.nan], np.float16)}), {})
+    assert (column.type, column.missing, column.least, column.greatest) == ("halffloat", 1, -2.0, 1.5)
+
+
+@pytest.mark.parametrize("first", [-(2**62), -(2**40), 2**40])
+def test_dates_that_python_has_not(first: int) -> None:
+    far = pa.array([first, first + 1, None]).cast(pa.timestamp("s"))
+    seen = columns_seen(pa.table({"far": far, "again": far}), {})
+    assert [each.same_as for each in seen] == [None, "far"]
+    assert (seen[0].kind, seen[0].missing, seen[0].distinct) == ("date", 1, None)
+    assert seen[0].in_values() == f"{seen[0].least} to {seen[0].greatest}"
 
 
 def test_levels_are_rare_by_their_columns_rule() -> None:
