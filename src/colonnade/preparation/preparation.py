@@ -10,7 +10,7 @@ import numpy as np
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.options import learn_types
-from colonnade.preparation.columns import AnyColumn
+from colonnade.preparation.columns import AnyColumn, CategoryColumn
 from colonnade.preparation.reading import cells
 
 MAX_JSON_BYTES = 64 << 20
@@ -50,9 +50,12 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """What its owner should know of what was learned."""
-        return tuple(
-            f"{each.column}: it has one level only, and gives no column" for each in self.columns if not each.names
-        )
+        without = [each for each in self.columns if isinstance(each, CategoryColumn) and not each.names]
+        why = [
+            "it has one level only, and gives" if len(each.known) == 1 else "all its levels are rare, and give"
+            for each in without
+        ]
+        return tuple(f"{each.column}: {words} no column" for each, words in zip(without, why, strict=True))
 
     def apply(self, table: Any) -> Applied:
         """Prepare the rows of a `pyarrow.Table`; columns that it does not know are not looked at."""

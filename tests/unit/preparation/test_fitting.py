@@ -132,6 +132,11 @@ def test_one_level_gives_no_column_and_is_reported(values: list[str]) -> None:
     preparation = learned(values, cn.Category())
     assert preparation.names == ()
     assert preparation.notes == ("x: it has one level only, and gives no column",)
+
+
+def test_levels_that_are_all_rare_are_said_to_be() -> None:
+    preparation = learned([*"abc", *"abc"], cn.Category(rare=3))
+    assert preparation.notes == ("x: all its levels are rare, and give no column",)
     assert preparation.apply(pa.table({"x": values})).values.shape == (len(values), 0)
 
 
