@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.preparation.choosing import chosen
 from colonnade.preparation.fitting import fitted
 from colonnade.preparation.preparation import Preparation
@@ -37,10 +37,10 @@ class Unprepared:
         """Take some rows, in this order."""
         return replace(self, columns=self.columns.take(rows))
 
-    def fitted(self, counts: Flags | None) -> bytes:
-        """Learn from the rows that count, all if None, what the rules leave open."""
+    def fitted(self, weights: Floats | None) -> bytes:
+        """Learn from rows what the rules leave open, a row of weight k counting as k, all as one if None."""
         with _of(self.party):
-            return fitted(self.rules, self.columns, counts).to_json()
+            return fitted(self.rules, self.columns, weights).to_json()
 
     def applied(self, content: bytes) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
         """Make numbers of them: names, values of shape (n_rows, k), and what the owner should know."""

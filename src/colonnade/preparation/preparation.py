@@ -50,12 +50,12 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """What its owner should know of what was learned."""
-        without = [each for each in self.columns if isinstance(each, CategoryColumn) and not each.names]
-        why = [
-            "it has one level only, and gives" if len(each.known) == 1 else "all its levels are rare, and give"
-            for each in without
-        ]
-        return tuple(f"{each.column}: {words} no column" for each, words in zip(without, why, strict=True))
+        return tuple(
+            f"{each.column}: {'it has one level only' if len(each.known) == 1 else 'all its levels are rare'}, so it "
+            "gives no column"
+            for each in self.columns
+            if isinstance(each, CategoryColumn) and not each.names
+        )
 
     def apply(self, table: Any) -> Applied:
         """Prepare the rows of a `pyarrow.Table`; columns that it does not know are not looked at."""
