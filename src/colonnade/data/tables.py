@@ -105,11 +105,11 @@ class ArrayTable:
         columns = self.preparing if self.unaligned is None else self.unaligned.preparing
         if columns is None:
             raise LocalProtocolError("These columns are numbers already.")
-        names, features, notes = columns.applied(fitted)
-        _check_columns(columns.party, names, features)
-        # As rows of the transposed, which stays column-major: one copy, and none where there is nothing to join.
-        common = features.T if self.places is None else features.T[:, self.places]
-        values = (np.vstack([common, self.values.T]) if self.values.size else common).T
+        names, values, notes = columns.applied(fitted, room=self.values.shape[1])
+        _check_columns(columns.party, names, values[:, : len(names)])
+        if self.places is not None:
+            values = values.T[:, self.places].T  # which stays column-major
+        values[:, len(names) :] = self.values
         values.setflags(write=False)
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
 
@@ -152,7 +152,7 @@ def read_table(
         preparing=source.unprepared,
     )
     if source.unprepared is not None:
-        table.prepared(source.unprepared.fitted(None))  # what is wrong with the columns is said now, not in a job
+        source.unprepared.check()  # what is wrong with a value is said now, not in a job
     return table
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.preparation.choosing import chosen
-from colonnade.preparation.fitting import fitted
+from colonnade.preparation.fitting import check_values, fitted
 from colonnade.preparation.preparation import Preparation
 from colonnade.preparation.rules import Category, Date, Prepare, Rule
 
@@ -37,16 +37,21 @@ class Unprepared:
         """Take some rows, in this order."""
         return replace(self, columns=self.columns.take(rows))
 
+    def check(self) -> None:
+        """Require that each value can be read by its rule; what can be learned of all is another question."""
+        with _of(self.party):
+            check_values(self.rules, self.columns)
+
     def fitted(self, weights: Floats | None) -> bytes:
         """Learn from rows what the rules leave open, a row of weight k counting as k, all as one if None."""
         with _of(self.party):
             return fitted(self.rules, self.columns, weights).to_json()
 
-    def applied(self, content: bytes) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
-        """Make numbers of them: names, values of shape (n_rows, k), and what the owner should know."""
+    def applied(self, content: bytes, room: int = 0) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
+        """Make numbers of them: names, values of shape (n_rows, k + room), and what the owner should know."""
         with _of(self.party):
             preparation = Preparation.from_json(content)
-            applied = preparation.apply(self.columns)
+            applied = preparation.apply(self.columns, room)
         notes = tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *applied.notes))
         return preparation.names, applied.values, notes
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.preparation.columns import (
     CURE,
     FILLS,
@@ -20,7 +20,7 @@ from colonnade.preparation.columns import (
 )
 from colonnade.preparation.levels import MOST_KEPT_LEVELS, MOST_LEVELS, Levels, count_levels
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of
+from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of, texts
 from colonnade.preparation.rules import Category, Date, Fill, Number, Rule
 
 
@@ -60,6 +60,36 @@ def fitted(rules: Mapping[str, Rule], table: Any, weights: Floats | None = None)
         raise InputError("there is no row to learn from. Hold out fewer, or pass a table with rows.")
     counted = Counted(table, rows, weights)
     return Preparation(tuple(_learned(name, rule, counted) for name, rule in rules.items()))
+
+
+def check_values(rules: Mapping[str, Rule], table: Any) -> None:
+    """Require that each value can be read by its rule, and none is missing where it may not be.
+
+    It reads block by block, keeps nothing, and asks for nothing that is learned of many rows: a single one may be new.
+    """
+    for name, rule in rules.items():
+        count, first = 0, None
+        for block in cells(table, name):
+            gaps = _gaps(block, rule)
+            if first is None and gaps.any():
+                first = int(block.rows[gaps.argmax()])
+            count += int(gaps.sum())
+        if rule.missing == "error" and first is not None:
+            raise _missing(name, first, count, table.num_rows, "'level'" if isinstance(rule, Category) else FILLS)
+
+
+def _gaps(block: Cells, rule: Rule) -> Flags:
+    """Read values, and say which are missing."""
+    if isinstance(rule, Category):
+        return np.asarray(texts(block).is_null())
+    if isinstance(rule, Date):
+        times = moments(block, rule.format)
+        for part in rule.parts:
+            part_of(block, times, part)
+        return np.asarray(times.is_null())
+    values = numbers(block)
+    NumberColumn(block.name, Scaled(None), False, rule.at_least, rule.at_most, rule.log).shaped(block, values)
+    return np.isnan(values)
 
 
 def _learned(name: str, rule: Rule, counted: Counted) -> AnyColumn:

@@ -57,9 +57,12 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if isinstance(each, CategoryColumn) and not each.names
         )
 
-    def apply(self, table: Any) -> Applied:
-        """Prepare the rows of a `pyarrow.Table`; columns that it does not know are not looked at."""
-        values = np.zeros((table.num_rows, len(self.names)), order="F")
+    def apply(self, table: Any, room: int = 0) -> Applied:
+        """Prepare the rows of a `pyarrow.Table`; columns that it does not know are not looked at.
+
+        After those that are made there are as many columns of zeros as there is to be room for.
+        """
+        values = np.zeros((table.num_rows, len(self.names) + room), order="F")
         notes, first = [], 0
         for column in self.columns:
             out = values[:, first : first + len(column.names)]

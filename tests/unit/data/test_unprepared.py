@@ -1,5 +1,6 @@
 """Parties that prepare their columns, beside all else that they may have: keys, weights, marks, policies, labels."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,56 @@ def test_a_policy_decides_what_rules_may_reach() -> None:
     assert cn.Party("bank", bank(), key="id", prepare="auto", policy=chosen).table.feature_names == ("job",)
     with pytest.raises(cn.InputError, match=r"Party 'bank'.*'age'"):
         cn.Party("bank", bank(), key="id", prepare=RULES, policy=cn.Policy(never_columns=["age"]))
+
+
+def both(first: Any, second: pd.DataFrame, prepare: Any = RULES) -> cn.Federation:
+    return cn.Federation([cn.Party("bank", first, prepare=prepare), cn.Party("shop", second, label="spent", key="id")])
+
+
+def test_a_single_new_row_is_prepared_by_what_was_learned() -> None:
+    """There is no median of no value, and none is needed."""
+    run = both(bank(), shop()).fit(TASK, sampler=ALL)
+    row = bank()[:1].assign(age=np.nan, job="nurse")
+    expected = fitted(whole()).predict(by_hand(whole()[:1].assign(age=np.nan, job="nurse"), whole()))
+    assert np.allclose(both(row, shop()[:1]).predict(run.model), expected, rtol=1e-8)
+    with pytest.raises(cn.InputError, match="no row that counts has a value, so there is no median"):
+        both(row, shop()[:1]).fit(TASK, sampler=ALL)
+
+
+@pytest.mark.parametrize(
+    ("column", "rule", "value", "match"),
+    [
+        ("age", cn.Number(missing="median"), "12k", r"column 'age', row 250 \(rows count from 0\): '12k' is text"),
+        ("age", cn.Number(), None, r"column 'age': \d+ of 300 values are missing, the first in row \d+ "),
+        ("age", cn.Number(missing=0.0, log=True), "-2", r"column 'age', row 250 .*-2 has no log"),
+        ("age", cn.Category(missing="level"), "1.5", r"column 'age', row 250 .*1.5 is no level"),
+        ("job", cn.Category(), None, "column 'job': 1 of 300 values are missing, the first in row 250"),
+        ("job", cn.Date(), "2024-02-30", "column 'job', row 0 .*cannot be read as a date"),
+    ],
+)
+def test_what_is_wrong_with_a_value_is_said_at_the_door(column: str, rule: Any, value: Any, match: str) -> None:
+    table = bank()
+    values = table[column].tolist()
+    values[250] = value if value in (None, "12k") or column == "job" else float(value)
+    if value == "12k":
+        values = [None if each != each else str(each) for each in values]
+    table[column] = pd.Series(values)
+    with pytest.raises(cn.InputError, match=f"Party 'bank': {match}"):
+        cn.Party("bank", table, prepare=cn.Prepare({column: rule}))
+
+
+def test_a_table_is_written_once_beside_its_label() -> None:
+    n_rows, names = 20_000, [f"x{i}" for i in range(40)]
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(n_rows, 41)), columns=[*names, "y"])
+    party = cn.Party("bank", frame, label="y", prepare=cn.Prepare({"x*": cn.Number()}))
+    content = party.table.preparing.fitted(None)  # type: ignore[union-attr]
+    tracemalloc.start()
+    table = party.table.prepared(content)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(table.values, frame.to_numpy())
+    assert table.values.flags.f_contiguous
+    assert most < 1.5 * table.values.nbytes
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])

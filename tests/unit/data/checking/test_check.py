@@ -270,9 +270,12 @@ ODD: list[dict[str, Any]] = [
 
 
 def party_starts(table: pa.Table, roles: Roles, prepare: Preparing) -> bool:
+    """Say whether it can learn from this table, too; a party of new rows need not."""
     given: dict[str, Any] = dict(roles.items())
     try:
-        Party("bank", table, prepare=prepare, **given)
+        party = Party("bank", table, prepare=prepare, **given)
+        if party.table.preparing is not None:
+            party.table.preparing.fitted(None)
     except InputError:
         return False
     return True
