@@ -16,12 +16,17 @@ from colonnade.preparation.rules import Category, Date, Prepare, Rule
 
 @dataclass(frozen=True, eq=False)
 class Unprepared:
-    """A party's columns as they came, a `pyarrow.Table`, and its owner's rule for each."""
+    """A party's columns as they came, a `pyarrow.Table`, and its owner's rules by which some of them become numbers.
+
+    What was learned of other rows may ask for more columns than the rules. Where "auto" found no rule for these rows,
+    `unfit` says why nothing can be learned of them.
+    """
 
     party: str
     columns: Any = field(repr=False)
     rules: Mapping[str, Rule]
     tell_levels: bool = False
+    unfit: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,6 +50,8 @@ class Unprepared:
     def fitted(self, weights: Floats | None) -> bytes:
         """Learn from rows what the rules leave open, a row of weight k counting as k, all as one if None."""
         with _of(self.party):
+            if self.unfit:
+                raise InputError(self.unfit)
             return fitted(self.rules, self.columns, weights).to_json()
 
     def applied(self, content: bytes, room: int = 0) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
@@ -87,13 +94,23 @@ def columns_of_text(
 
 
 def unprepared_columns(party: str, table: Any, prepare: Prepare | Literal["auto"]) -> Unprepared:
-    """Take the columns that there are rules for; "auto" finds rules, and prints them."""
+    """Take the columns that there are rules for; "auto" takes all, finds rules, and prints them."""
+    if prepare == "auto":
+        return _chosen(party, table)
     with _of(party):
-        if prepare == "auto":
-            prepare, words = chosen(table)
-            sys.stderr.write("\n  ".join([f"Party {party!r}, prepare = 'auto':", *words]) + "\n")
         rules = prepare.by_column(table.column_names)
     return Unprepared(party, table.select(list(rules)), rules, prepare.tell_levels)
+
+
+def _chosen(party: str, table: Any) -> Unprepared:
+    # All columns are kept: of a few new rows it would choose others than of those that a model was learned from.
+    try:
+        prepare, words = chosen(table)
+    except InputError as error:
+        sys.stderr.write(f"Party {party!r}: {error}\n")
+        return Unprepared(party, table, {}, unfit=str(error))
+    sys.stderr.write("\n  ".join([f"Party {party!r}, prepare = 'auto':", *words]) + "\n")
+    return Unprepared(party, table, prepare.by_column(table.column_names))
 
 
 @contextmanager

@@ -130,6 +130,25 @@ def test_a_single_new_row_is_prepared_by_what_was_learned() -> None:
         both(row, shop()[:1]).fit(TASK, sampler=ALL)
 
 
+@pytest.mark.parametrize("n_new", [1, 5])
+def test_new_rows_are_prepared_as_auto_chose_for_those_that_were_learned_from(n_new: int) -> None:
+    """Of five rows a job looks like an id, and of one row nothing can enter."""
+    table = bank()[["job", "age"]]
+    run = both(table, shop(), "auto").fit(TASK, sampler=ALL)
+    new, visits = table[-n_new:].reset_index(drop=True), shop()[-n_new:]
+    expected = fitted(whole()).predict(by_hand(whole()[-n_new:], whole()))
+    assert np.allclose(both(new, visits, "auto").predict(run.model), expected, rtol=1e-8)
+
+
+def test_auto_that_finds_no_column_is_refused_where_something_is_learned(capsys: pytest.CaptureFixture[str]) -> None:
+    federation = both(bank()[["job", "age"]][:1], shop()[:1], "auto")
+    assert "Party 'bank': prepare='auto' found no column that could enter" in capsys.readouterr().err
+    with pytest.raises(
+        cn.InputError, match=r"Party 'bank': prepare='auto' found no column that could enter \(job: left"
+    ):
+        federation.fit(TASK, sampler=ALL)
+
+
 @pytest.mark.parametrize(
     ("column", "rule", "value", "match"),
     [
