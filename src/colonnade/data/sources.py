@@ -142,7 +142,7 @@ def from_frame(
     opened = open_table(party, data, chosen, keys=keys, as_text=as_text)
     table = opened.batches.read_all()
     features = [name for name in table.column_names if name not in taken]
-    unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare)
+    unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare, opened.place)
     ordered = features + label if unprepared is None else label
     _check_not_empty(party, table.num_rows, len(features + label))
     _check_numeric(party, table.select([*ordered, *named.get("weight", [])]), opened.place)

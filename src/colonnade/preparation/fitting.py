@@ -20,7 +20,7 @@ from colonnade.preparation.columns import (
 )
 from colonnade.preparation.levels import MOST_KEPT_LEVELS, MOST_LEVELS, Levels, count_levels
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of, texts
+from colonnade.preparation.reading import Cells, RowError, cells, moments, numbers, part_of, texts
 from colonnade.preparation.rules import Category, Date, Fill, Number, Rule
 
 
@@ -198,7 +198,5 @@ def _check_levels(name: str, rule: Category, found: Levels, n_rows: int) -> None
 
 
 def _missing(name: str, first: int, count: int, size: int, choices: str) -> InputError:
-    return InputError(
-        f"column {name!r}: {count:,} of {size:,} values are missing, the first in row {first} (rows count from 0). "
-        f"{CURE} missing={choices}."
-    )
+    before = f"column {name!r}: {count:,} of {size:,} values are missing, the first in "
+    return RowError(before, first, f". {CURE} missing={choices}.")

@@ -171,6 +171,45 @@ def test_what_is_wrong_with_a_value_is_said_at_the_door(column: str, rule: Any, 
         cn.Party("bank", table, prepare=cn.Prepare({column: rule}))
 
 
+@pytest.mark.parametrize(
+    ("text", "rules", "match"),
+    [
+        ("12k", {"age": cn.Number()}, r"column 'age', row 1 \(line 5 of bank.csv\): '12k' is text"),
+        (
+            "",
+            {"age": cn.Number()},
+            r"column 'age': 1 of 3 values are missing, the first in row 1 \(line 5 of bank.csv\). Fill",
+        ),
+        (
+            "",
+            {"age": cn.Category()},
+            r"column 'age': 1 of 3 values are missing, the first in row 1 \(line 5 of bank.csv\). Fill",
+        ),
+        ("30.2.2020", {"age": cn.Date()}, r"column 'age', row 0 \(line 2 of bank.csv\): '1' cannot be read as a date"),
+    ],
+)
+def test_a_bad_value_of_a_file_is_told_with_its_line(text: str, rules: Any, match: str, tmp_path: Path) -> None:
+    (tmp_path / "bank.csv").write_text(f'age,note\n1,"two\nlines"\n\n{text},x\n3,y\n')
+    with pytest.raises(cn.InputError, match=f"Party 'bank': {match}"):
+        cn.Party("bank", tmp_path / "bank.csv", prepare=cn.Prepare(rules))
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_rows_of_a_job_are_told_as_they_were_read(is_gone: bool, tmp_path: Path) -> None:
+    """By the line of the file though rows are in another order; by the row where the file is gone."""
+    path = tmp_path / "bank.csv"
+    path.write_text("id,x\n" + "".join(f"{row},{row}\n" for row in range(5)))
+    rules = cn.Prepare({"x": cn.Category(rare=1, unknown="error")})
+    columns = cn.Party("bank", path, key="id", prepare=rules).table.preparing
+    assert columns is not None
+    learned = columns.take(np.arange(4)).fitted(None)
+    if is_gone:
+        path.unlink()
+    where = r"row 4 \(rows count from 0\)" if is_gone else r"row 4 \(line 6 of bank.csv\)"
+    with pytest.raises(cn.InputError, match=f"Party 'bank': column 'x', {where}: the level '4' was not there"):
+        columns.take(np.array([4, 0])).applied(learned)
+
+
 def test_a_table_is_written_once_beside_its_label() -> None:
     n_rows, names = 20_000, [f"x{i}" for i in range(40)]
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(n_rows, 41)), columns=[*names, "y"])
