@@ -103,8 +103,8 @@ class Preparing(Protocol):
         It is JSON, which stays at the party.
         """
 
-    def told_names(self, fitted: bytes) -> tuple[str, ...] | None:
-        """Name the columns with their levels, where the owner lets these be told."""
+    def told_names(self, fitted: bytes, weights: Floats | None) -> tuple[str, ...] | None:
+        """Name the columns with their levels, where the owner lets these be told, and enough rows have them."""
 
 
 class Table(Protocol):

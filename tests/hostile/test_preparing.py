@@ -72,11 +72,11 @@ def sheet(server: HostileServer, split: Any = None) -> JobSheet:
     return sheet_of("prepare", {"task": TASK, "split": split}, server.roster, None)
 
 
-def by_weights(server: HostileServer, held_out: Flags, lightest: float = 0.0) -> PreparedColumns:
+def by_weights(server: HostileServer, held_out: Flags, lightest: float = 0.0, heaviest: float = 1.0) -> PreparedColumns:
     """Choose rows by weights that a party signs which joins forces with the server."""
     job = sheet(server)
     server.open(job)
-    weights = sendable_floats(np.where(held_out, lightest, 1.0))
+    weights = sendable_floats(np.where(held_out, lightest, heaviest))
     statement = weights_statement("post", digest(msgspec.msgpack.encode(job)), weights)
     signed = SignedWeights("post", weights, identity_of(server.folder, "post").sign(statement))
     server.told("bank", UseFrame("train", "own", None, None, signed), Moments)
@@ -168,6 +168,14 @@ def test_weights_do_not_make_more_choices(tmp_path: Path) -> None:
         for number in range(3):
             by_weights(server, np.arange(N) // 20 == number, lightest=0.0)
         turned_away(lambda: by_weights(server, np.arange(N) // 20 == 3, lightest=1e-9), FEW)
+
+
+def test_weights_do_not_name_a_level_of_few_rows(tmp_path: Path) -> None:
+    """Three are painters, and by weights that are ten times as large they are no more rare."""
+    with hostile_server(tmp_path, town(tell_levels=True), USUAL) as server:
+        told = by_weights(server, np.zeros(N, np.bool_), heaviest=10.0)
+        assert told.feature_names == ("job#1", "job#2", "job#3", "age", "age#1")
+        assert told.levels == ("job=driver", "job=nurse", "job#3", "age", "age is missing")
 
 
 def test_choices_are_remembered_after_a_restart(tmp_path: Path) -> None:

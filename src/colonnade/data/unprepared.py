@@ -6,10 +6,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.preparation.choosing import chosen
+from colonnade.preparation.columns import AnyColumn, CategoryColumn
 from colonnade.preparation.fitting import check_values, fitted
+from colonnade.preparation.levels import count_levels
 from colonnade.preparation.preparation import Preparation
 from colonnade.preparation.reading import RowError
 from colonnade.preparation.rules import Category, Date, Prepare, Rule
@@ -66,9 +70,23 @@ class Unprepared:
         notes = tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *applied.notes))
         return preparation.names, applied.values, notes
 
-    def told_names(self, content: bytes) -> tuple[str, ...] | None:
-        """Name the columns with their levels, where the owner lets these be told."""
-        return Preparation.from_json(content).own_names if self.tell_levels else None
+    def told_names(self, content: bytes, weights: Floats | None) -> tuple[str, ...] | None:
+        """Name the columns with their levels, where the owner lets these be told.
+
+        A level that is frequent by weight alone has no name: whoever weighs could name those of single rows.
+        """
+        if not self.tell_levels:
+            return None
+        columns = Preparation.from_json(content).columns
+        return tuple(name for column in columns for name in self._told(column, weights))
+
+    def _told(self, column: AnyColumn, weights: Floats | None) -> tuple[str, ...]:
+        rule = self.rules[column.column]
+        if weights is None or not isinstance(column, CategoryColumn) or not isinstance(rule, Category):
+            return column.own_names
+        rows = count_levels(self.columns, column.column, np.sign(weights)).with_missing
+        named = zip(column.shown_levels, column.own_names, column.names, strict=True)
+        return tuple(own if rows.get(level, rule.rare) >= rule.rare else name for level, own, name in named)
 
 
 def columns_to_prepare(

@@ -45,7 +45,7 @@ class Counted:
         if (weights == weights[0]).all():
             return None
         # A power of two changes no bit of a mean. By tiny weights scikit-learn would find nothing constant.
-        return weights / np.exp2(np.round(np.log2(weights.mean())))
+        return weights / float(np.exp2(np.round(np.log2(weights.mean()))))
 
 
 def fitted(rules: Mapping[str, Rule], table: Any, weights: Floats | None = None) -> Preparation:

@@ -101,7 +101,7 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
     name = preparation_name(table_key(data.memory, data.fresh_key), note.rows + note.weights, fitted)
     data.preparations.keep(name, fitted)
     names = data.prepared(name).table.feature_names
-    return state, PreparedColumns(name, names, table.preparing.told_names(fitted))
+    return state, PreparedColumns(name, names, table.preparing.told_names(fitted, table.row_weights))
 
 
 def _note(rows: Rows, data: PartyData) -> PreparedNote:
