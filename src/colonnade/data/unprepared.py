@@ -73,20 +73,20 @@ class Unprepared:
     def told_names(self, content: bytes, weights: Floats | None) -> tuple[str, ...] | None:
         """Name the columns with their levels, where the owner lets these be told.
 
-        A level that is frequent by weight alone has no name: whoever weighs could name those of single rows.
+        None is, where one is frequent by weight alone: whoever weighs could have levels of single rows named.
         """
-        if not self.tell_levels:
+        preparation = Preparation.from_json(content)
+        if not self.tell_levels or any(self._has_few_rows(column, weights) for column in preparation.columns):
             return None
-        columns = Preparation.from_json(content).columns
-        return tuple(name for column in columns for name in self._told(column, weights))
+        return preparation.own_names
 
-    def _told(self, column: AnyColumn, weights: Floats | None) -> tuple[str, ...]:
+    def _has_few_rows(self, column: AnyColumn, weights: Floats | None) -> bool:
+        """Whether a level that has a column of its own would be rare if all rows weighed 1."""
         rule = self.rules[column.column]
         if weights is None or not isinstance(column, CategoryColumn) or not isinstance(rule, Category):
-            return column.own_names
+            return False
         rows = count_levels(self.columns, column.column, np.sign(weights)).with_missing
-        named = zip(column.shown_levels, column.own_names, column.names, strict=True)
-        return tuple(own if rows.get(level, rule.rare) >= rule.rare else name for level, own, name in named)
+        return any(rows[level] < rule.rare for level in column.levels)
 
 
 def columns_to_prepare(

@@ -265,3 +265,17 @@ def test_rules_that_changed_hold_for_the_next_fit_and_a_model_needs_its_columns_
     assert not np.allclose(after.fit(TASK, sampler=ALL).model.coef_, run.model.coef_)
     with pytest.raises(cn.InputError, match=r"Party 'bank'.*there is no column 'age', which was prepared"):
         with_rules(job=cn.Category()).predict(run.model)
+
+
+def test_levels_are_told_by_weights_only_where_each_has_enough_rows() -> None:
+    """The model goes on without their names, here and in scikit-learn."""
+    desk, told = shop().assign(w=10.0), cn.Prepare({"job": cn.Category()}, tell_levels=True)
+    names = []
+    for n_painters in (9, 10):
+        table = bank().assign(job=["painter"] * n_painters + ["clerk"] * 100 + ["driver"] * (N - 100 - n_painters))
+        parties = [cn.Party("bank", table, prepare=told), cn.Party("shop", desk, key="id", label="spent", weight="w")]
+        run = cn.Federation(parties).fit(TASK, sampler=ALL)
+        names.append(run.model.feature_names_in_)
+        found = run.model.to_sklearn().predict(table[["job"]].join(desk[["visits"]]))
+        assert np.allclose(found, cn.Federation(parties).predict(run.model), rtol=1e-10)
+    assert names == [("job#1", "job#2", "visits"), ("job=clerk", "job=painter", "visits")]
