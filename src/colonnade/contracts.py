@@ -97,11 +97,14 @@ class Preparing(Protocol):
     def depends_on_rows(self) -> bool:
         """Whether it depends on the rows that count which columns come of it, or whether it can be done at all."""
 
-    def fitted(self, counts: Flags | None) -> bytes:
-        """Learn from the rows that count, all if None, what the rules leave open; as JSON, which stays at the party."""
+    def fitted(self, weights: Floats | None) -> bytes:
+        """Learn from rows what the rules leave open, a row of weight k counting as k, all as one if None.
 
-    def told_names(self, fitted: bytes) -> tuple[str, ...] | None:
-        """Name the columns with their levels, where the owner lets these be told."""
+        It is JSON, which stays at the party.
+        """
+
+    def told_names(self, fitted: bytes, weights: Floats | None) -> tuple[str, ...] | None:
+        """Name the columns with their levels, where the owner lets these be told, and enough rows have them."""
 
 
 class Table(Protocol):

@@ -72,11 +72,11 @@ def sheet(server: HostileServer, split: Any = None) -> JobSheet:
     return sheet_of("prepare", {"task": TASK, "split": split}, server.roster, None)
 
 
-def by_weights(server: HostileServer, held_out: Flags) -> PreparedColumns:
+def by_weights(server: HostileServer, held_out: Flags, lightest: float = 0.0, heaviest: float = 1.0) -> PreparedColumns:
     """Choose rows by weights that a party signs which joins forces with the server."""
     job = sheet(server)
     server.open(job)
-    weights = sendable_floats(1.0 - held_out)
+    weights = sendable_floats(np.where(held_out, lightest, heaviest))
     statement = weights_statement("post", digest(msgspec.msgpack.encode(job)), weights)
     signed = SignedWeights("post", weights, identity_of(server.folder, "post").sign(statement))
     server.told("bank", UseFrame("train", "own", None, None, signed), Moments)
@@ -147,6 +147,35 @@ def test_choices_are_enough_rows_apart(tmp_path: Path) -> None:
     with hostile_server(tmp_path, town(), USUAL) as server:
         turned_away(lambda: one_at_a_time(server, by_weights), "10 rows apart at least; this one is 1 apart")
         turned_away(lambda: one_at_a_time(server, by_marks), "a split holds out, and leaves, 10 rows at least")
+
+
+def test_rows_of_little_weight_count_and_tell_who_shares_a_level(tmp_path: Path) -> None:
+    """At `open`: levels are rare by weight, so that no row need be left out."""
+    with hostile_server(tmp_path, town(), OPEN) as server:
+        assert one_at_a_time(server, partial(by_weights, lightest=1e-9)) == nurses()
+
+
+def test_the_same_rows_by_other_weights_are_another_choice(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, town(), USUAL) as server:
+        light = partial(by_weights, lightest=1e-9)
+        turned_away(lambda: one_at_a_time(server, light), "this one is 0 apart from an earlier one of other weights")
+        light(server, np.zeros(N, np.bool_))
+
+
+def test_weights_do_not_make_more_choices(tmp_path: Path) -> None:
+    """Each leaves out other rows, enough of them, and weighs those that count in its own way."""
+    with hostile_server(tmp_path, town(), USUAL) as server:
+        for number in range(3):
+            by_weights(server, np.arange(N) // 20 == number, lightest=0.0)
+        turned_away(lambda: by_weights(server, np.arange(N) // 20 == 3, lightest=1e-9), FEW)
+
+
+def test_weights_do_not_name_a_level_of_few_rows(tmp_path: Path) -> None:
+    """Three are painters, and by weights that are ten times as large they are no more rare."""
+    with hostile_server(tmp_path, town(tell_levels=True), USUAL) as server:
+        told = by_weights(server, np.zeros(N, np.bool_), heaviest=10.0)
+        assert told.feature_names == ("job#1", "job#2", "job#3", "age", "age#1")
+        assert told.levels is None
 
 
 def test_choices_are_remembered_after_a_restart(tmp_path: Path) -> None:

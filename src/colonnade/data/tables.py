@@ -13,15 +13,15 @@ from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.unprepared import Unprepared
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.options import LARGEST
+from colonnade.preparation.reading import FIRST_INEXACT_INTEGER
 from colonnade.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
 BLOCK_ROWS = 16_384
 
 # Squares of larger or smaller values leave float64's range (about 1e-308 to 1e308), with room to sum them.
-LARGEST_MAGNITUDE = 1e100
-SMALLEST_MAGNITUDE = 1e-100
-FIRST_INEXACT_INTEGER = 2.0**53
+SMALLEST_MAGNITUDE = 1 / LARGEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +105,11 @@ class ArrayTable:
         columns = self.preparing if self.unaligned is None else self.unaligned.preparing
         if columns is None:
             raise LocalProtocolError("These columns are numbers already.")
-        names, features, notes = columns.applied(fitted)
-        _check_columns(columns.party, names, features)
-        # As rows of the transposed, which stays column-major: one copy, and none where there is nothing to join.
-        common = features.T if self.places is None else features.T[:, self.places]
-        values = (np.vstack([common, self.values.T]) if self.values.size else common).T
+        names, values, notes = columns.applied(fitted, room=self.values.shape[1])
+        _check_columns(columns.party, names, values[:, : len(names)])
+        if self.places is not None:
+            values = values.T[:, self.places].T  # which stays column-major
+        values[:, len(names) :] = self.values
         values.setflags(write=False)
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
 
@@ -152,7 +152,7 @@ def read_table(
         preparing=source.unprepared,
     )
     if source.unprepared is not None:
-        table.prepared(source.unprepared.fitted(None))  # what is wrong with the columns is said now, not in a job
+        source.unprepared.check()  # what is wrong with a value is said now, not in a job
     return table
 
 
@@ -165,7 +165,7 @@ def _check_columns(party: str, names: Sequence[str], values: Floats, integers: S
             raise InputError(f"{where}: {_not_finite(column)}")
         if is_integer and largest >= FIRST_INEXACT_INTEGER:
             raise InputError(f"{where}: {_inexact(column)}")
-        if largest > LARGEST_MAGNITUDE or 0.0 < largest < SMALLEST_MAGNITUDE:
+        if largest > LARGEST or 0.0 < largest < SMALLEST_MAGNITUDE:
             raise InputError(f"{where}: {_out_of_range(column)}")
 
 
@@ -173,10 +173,10 @@ def _check_weights(party: str, weights: Floats) -> None:
     where = f"Party {party!r}, row weights"
     if not np.isfinite(weights).all():
         raise InputError(f"{where}: {_not_finite(weights)}")
-    if weights.min() < 0 or not SMALLEST_MAGNITUDE <= weights.max() <= LARGEST_MAGNITUDE:
+    if weights.min() < 0 or not SMALLEST_MAGNITUDE <= weights.max() <= LARGEST:
         raise InputError(
             f"{where}: they lie between {weights.min():g} and {weights.max():g}; they must be from 0 to "
-            f"{LARGEST_MAGNITUDE:g}, and the largest {SMALLEST_MAGNITUDE:g} or more. Correct the column, or leave out "
+            f"{LARGEST:g}, and the largest {SMALLEST_MAGNITUDE:g} or more. Correct the column, or leave out "
             "weight=."
         )
 
@@ -205,7 +205,7 @@ def _out_of_range(column: Floats) -> str:
     row = _largest_row(column)
     return (
         f"its largest value in size is {column[row]:g} in row {row} (rows count from 0); beyond "
-        f"{LARGEST_MAGNITUDE:g} or below {SMALLEST_MAGNITUDE:g} squares leave float64's range. "
+        f"{LARGEST:g} or below {SMALLEST_MAGNITUDE:g} squares leave float64's range. "
         "Correct the value, or rescale the column."
     )
 

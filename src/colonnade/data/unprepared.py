@@ -1,27 +1,40 @@
 """Columns as they came, with the rules by which they become numbers."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.preparation.choosing import chosen
-from colonnade.preparation.fitting import fitted
+from colonnade.preparation.columns import AnyColumn, CategoryColumn
+from colonnade.preparation.fitting import check_values, fitted
+from colonnade.preparation.levels import count_levels
 from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.reading import RowError
 from colonnade.preparation.rules import Category, Date, Prepare, Rule
+
+Place = Callable[[int], str]
 
 
 @dataclass(frozen=True, eq=False)
 class Unprepared:
-    """A party's columns as they came, a `pyarrow.Table`, and its owner's rule for each."""
+    """A party's columns as they came, a `pyarrow.Table`, and its owner's rules by which some of them become numbers.
+
+    What was learned of other rows may ask for more columns than the rules. Where "auto" found no rule for these rows,
+    `unfit` says why nothing can be learned of them. `place` says where a row stood in what was read.
+    """
 
     party: str
     columns: Any = field(repr=False)
     rules: Mapping[str, Rule]
     tell_levels: bool = False
+    unfit: str = ""
+    place: Place = "row {}".format
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -35,24 +48,45 @@ class Unprepared:
 
     def take(self, rows: Rows) -> "Unprepared":
         """Take some rows, in this order."""
-        return replace(self, columns=self.columns.take(rows))
+        return replace(self, columns=self.columns.take(rows), place=lambda row: self.place(int(rows[row])))
 
-    def fitted(self, counts: Flags | None) -> bytes:
-        """Learn from the rows that count, all if None, what the rules leave open."""
-        with _of(self.party):
-            return fitted(self.rules, self.columns, counts).to_json()
+    def check(self) -> None:
+        """Require that each value can be read by its rule; what can be learned of all is another question."""
+        with _of(self.party, self.place):
+            check_values(self.rules, self.columns)
 
-    def applied(self, content: bytes) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
-        """Make numbers of them: names, values of shape (n_rows, k), and what the owner should know."""
-        with _of(self.party):
+    def fitted(self, weights: Floats | None) -> bytes:
+        """Learn from rows what the rules leave open, a row of weight k counting as k, all as one if None."""
+        with _of(self.party, self.place):
+            if self.unfit:
+                raise InputError(self.unfit)
+            return fitted(self.rules, self.columns, weights).to_json()
+
+    def applied(self, content: bytes, room: int = 0) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
+        """Make numbers of them: names, values of shape (n_rows, k + room), and what the owner should know."""
+        with _of(self.party, self.place):
             preparation = Preparation.from_json(content)
-            applied = preparation.apply(self.columns)
+            applied = preparation.apply(self.columns, room)
         notes = tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *applied.notes))
         return preparation.names, applied.values, notes
 
-    def told_names(self, content: bytes) -> tuple[str, ...] | None:
-        """Name the columns with their levels, where the owner lets these be told."""
-        return Preparation.from_json(content).own_names if self.tell_levels else None
+    def told_names(self, content: bytes, weights: Floats | None) -> tuple[str, ...] | None:
+        """Name the columns with their levels, where the owner lets these be told.
+
+        None is, where one is frequent by weight alone: whoever weighs could have levels of single rows named.
+        """
+        preparation = Preparation.from_json(content)
+        if not self.tell_levels or any(self._has_few_rows(column, weights) for column in preparation.columns):
+            return None
+        return preparation.own_names
+
+    def _has_few_rows(self, column: AnyColumn, weights: Floats | None) -> bool:
+        """Whether a level that has a column of its own would be rare if all rows weighed 1."""
+        rule = self.rules[column.column]
+        if weights is None or not isinstance(column, CategoryColumn) or not isinstance(rule, Category):
+            return False
+        rows = count_levels(self.columns, column.column, np.sign(weights)).with_missing
+        return any(rows[level] < rule.rare for level in column.levels)
 
 
 def columns_to_prepare(
@@ -81,20 +115,46 @@ def columns_of_text(
     ]
 
 
-def unprepared_columns(party: str, table: Any, prepare: Prepare | Literal["auto"]) -> Unprepared:
-    """Take the columns that there are rules for; "auto" finds rules, and prints them."""
+def unprepared_columns(party: str, table: Any, prepare: Prepare | Literal["auto"], place: Place) -> Unprepared:
+    """Take the columns that there are rules for; "auto" takes all, finds rules, and prints them."""
+    place = _while_it_is_there(place)
+    if prepare == "auto":
+        return _chosen(party, table, place)
     with _of(party):
-        if prepare == "auto":
-            prepare, words = chosen(table)
-            sys.stderr.write("\n  ".join([f"Party {party!r}, prepare = 'auto':", *words]) + "\n")
         rules = prepare.by_column(table.column_names)
-    return Unprepared(party, table.select(list(rules)), rules, prepare.tell_levels)
+    return Unprepared(party, table.select(list(rules)), rules, prepare.tell_levels, place=place)
+
+
+def _chosen(party: str, table: Any, place: Place) -> Unprepared:
+    # All columns are kept: of a few new rows it would choose others than of those that a model was learned from.
+    try:
+        prepare, words = chosen(table)
+    except InputError as error:
+        sys.stderr.write(f"Party {party!r}: {error}\n")
+        return Unprepared(party, table, {}, unfit=str(error), place=place)
+    sys.stderr.write("\n  ".join([f"Party {party!r}, prepare = 'auto':", *words]) + "\n")
+    return Unprepared(party, table, prepare.by_column(table.column_names), place=place)
 
 
 @contextmanager
-def _of(party: str) -> Iterator[None]:
-    """Say whose columns an error is about."""
+def _of(party: str, place: Place = "row {}".format) -> Iterator[None]:
+    """Say whose columns an error is about, and where in them it is."""
     try:
         yield
+    except RowError as error:
+        where = place(error.row)
+        where = where if "(" in where else f"{where} (rows count from 0)"
+        raise InputError(f"Party {party!r}: {error.before}{where}{error.after}") from None
     except InputError as error:
         raise InputError(f"Party {party!r}: {error}") from None
+
+
+def _while_it_is_there(place: Place) -> Place:
+    """Say where a row stands as long as the file is there: in a later job it may be gone, or be another."""
+
+    def found(row: int) -> str:
+        with suppress(Exception):
+            return place(row)
+        return f"row {row}"
+
+    return found

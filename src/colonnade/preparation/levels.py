@@ -1,12 +1,12 @@
 """The levels of a category, counted."""
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from colonnade.kernels.arrays import Flags
+from colonnade.kernels.arrays import Floats
 from colonnade.preparation.reading import cells, texts
 
 MISSING, OTHER = "(missing)", "(other)"
@@ -18,9 +18,13 @@ MOST_KEPT_LEVELS = 100_000
 
 @dataclass(frozen=True)
 class Levels:
-    """How many rows each level has, how many have none, and the first of these."""
+    """How many rows each level has, a row of weight k being k, and `missing_size` none.
 
-    sizes: Counter[str]
+    Of rows without a level there are also `n_missing` as they stand, and the first of them.
+    """
+
+    sizes: Mapping[str, float]
+    missing_size: float
     n_missing: int
     first_missing: int | None
 
@@ -35,23 +39,31 @@ class Levels:
         return next((level for level in (MISSING, OTHER) if level in self.sizes), None)
 
     @property
-    def with_missing(self) -> Counter[str]:
+    def with_missing(self) -> dict[str, float]:
         """The sizes, with missing values as a level."""
-        return self.sizes + Counter({MISSING: self.n_missing})  # adding keeps what is above zero
+        return {**self.sizes, MISSING: self.missing_size} if self.n_missing else dict(self.sizes)
 
 
-def count_levels(table: Any, name: str, counts: Flags | None = None) -> Levels:
-    """Count levels of a column of a `pyarrow.Table` in the rows that count, block by block."""
-    import pyarrow.compute as pc
-
-    sizes: Counter[str] = Counter()
-    n_missing, first = 0, None
-    for block in cells(table, name, counts):
+def count_levels(table: Any, name: str, weights: Floats | None = None) -> Levels:
+    """Count levels of a column of a `pyarrow.Table`, block by block; a row of weight k is k rows, one if None."""
+    sizes: dict[str, float] = {}
+    n_missing, missing_size, first = 0, 0.0, None
+    for block in cells(table, name, None if weights is None else weights > 0):
         levels = texts(block)
+        gaps = np.asarray(levels.is_null())
         if levels.null_count and first is None:
-            first = int(block.rows[np.asarray(levels.is_null()).argmax()])
+            first = int(block.rows[gaps.argmax()])
         n_missing += levels.null_count
+        counted = np.ones(len(gaps)) if weights is None else weights[block.rows]
+        # One after the other, so that how the table is cut changes no bit.
+        missing_size = float(np.cumsum(np.append(missing_size, counted[gaps]))[-1])
         if len(sizes) < MOST_KEPT_LEVELS:
-            found = pc.value_counts(levels.drop_null())
-            sizes.update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
-    return Levels(sizes, n_missing, first)
+            _add(sizes, levels.drop_null().dictionary_encode(), counted[~gaps])
+    return Levels(sizes, missing_size, n_missing, first)
+
+
+def _add(sizes: dict[str, float], levels: Any, weights: Floats) -> None:
+    names = levels.dictionary.to_pylist()
+    before = [sizes.get(name, 0.0) for name in names]
+    places = np.concatenate([np.arange(len(names)), np.asarray(levels.indices)])
+    sizes.update(zip(names, np.bincount(places, np.concatenate([before, weights])).tolist(), strict=True))

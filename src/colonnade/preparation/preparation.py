@@ -10,7 +10,7 @@ import numpy as np
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.options import learn_types
-from colonnade.preparation.columns import AnyColumn
+from colonnade.preparation.columns import AnyColumn, CategoryColumn
 from colonnade.preparation.reading import cells
 
 MAX_JSON_BYTES = 64 << 20
@@ -51,12 +51,18 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def notes(self) -> tuple[str, ...]:
         """What its owner should know of what was learned."""
         return tuple(
-            f"{each.column}: it has one level only, and gives no column" for each in self.columns if not each.names
+            f"{each.column}: {'it has one level only' if len(each.known) == 1 else 'all its levels are rare'}, so it "
+            "gives no column"
+            for each in self.columns
+            if isinstance(each, CategoryColumn) and not each.names
         )
 
-    def apply(self, table: Any) -> Applied:
-        """Prepare the rows of a `pyarrow.Table`; columns that it does not know are not looked at."""
-        values = np.zeros((table.num_rows, len(self.names)), order="F")
+    def apply(self, table: Any, room: int = 0) -> Applied:
+        """Prepare the rows of a `pyarrow.Table`; columns that it does not know are not looked at.
+
+        After those that are made there are as many columns of zeros as there is to be room for.
+        """
+        values = np.zeros((table.num_rows, len(self.names) + room), order="F")
         notes, first = [], 0
         for column in self.columns:
             out = values[:, first : first + len(column.names)]

@@ -25,6 +25,14 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_897
 PARTS_OF_TIMES = ("days", "hour", "minute", "second")
 
 
+class RowError(InputError):
+    """What is wrong in one row, which whoever read the table may know by its line in a file."""
+
+    def __init__(self, before: str, row: int, after: str) -> None:
+        super().__init__(f"{before}row {row} (rows count from 0){after}")
+        self.before, self.row, self.after = before, row, after
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Some values of a column, a `pyarrow.Array`, and the rows that they are in; `column` reads it from the start."""
@@ -36,7 +44,7 @@ class Cells:
 
     def error(self, place: int, what: str) -> InputError:
         """Make an error about one value."""
-        return InputError(f"column {self.name!r}, row {self.rows[place]} (rows count from 0): {what}")
+        return RowError(f"column {self.name!r}, ", int(self.rows[place]), f": {what}")
 
     def shown(self, place: int) -> str:
         """Write one value, shortened."""

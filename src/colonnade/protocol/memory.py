@@ -65,11 +65,13 @@ class DistancesNote(msgspec.Struct, frozen=True, array_like=True, tag="distances
 class PreparedNote(msgspec.Struct, frozen=True, array_like=True, tag="prepared"):
     """That the party prepared its columns, or was about to, by the rows that count: a bit a row, by its number.
 
-    `table` is a digest of the numbers of all its rows.
+    `table` is a digest of the numbers of all its rows; `weights` of how much those that count do, empty where all
+    count 1.
     """
 
     table: bytes
     rows: bytes
+    weights: bytes = b""
 
 
 class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):

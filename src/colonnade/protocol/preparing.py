@@ -6,6 +6,7 @@ that it was learned with. How many columns there are depends on the rows that co
 will would learn which rows share a rare level, so a party prepares for few choices of them.
 """
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping
@@ -96,11 +97,11 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
         # Before it is tried: whether it can be done at all tells something of these rows, too.
         data.memory.keep([note])
     with data.preparing():
-        fitted = table.preparing.fitted(None if table.row_weights is None else table.row_weights > 0)
-    name = preparation_name(table_key(data.memory, data.fresh_key), note.rows, fitted)
+        fitted = table.preparing.fitted(table.row_weights)
+    name = preparation_name(table_key(data.memory, data.fresh_key), note.rows + note.weights, fitted)
     data.preparations.keep(name, fitted)
     names = data.prepared(name).table.feature_names
-    return state, PreparedColumns(name, names, table.preparing.told_names(fitted))
+    return state, PreparedColumns(name, names, table.preparing.told_names(fitted, table.row_weights))
 
 
 def _note(rows: Rows, data: PartyData) -> PreparedNote:
@@ -111,7 +112,14 @@ def _note(rows: Rows, data: PartyData) -> PreparedNote:
         whole = np.arange(len(alignment.positions)) if alignment.numbers is None else np.sort(alignment.numbers)
     counted = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
     counted[numbers] = True
-    return PreparedNote(rows_digest(whole), np.packbits(counted).tobytes())
+    return PreparedNote(rows_digest(whole), np.packbits(counted).tobytes(), _weights_digest(rows, numbers, data))
+
+
+def _weights_digest(rows: Rows, numbers: Rows, data: PartyData) -> bytes:
+    """Tell weights apart, which decide what is rare as the choice of rows does; nothing where all are 1."""
+    if data.table.row_weights is None or (data.table.row_weights[rows] == 1).all():
+        return b""
+    return hashlib.sha256(data.table.row_weights[rows][np.argsort(numbers)].tobytes()).digest()
 
 
 def most_choices(n_rows: int, least_rows: int) -> int | None:
@@ -123,7 +131,7 @@ def _check_few(note: PreparedNote, data: PartyData) -> None:
     """Require few choices of the rows that the party has, and none that is nearly like an earlier one, of any rows.
 
     Each tells how many levels are frequent among them, and whether any value is missing; two that are a row apart tell
-    that of the row. A table to which its owner adds rows is another.
+    that of the row. The same rows by other weights are another choice. A table to which its owner adds rows is another.
     """
     least, earlier = data.policy.least_rows, {each for each in data.memory.notes() if isinstance(each, PreparedNote)}
     most = most_choices(data.table.n_rows, least)
@@ -139,8 +147,8 @@ def _check_few(note: PreparedNote, data: PartyData) -> None:
     if (apart := min((rows_apart(note, each) for each in earlier), default=least)) < least:
         raise PolicyRefusedError(
             f"its owner's policy prepares columns for choices of rows that are {least} rows apart at least; this one "
-            f"is {apart} apart from an earlier one, and the two together would tell of single rows. Hold out rows as "
-            "before.",
+            f"is {apart} apart from an earlier one{'' if apart else ' of other weights'}, and the two together would "
+            "tell of single rows. Hold out rows as before, and weigh them so.",
             party=data.name,
         )
 

@@ -1,5 +1,6 @@
 """Parties that prepare their columns, beside all else that they may have: keys, weights, marks, policies, labels."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,8 @@ def by_hand(table: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made | {"age": filled, "age is missing": table["age"].isna(), "visits": table["visits"]})
 
 
-def fitted(learned: pd.DataFrame, weight: Any = None) -> LinearRegression:
-    return LinearRegression().fit(by_hand(learned, learned), learned["spent"], sample_weight=weight)
+def fitted(learned: pd.DataFrame) -> LinearRegression:
+    return LinearRegression().fit(by_hand(learned, learned), learned["spent"])
 
 
 def whole() -> pd.DataFrame:
@@ -75,16 +76,15 @@ def test_marks_of_a_party_say_what_is_learned_from() -> None:
     assert federation.evaluate(run.model, split=run.split).mse == pytest.approx(error, rel=1e-8)
 
 
-def test_rows_that_weigh_nothing_teach_nothing() -> None:
-    """What rows count for is the model's business; the rules learn from each that counts, once."""
+def test_rows_of_weight_k_teach_as_k_copies_and_those_that_weigh_nothing_nothing() -> None:
     parties = [
         cn.Party("bank", bank(), prepare=RULES, weight="weight"),
         cn.Party("shop", shop(), label="spent", key="id"),
     ]
     run = cn.Federation(parties).fit(TASK, sampler=ALL)
-    counted = whole().query("weight > 0")
-    assert len(counted) < N
-    assert np.allclose(run.model.coef_, fitted(counted, counted["weight"]).coef_, rtol=1e-8)
+    copies = whole().loc[np.repeat(np.arange(N), bank()["weight"].astype(int))]
+    assert copies["age"].median() != whole()["age"].median()
+    assert np.allclose(run.model.coef_, fitted(copies).coef_, rtol=1e-8)
 
 
 def test_the_label_party_may_prepare_too_and_its_label_is_as_it_is() -> None:
@@ -114,6 +114,114 @@ def test_a_policy_decides_what_rules_may_reach() -> None:
     assert cn.Party("bank", bank(), key="id", prepare="auto", policy=chosen).table.feature_names == ("job",)
     with pytest.raises(cn.InputError, match=r"Party 'bank'.*'age'"):
         cn.Party("bank", bank(), key="id", prepare=RULES, policy=cn.Policy(never_columns=["age"]))
+
+
+def both(first: Any, second: pd.DataFrame, prepare: Any = RULES) -> cn.Federation:
+    return cn.Federation([cn.Party("bank", first, prepare=prepare), cn.Party("shop", second, label="spent", key="id")])
+
+
+def test_a_single_new_row_is_prepared_by_what_was_learned() -> None:
+    """There is no median of no value, and none is needed."""
+    run = both(bank(), shop()).fit(TASK, sampler=ALL)
+    row = bank()[:1].assign(age=np.nan, job="nurse")
+    expected = fitted(whole()).predict(by_hand(whole()[:1].assign(age=np.nan, job="nurse"), whole()))
+    assert np.allclose(both(row, shop()[:1]).predict(run.model), expected, rtol=1e-8)
+    with pytest.raises(cn.InputError, match="no row that counts has a value, so there is no median"):
+        both(row, shop()[:1]).fit(TASK, sampler=ALL)
+
+
+@pytest.mark.parametrize("n_new", [1, 5])
+def test_new_rows_are_prepared_as_auto_chose_for_those_that_were_learned_from(n_new: int) -> None:
+    """Of five rows a job looks like an id, and of one row nothing can enter."""
+    table = bank()[["job", "age"]]
+    run = both(table, shop(), "auto").fit(TASK, sampler=ALL)
+    new, visits = table[-n_new:].reset_index(drop=True), shop()[-n_new:]
+    expected = fitted(whole()).predict(by_hand(whole()[-n_new:], whole()))
+    assert np.allclose(both(new, visits, "auto").predict(run.model), expected, rtol=1e-8)
+
+
+def test_auto_that_finds_no_column_is_refused_where_something_is_learned(capsys: pytest.CaptureFixture[str]) -> None:
+    federation = both(bank()[["job", "age"]][:1], shop()[:1], "auto")
+    assert "Party 'bank': prepare='auto' found no column that could enter" in capsys.readouterr().err
+    with pytest.raises(
+        cn.InputError, match=r"Party 'bank': prepare='auto' found no column that could enter \(job: left"
+    ):
+        federation.fit(TASK, sampler=ALL)
+
+
+@pytest.mark.parametrize(
+    ("column", "rule", "value", "match"),
+    [
+        ("age", cn.Number(missing="median"), "12k", r"column 'age', row 250 \(rows count from 0\): '12k' is text"),
+        ("age", cn.Number(), None, r"column 'age': \d+ of 300 values are missing, the first in row \d+ "),
+        ("age", cn.Number(missing=0.0, log=True), "-2", r"column 'age', row 250 .*-2 has no log"),
+        ("age", cn.Category(missing="level"), "1.5", r"column 'age', row 250 .*1.5 is no level"),
+        ("job", cn.Category(), None, "column 'job': 1 of 300 values are missing, the first in row 250"),
+        ("job", cn.Date(), "2024-02-30", "column 'job', row 0 .*cannot be read as a date"),
+    ],
+)
+def test_what_is_wrong_with_a_value_is_said_at_the_door(column: str, rule: Any, value: Any, match: str) -> None:
+    table = bank()
+    values = table[column].tolist()
+    values[250] = value if value in (None, "12k") or column == "job" else float(value)
+    if value == "12k":
+        values = [None if each != each else str(each) for each in values]
+    table[column] = pd.Series(values)
+    with pytest.raises(cn.InputError, match=f"Party 'bank': {match}"):
+        cn.Party("bank", table, prepare=cn.Prepare({column: rule}))
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "match"),
+    [
+        ("12k", {"age": cn.Number()}, r"column 'age', row 1 \(line 5 of bank.csv\): '12k' is text"),
+        (
+            "",
+            {"age": cn.Number()},
+            r"column 'age': 1 of 3 values are missing, the first in row 1 \(line 5 of bank.csv\). Fill",
+        ),
+        (
+            "",
+            {"age": cn.Category()},
+            r"column 'age': 1 of 3 values are missing, the first in row 1 \(line 5 of bank.csv\). Fill",
+        ),
+        ("30.2.2020", {"age": cn.Date()}, r"column 'age', row 0 \(line 2 of bank.csv\): '1' cannot be read as a date"),
+    ],
+)
+def test_a_bad_value_of_a_file_is_told_with_its_line(text: str, rules: Any, match: str, tmp_path: Path) -> None:
+    (tmp_path / "bank.csv").write_text(f'age,note\n1,"two\nlines"\n\n{text},x\n3,y\n')
+    with pytest.raises(cn.InputError, match=f"Party 'bank': {match}"):
+        cn.Party("bank", tmp_path / "bank.csv", prepare=cn.Prepare(rules))
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_rows_of_a_job_are_told_as_they_were_read(is_gone: bool, tmp_path: Path) -> None:
+    """By the line of the file though rows are in another order; by the row where the file is gone."""
+    path = tmp_path / "bank.csv"
+    path.write_text("id,x\n" + "".join(f"{row},{row}\n" for row in range(5)))
+    rules = cn.Prepare({"x": cn.Category(rare=1, unknown="error")})
+    columns = cn.Party("bank", path, key="id", prepare=rules).table.preparing
+    assert columns is not None
+    learned = columns.take(np.arange(4)).fitted(None)
+    if is_gone:
+        path.unlink()
+    where = r"row 4 \(rows count from 0\)" if is_gone else r"row 4 \(line 6 of bank.csv\)"
+    with pytest.raises(cn.InputError, match=f"Party 'bank': column 'x', {where}: the level '4' was not there"):
+        columns.take(np.array([4, 0])).applied(learned)
+
+
+def test_a_table_is_written_once_beside_its_label() -> None:
+    n_rows, names = 20_000, [f"x{i}" for i in range(40)]
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(n_rows, 41)), columns=[*names, "y"])
+    party = cn.Party("bank", frame, label="y", prepare=cn.Prepare({"x*": cn.Number()}))
+    content = party.table.preparing.fitted(None)  # type: ignore[union-attr]
+    tracemalloc.start()
+    table = party.table.prepared(content)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(table.values, frame.to_numpy())
+    assert table.values.flags.f_contiguous
+    assert most < 1.5 * table.values.nbytes
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
@@ -157,3 +265,17 @@ def test_rules_that_changed_hold_for_the_next_fit_and_a_model_needs_its_columns_
     assert not np.allclose(after.fit(TASK, sampler=ALL).model.coef_, run.model.coef_)
     with pytest.raises(cn.InputError, match=r"Party 'bank'.*there is no column 'age', which was prepared"):
         with_rules(job=cn.Category()).predict(run.model)
+
+
+def test_levels_are_told_by_weights_only_where_each_has_enough_rows() -> None:
+    """The model goes on without their names, here and in scikit-learn."""
+    desk, told = shop().assign(w=10.0), cn.Prepare({"job": cn.Category()}, tell_levels=True)
+    names = []
+    for n_painters in (9, 10):
+        table = bank().assign(job=["painter"] * n_painters + ["clerk"] * 100 + ["driver"] * (N - 100 - n_painters))
+        parties = [cn.Party("bank", table, prepare=told), cn.Party("shop", desk, key="id", label="spent", weight="w")]
+        run = cn.Federation(parties).fit(TASK, sampler=ALL)
+        names.append(run.model.feature_names_in_)
+        found = run.model.to_sklearn().predict(table[["job"]].join(desk[["visits"]]))
+        assert np.allclose(found, cn.Federation(parties).predict(run.model), rtol=1e-10)
+    assert names == [("job#1", "job#2", "visits"), ("job=clerk", "job=painter", "visits")]

@@ -16,9 +16,9 @@ from colonnade.preparation.preparation import Preparation
 from colonnade.preparation.rules import PARTS, Rule
 
 
-def learned(values: Any, rule: Rule, counts: Any = None) -> Preparation:
+def learned(values: Any, rule: Rule, weights: Any = None) -> Preparation:
     column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-    return fitted({"x": rule}, pa.table({"x": column}), counts)
+    return fitted({"x": rule}, pa.table({"x": column}), weights)
 
 
 def applied(values: Any, rule: Rule) -> Any:
@@ -127,11 +127,18 @@ def test_others_are_no_reference_even_where_they_are_the_most() -> None:
     assert learned([*"abcdefg", "z", "z"], cn.Category(rare=2)).own_names == ("x=(other)",)
 
 
-@pytest.mark.parametrize("values", [["a"] * 20, [*"abcdefg"]])
-def test_one_level_gives_no_column_and_is_reported(values: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (["a"] * 20, "it has one level only"),
+        (["a"], "it has one level only"),
+        ([*"abcdefg"], "all its levels are rare"),
+    ],
+)
+def test_one_level_gives_no_column_and_is_reported(values: list[str], why: str) -> None:
     preparation = learned(values, cn.Category())
     assert preparation.names == ()
-    assert preparation.notes == ("x: it has one level only, and gives no column",)
+    assert preparation.notes == (f"x: {why}, so it gives no column",)
     assert preparation.apply(pa.table({"x": values})).values.shape == (len(values), 0)
 
 
@@ -278,17 +285,17 @@ def test_a_date_that_cannot_be_is_named(values: Any, rule: Rule, match: str) -> 
 
 def test_a_table_without_rows_that_count_is_refused() -> None:
     with pytest.raises(cn.InputError, match=r"no row to learn from. Hold out fewer"):
-        learned([1.0, 2.0], cn.Number(), np.zeros(2, dtype=np.bool_))
+        learned([1.0, 2.0], cn.Number(), np.zeros(2))
 
 
 def test_only_rows_that_count_are_looked_at() -> None:
-    counts = np.array([True, True, False, True])
-    (column,) = learned([1.0, 2.0, np.inf, 6.0], cn.Number(missing="mean", scale=True), counts).columns
+    weights = np.array([1.0, 1.0, 0.0, 1.0])
+    (column,) = learned([1.0, 2.0, np.inf, 6.0], cn.Number(missing="mean", scale=True), weights).columns
     assert isinstance(column, NumberColumn)
     assert column.scaling.fill == column.scaling.mean == 3.0
     assert not column.indicator
     held_out = ["a", "a", "b", "a"]
-    assert learned(held_out, cn.Category(rare=1), counts).names == ()
+    assert learned(held_out, cn.Category(rare=1), weights).names == ()
 
 
 def test_names_that_would_be_the_same_at_the_party_are_refused() -> None:

@@ -15,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import colonnade as cn
 from colonnade.preparation import reading
+from colonnade.preparation.columns import CategoryColumn, NumberColumn
 from colonnade.preparation.fitting import fitted
 from colonnade.preparation.pipeline import column_transformer
 from colonnade.preparation.preparation import Preparation
@@ -44,7 +45,7 @@ def columns(values: st.SearchStrategy[Any], n_rows: int) -> st.SearchStrategy[li
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[Any, dict[str, Rule]]:
+def tables(draw: st.DrawFn, floats: st.SearchStrategy[Any] = floats) -> tuple[Any, dict[str, Rule]]:
     """Make a table of every kind of column, and rules that no value of it breaks."""
     n_rows = draw(st.integers(1, 30))
     table = pa.table(
@@ -91,18 +92,50 @@ def test_neither_block_size_nor_chunks_change_a_bit(
     case: tuple[Any, dict[str, Rule]], block: int, data: st.DataObject
 ) -> None:
     table, rules = case
-    counts = np.array(data.draw(columns(st.booleans(), len(table))))
-    counts[-2:] = True
-    assume(table["d"].filter(pa.array(counts)).null_count < counts.sum())
-    whole = fitted(rules, table, counts)
+    weights = np.array(data.draw(columns(st.sampled_from([0.0, 0.1, 0.7, 1.0, 3.0]), len(table))))
+    weights[-2:] = 1.0
+    assume(table["d"].filter(pa.array(weights > 0)).null_count < (weights > 0).sum())
+    whole = fitted(rules, table, weights)
     cut = data.draw(st.integers(0, len(table)))
     chunked = pa.concat_tables([table.slice(0, cut), table.slice(cut)])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(reading, "BLOCK_ROWS", block)
-        same(fitted(rules, chunked, counts), whole, table)
+        same(fitted(rules, chunked, weights), whole, table)
         in_blocks = whole.apply(chunked)
     assert in_blocks.values.tobytes() == whole.apply(table).values.tobytes()
     assert in_blocks.notes == whole.apply(table).notes
+
+
+def scalings(preparation: Preparation) -> list[tuple[float, float, float]]:
+    found = [
+        scaling
+        for column in preparation.columns
+        if not isinstance(column, CategoryColumn)
+        for scaling in ([column.scaling] if isinstance(column, NumberColumn) else [each for _, each in column.parts])
+    ]
+    return [(0.0 if each.fill is None else each.fill, each.mean, each.deviation) for each in found]
+
+
+@SOME
+@given(tables(st.integers(-800, 800).map(lambda eighths: eighths / 8)), st.sampled_from([1.0, 2.0**-40]), st.data())
+def test_a_row_of_weight_k_teaches_as_k_copies_do(
+    case: tuple[Any, dict[str, Rule]], unit: float, data: st.DataObject
+) -> None:
+    """Levels are rare by the weights as they are; to all else only their ratios matter."""
+    table, rules = case
+    copies = np.array(data.draw(columns(st.integers(0, 4), len(table))))
+    copies[-2:] = [1, 2]
+    assume(table["d"].filter(pa.array(copies > 0)).null_count < (copies > 0).sum())
+    if unit < 1:
+        rules = {name: rule for name, rule in rules.items() if not isinstance(rule, cn.Category)}
+    weighted, copied = (
+        fitted(rules, table, copies * unit),
+        fitted(rules, table.take(np.repeat(np.arange(len(table)), copies))),
+    )
+    assert weighted.own_names == copied.own_names
+    assert np.allclose(scalings(weighted), scalings(copied), rtol=1e-12, atol=1e-12)
+    levels = [[column for column in each.columns if isinstance(column, CategoryColumn)] for each in (weighted, copied)]
+    assert levels[0] == levels[1]
 
 
 @SOME
@@ -112,9 +145,9 @@ def test_held_out_rows_change_nothing_of_what_is_learned(
 ) -> None:
     table, rules = case
     both = pa.concat_tables([other[0], table, other[0]])
-    counts = np.zeros(len(both), dtype=np.bool_)
-    counts[len(other[0]) :][: len(table)] = True
-    same(fitted(rules, both, counts), fitted(rules, table), table)
+    weights = np.zeros(len(both))
+    weights[len(other[0]) :][: len(table)] = 1.0
+    same(fitted(rules, both, weights), fitted(rules, table), table)
 
 
 @SOME

@@ -287,9 +287,12 @@ def test_rules_are_tried_at_once_if_none_is_wrong(monkeypatch: pytest.MonkeyPatc
 
 
 def party_starts(table: pa.Table, roles: Roles, prepare: Preparing) -> bool:
+    """Say whether it can learn from this table, too; a party of new rows need not."""
     given: dict[str, Any] = dict(roles.items())
     try:
-        Party("bank", table, prepare=prepare, **given)
+        party = Party("bank", table, prepare=prepare, **given)
+        if party.table.preparing is not None:
+            party.table.preparing.fitted(None)
     except InputError:
         return False
     return True
