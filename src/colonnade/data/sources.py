@@ -20,7 +20,7 @@ from colonnade.data.unprepared import Unprepared, columns_of_text, columns_to_pr
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.options import listed
-from colonnade.preparation.reading import NUMBER, SHOWN, is_number
+from colonnade.preparation.reading import NUMBER, NUMBER_OR_COMMA, SHOWN, is_number
 from colonnade.preparation.rules import Prepare
 from colonnade.protocol.policy import Policy
 
@@ -267,7 +267,9 @@ def _slip(column: Any, place: Callable[[int], str]) -> str:
 
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
         return ""
-    numbers = pc.match_substring_regex(column, NUMBER)
+    numbers = pc.match_substring_regex(column, NUMBER_OR_COMMA)
+    if pc.all(numbers).as_py():
+        numbers = pc.match_substring_regex(column, NUMBER)
     row = numbers.index(False).as_py()
     if row < 0:
         return "; all are numbers, written as text"

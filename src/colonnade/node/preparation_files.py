@@ -30,8 +30,10 @@ class PreparationFiles:
             if self.find(name) == fitted:
                 return
         write_private(path, fitted)
-        columns = Preparation.from_json(fitted).own_names
-        self._say(f"{len(columns):,} columns prepared, {path.name}: {_listed(columns)}.")
+        preparation = Preparation.from_json(fitted)
+        columns, references = preparation.own_names, preparation.references
+        compared = f" Levels compare to {_listed(references)}." if references else ""
+        self._say(f"{len(columns):,} columns prepared, {path.name}: {_listed(columns)}.{compared}")
 
     def find(self, name: str) -> bytes | None:
         """Read the one of this name: the server says it, and it is no path."""

@@ -12,7 +12,7 @@ from colonnade.preparation.levels import MISSING, MOST_KEPT_LEVELS, MOST_LEVELS,
 from colonnade.preparation.reading import Cells, moments, numbers, part_of, texts
 from colonnade.preparation.rules import DatePart, check_bounds, check_log
 
-CURE = "Fill it in, or say what stands for missing values:"
+CURE = "Fill it in; or, before a model is learned, say what stands for missing values:"
 FILLS = "'median', 'mean' or a number"
 
 
@@ -193,7 +193,7 @@ class CategoryColumn(msgspec.Struct, frozen=True, tag_field="kind", tag="categor
             raise cells.error(
                 place,
                 f"the level {cells.shown(place)} was not there when the column was learned. Correct it, or pass "
-                "unknown='other'.",
+                "unknown='other' and learn again.",
             )
         return np.asarray(pc.fill_null(found, len(known)))
 

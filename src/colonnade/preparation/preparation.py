@@ -48,6 +48,12 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(name for column in self.columns for name in column.own_names)
 
     @property
+    def references(self) -> tuple[str, ...]:
+        """The levels that have no column, to which the others of their column compare."""
+        found = [each for each in self.columns if isinstance(each, CategoryColumn) and each.names]
+        return tuple(f"{each.column}={each.reference}" for each in found)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What its owner should know of what was learned."""
         return tuple(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ BLOCK_ROWS = 65_536
 FIRST_INEXACT_INTEGER = 2.0**53
 SHOWN = 40  # characters of a value in an error
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+# Also by a decimal comma: beside these, what is no number at all is the slip.
+NUMBER_OR_COMMA = r"^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*$"
 ZONE = r"[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 # What is finer than a microsecond is cut: nanoseconds would end in 2262.
 TOO_FINE = r"(\.\d{6})\d+"
@@ -217,8 +220,8 @@ def _no_number(cells: Cells) -> InputError:
         return InputError(
             f"column {cells.name!r} has the type {kind}, not numbers. Name it as {advice} in prepare, or leave it out."
         )
-    for block in cells.column():
-        odd = np.asarray(pc.invert(pc.fill_null(pc.match_substring_regex(block.values, NUMBER), True)))
+    for pattern, block in product((NUMBER_OR_COMMA, NUMBER), cells.column()):
+        odd = np.asarray(pc.invert(pc.fill_null(pc.match_substring_regex(block.values, pattern), True)))
         if odd.any():
             place = int(odd.argmax())
             return block.error(

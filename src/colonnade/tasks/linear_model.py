@@ -20,7 +20,7 @@ from colonnade.messages import sendable_floats
 from colonnade.protocol.fingerprints import Tables
 from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
-from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names
+from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names, references
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 from colonnade.tasks.penalty_path import RegularisationPath
 
@@ -155,6 +155,7 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         """Lay out the coefficients, and how a penalty was chosen, for people."""
         named = [("(intercept)", self.intercept_), *zip(own_names(self), self.coef_, strict=True)]
         table = aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
+        table += references(self)
         return table if self.path is None else f"{table}\n\n{self.path}"
 
     def to_sklearn(self) -> Any:

@@ -125,6 +125,14 @@ def own_names(model: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def references(model: Any) -> str:
+    """Say which levels have no column, where a model has what its parties learned of these: a line below its table."""
+    tables = model.learned_from_
+    kept = () if tables is None else tables.preparations.values()
+    found = [name for fitted in kept for name in Preparation.from_json(fitted.encode()).references]
+    return f"\nLevels compare to {', '.join(found)}." if found else ""
+
+
 def roster_of(model: Model[Any], roster: Roster) -> Roster:
     """Give the parties their columns as a model has them that was learned from columns they prepared."""
     prepared: Mapping[str, str] = getattr(getattr(model, "learned_from_", None), "prepared", {})

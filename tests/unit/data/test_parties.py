@@ -30,3 +30,11 @@ def test_levels_of_a_csv_file_are_as_they_are_written(tmp_path: Path) -> None:
     assert Preparation.from_json(fitted).own_names == ("zip=007", "zip=7", "day.days")
     assert names == ("zip#1", "zip#2", "day#1")
     assert values[:4, :2].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]  # of missing there are most
+
+
+@pytest.mark.parametrize("rules", [None, cn.Prepare({"limit": cn.Number()})])
+def test_in_a_file_with_decimal_commas_the_slip_is_what_is_no_number(tmp_path: Path, rules: cn.Prepare | None) -> None:
+    path = tmp_path / "bank.csv"
+    path.write_text("limit;town\n" + "".join(f"{value};1\n" for value in ["2857,14", "12,5", "12k", "7,1"] * 5))
+    with pytest.raises(cn.InputError, match=r"row 2 \(line 4 of bank\.csv\).*'12k'"):
+        cn.Party("bank", path, prepare=rules)

@@ -85,7 +85,7 @@ def test_gaps_where_there_were_none_are_filled_and_noted() -> None:
         (cn.Number(), [1.0, None], r"column 'x', row 1 \(rows count from 0\): the value is missing. Fill it in"),
         (cn.Number(log=True), [1.0, -2.0], "row 1 .*-2 has no log"),
         (cn.Number(), ["1", "2"], "row 0 .*'1' is text"),
-        (cn.Category(rare=1), ["1", None], "row 1 .*the level is missing. Fill it in, .* missing='level'"),
+        (cn.Category(rare=1), ["1", None], "row 1 .*the level is missing. Fill it in; .* missing='level'"),
         (cn.Category(rare=1, unknown="error"), [1, 3], "row 1 .*the level 3 was not there .* unknown='other'"),
         (cn.Category(rare=1, unknown="error", missing="level"), [1, None], "row 1 .*the level None was not there"),
     ],

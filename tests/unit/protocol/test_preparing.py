@@ -232,6 +232,11 @@ def test_a_budget_pays_for_preparation_too() -> None:
         cn.Federation(parties(2000)).fit(TASK, budget_bytes=500)
 
 
+def test_a_table_says_what_levels_compare_to() -> None:
+    run = cn.Federation(parties()).fit(TASK, sampler=ALL)
+    assert run.model.table().endswith("Levels compare to job=clerk.")
+
+
 def test_what_was_learned_is_in_no_repr() -> None:
     run = cn.Federation(parties()).fit(TASK, sampler=ALL)
     assert "nurse" not in repr(run) + repr(run.model)

@@ -5,11 +5,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from colonnade.preparation.reading import NUMBER_OR_COMMA
 from colonnade.preparation.rules import RARE
 
 Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
-# Text that was written as numbers, also with a decimal comma.
-NUMBER = r"^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*$"
 MOSTLY = 0.9
 MILLION = 1e6
 COMPARED_ROWS = 256
@@ -178,7 +177,7 @@ def _levels(texts: Any, rare: int) -> dict[str, int]:
     counted = pc.value_counts(texts)
     levels, counts = counted.field("values"), counted.field("counts")
     few = counts.filter(pc.less(counts, rare))
-    numeric = counts.filter(pc.match_substring_regex(levels, NUMBER))
+    numeric = counts.filter(pc.match_substring_regex(levels, NUMBER_OR_COMMA))
     return {
         "rare_levels": len(few),
         "rare_rows": pc.sum(few).as_py() or 0,
