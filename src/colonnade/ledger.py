@@ -171,7 +171,7 @@ def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
 
     A name can be of anyone's making: it takes one line, and not much of that.
     """
-    table = [[_in_a_line(cell) for cell in row] for row in table]
+    table = [[in_a_line(cell) for cell in row] for row in table]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join(
@@ -182,6 +182,7 @@ def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
     )
 
 
-def _in_a_line(cell: str) -> str:
+def in_a_line(cell: str) -> str:
+    """Show a name that can be of anyone's making in one line, and not much of that."""
     cell = cell if cell.isprintable() else repr(cell)
     return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 3]}..."

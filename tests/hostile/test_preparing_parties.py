@@ -57,7 +57,8 @@ def test_levels_are_shown_in_a_line_each() -> None:
     levels = ("job=x\n(intercept)  99", "\x1b[31mage", "x" * 1_000_000)
     model = lying(levels=levels).fit(TASK, sampler=cn.AllRows()).model
     assert model.feature_names_in_[:3] == levels
-    lines = model.table().splitlines()
+    *lines, compared = model.table().splitlines()
+    assert compared.startswith("Levels compare to job=")
     assert len(lines) == 2 + len(model.feature_names_in_)
     assert max(map(len, lines)) < 250
     assert "\x1b" not in model.table()

@@ -9,6 +9,7 @@ import msgspec
 
 from colonnade.contracts import ModelPart
 from colonnade.errors import InputError
+from colonnade.ledger import in_a_line
 from colonnade.node.state_folder import write_private
 from colonnade.preparation.preparation import MAX_JSON_BYTES, Preparation
 from colonnade.storage import read_file
@@ -84,6 +85,6 @@ def _coefficients(columns: Iterable[str], coef: list[float] | None) -> str:
 
 
 def _listed(words: Iterable[str]) -> str:
-    words = list(words)
+    words = list(map(in_a_line, words))
     rest = f" and {len(words) - SHOWN:,} more" if len(words) > SHOWN else ""
     return ", ".join(words[:SHOWN]) + rest

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from colonnade.contracts import Model, PartyCard, Roster
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
+from colonnade.ledger import in_a_line
+from colonnade.options import listed
 from colonnade.preparation.preparation import Preparation
 
 
@@ -130,7 +132,7 @@ def references(model: Any) -> str:
     tables = model.learned_from_
     kept = () if tables is None else tables.preparations.values()
     found = [name for fitted in kept for name in Preparation.from_json(fitted.encode()).references]
-    return f"\nLevels compare to {', '.join(found)}." if found else ""
+    return f"\nLevels compare to {listed([in_a_line(name) for name in found])}." if found else ""
 
 
 def roster_of(model: Model[Any], roster: Roster) -> Roster:

@@ -559,3 +559,14 @@ def test_a_table_of_a_model_names_levels_where_the_model_has_them(task: Any) -> 
     lines = [line for line in model.table().splitlines() if not line.startswith("Levels compare")]
     shown = [line.split()[0] for line in lines][-5:]
     assert shown == ["bank.job=cook", "bank.job=nurse", "shop.job=cook", "shop.job=nurse", "desk_0"]
+
+
+def test_what_levels_compare_to_takes_one_line() -> None:
+    """A level can be of anyone's making."""
+    jobs = ["\x1b[31mx\ny", "cook"] * 15 + ["\x1b[31mx\ny"]
+    party = cn.Party(
+        "bank", pa.table({"job": jobs, "y": np.arange(31.0)}), label="y", prepare=cn.Prepare({"job": cn.Category()})
+    )
+    table = cn.Federation([party]).fit(cn.Regression(), sampler=cn.AllRows()).model.table()
+    assert table.splitlines()[-1] == r"Levels compare to 'job=\x1b[31mx\ny'."
+    assert "\x1b" not in table
