@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 import colonnade as cn
 from colonnade.contracts import Script, Transport
 from colonnade.protocol.session import PartySession
@@ -51,3 +53,17 @@ def sessions_without_route(sessions: Sessions) -> Sessions:
     for session in sessions.values():
         session.state = replace(session.state, route=None)
     return sessions
+
+
+def bent(content: bytes, how: int, rng: np.random.Generator) -> bytes:
+    """Flip a bit of a file's content, cut it off, or swell it."""
+    changed = bytearray(content)
+    where = int(rng.integers(len(changed)))
+    match how % 3:
+        case 0:
+            changed[where] ^= 1 << int(rng.integers(8))
+        case 1:
+            del changed[where:]
+        case _:
+            changed[where:where] = bytes(rng.bytes(8))
+    return bytes(changed)

@@ -13,6 +13,7 @@ import pytest
 import colonnade as cn
 from colonnade import storage
 from colonnade.node.identity_files import read_pins
+from harness import bent
 
 KINDS = {"row": "int64", "weight": "double"}
 # A pool outlives what it gave.
@@ -161,16 +162,7 @@ def test_no_byte_of_a_saved_run_brings_a_surprise(tmp_path: Path, saved: Path) -
         folder = tmp_path / str(trial)
         shutil.copytree(saved, folder)
         file = folder / names[trial % len(names)]
-        content = bytearray(file.read_bytes())
-        where = int(rng.integers(len(content)))
-        match trial // len(names) % 3:
-            case 0:
-                content[where] ^= 1 << int(rng.integers(8))
-            case 1:
-                del content[where:]
-            case _:
-                content[where:where] = bytes(rng.bytes(8))
-        file.write_bytes(content)
+        file.write_bytes(bent(file.read_bytes(), trial // len(names), rng))
         try:
             cn.Run.load(folder)
             loaded += 1

@@ -16,7 +16,7 @@ import colonnade as cn
 from colonnade.contracts import Roster
 from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.job_sheets import sheet_of
-from colonnade.kernels.arrays import Flags
+from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.draws import hold_out
 from colonnade.messages import sendable_flags, sendable_floats
 from colonnade.node.memory_file import MEMORY, KeptInFile
@@ -26,6 +26,7 @@ from colonnade.protocol.refusal import Refused
 from colonnade.protocol.sheet import JobAccepted, JobSheet
 from colonnade.protocol.viewing import AskRowWeights, Moments, RowWeights, UseFrame
 from colonnade.signing import SignedMarks, SignedWeights, digest, marks_statement, weights_statement
+from colonnade.solvers.central import Columns
 from colonnade.tasks.jobs import draw, learn
 from hostile.test_alignment import align_without, greet
 from hostile_trial import HostileServer, hostile_server, identity_of, turned_away
@@ -426,10 +427,39 @@ def test_a_model_of_another_form_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_choices_are_free_where_they_tell_nothing(tmp_path: Path) -> None:
-    """Numbers of which none is missing give the same columns by whatever rows."""
+    """Numbers of which none is missing, as they are, are the same by whatever rows."""
     table = bank().assign(age=bank()["age"].fillna(40.25))
-    with hostile_server(tmp_path, town({"age": cn.Number(scale=True)}, table), USUAL) as server:
+    with hostile_server(tmp_path, town({"age": cn.Number(log=True)}, table), USUAL) as server:
         assert {by_seed(server, seed).feature_names for seed in range(8)} == {("age",)}
+
+
+def shown_by(server: HostileServer, prepared: PreparedColumns) -> Floats:
+    """Learn on 20 rows, the same each time, of columns so prepared, and keep what the bank shows of them."""
+    bank_card, *others = server.roster.cards
+    card = replaced(bank_card, feature_names=prepared.feature_names, prepared=prepared.name)
+    roster, sampler = replaced(server.roster, cards=(card, *others)), cn.UniformSampling(20)
+    server.open(sheet_of("fit", {"task": TASK, "sampler": sampler, "solver": cn.Central(), "seed": 0}, roster, None))
+    server.play(learn(TASK, sampler, cn.Central(), None, roster, 0))
+    told = [reply for party, reply in server.received if party == "bank" and isinstance(reply, Columns)]
+    return told[-1].features[:, 0]
+
+
+def value_of(server: HostileServer, row: int) -> float:
+    """Scale by all rows and by all but one: how the values of others move tells that one, in their units."""
+    before, after = (shown_by(server, by_weights(server, np.arange(N) == left_out)) for left_out in (-1, row))
+    slope, shift = np.polyfit(before, after, 1)
+    return float(shift * (N - 1) / slope)
+
+
+def test_scales_of_two_choices_tell_the_row_between_them(tmp_path: Path) -> None:
+    """At `open`: a row that was never drawn. Elsewhere such choices are refused, though columns stay as many."""
+    table = bank().assign(age=bank()["age"].fillna(40.25))
+    age, row = table["age"].to_numpy(), 7
+    parties = town({"age": cn.Number(scale=True)}, table)
+    with hostile_server(tmp_path / "open", parties, OPEN) as server:
+        assert value_of(server, row) == pytest.approx((age[row] - age.mean()) / age.std(), rel=1e-6)
+    with hostile_server(tmp_path / "usual", parties, USUAL) as server:
+        turned_away(lambda: value_of(server, row), "10 rows apart at least; this one is 1 apart")
 
 
 def notes_of(folder: Path, party: str) -> frozenset[Any]:

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import colonnade as cn
 from colonnade.data import csv_files
+from harness import bent
 
 NAMES = ["bank.csv", "bank.csv.gz", "bank.parquet", "bank.arrow", "bank.feather"]
 ZEROS = b"0,0\n" * (1 << 20)
@@ -179,16 +180,7 @@ def test_no_byte_of_a_table_brings_a_surprise(tmp_path: Path, name: str, write: 
     whole, path, loaded = write(table), tmp_path / name, 0
     said: list[str] = []
     for trial in range(150):
-        content = bytearray(whole)
-        where = int(rng.integers(len(content)))
-        match trial % 3:
-            case 0:
-                content[where] ^= 1 << int(rng.integers(8))
-            case 1:
-                del content[where:]
-            case _:
-                content[where:where] = bytes(rng.bytes(8))
-        path.write_bytes(content)
+        path.write_bytes(bent(whole, trial, rng))
         try:
             cn.Party("bank", path, key="näme", duplicates="first")
             loaded += 1

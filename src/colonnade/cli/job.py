@@ -1,7 +1,7 @@
 """The job file: a small TOML that lists parties, task, sampler, solver and seed."""
 
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
 import msgspec
 import typer
@@ -12,7 +12,7 @@ from colonnade.errors import InputError
 from colonnade.federation import Federation
 from colonnade.node.files import DataFile, data_beside
 from colonnade.node.terminal import say
-from colonnade.preparation.rules import Prepare
+from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
@@ -54,7 +54,7 @@ class PartyEntry(DataFile, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One [[party]] of a job."""
 
     name: str
-    prepare: Prepare | Literal["auto"] | None = None
+    prepare: HowToPrepare | None = None
     never: tuple[str, ...] = ()
 
 

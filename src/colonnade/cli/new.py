@@ -10,8 +10,8 @@ import typer
 
 from colonnade.cli.console import JsonFlag, say, show, show_json, write_new
 from colonnade.data.checking.starting import Start, start_from
+from colonnade.data.parties import check_party_name
 from colonnade.errors import InputError
-from colonnade.ledger import SERVER
 from colonnade.node.new_files import ADDRESS, new_federation_file, new_job_file, new_party_file
 
 app = typer.Typer(no_args_is_help=True)
@@ -55,7 +55,7 @@ def party(
     Example: colonnade new party data/bank.parquet --name bank --key customer --label spending --out bank.toml
     """
     name = name or _name_of(table)
-    _check_name(name)
+    check_party_name(name)
     path = out or Path(f"{name}.toml")
     start = start_from(name, str(table), _beside(table, path), key=key or (), label=label)
     write_new(path, new_party_file(start, path, server))
@@ -73,7 +73,7 @@ def federation(
     Example: colonnade new federation --party bank --party shop --party telephone
     """
     for name in parties:
-        _check_name(name)
+        check_party_name(name)
     if len(set(parties)) < len(parties):
         raise InputError("A party is named twice. Give each its own name.")
     path = out or Path("federation.toml")
@@ -126,11 +126,6 @@ def _names_of(tables: Sequence[Path]) -> dict[str, Path]:
             name, number = f"{stem}-{number}", number + 1
         names[name] = table
     return names
-
-
-def _check_name(name: str) -> None:
-    if not name.strip() or name == SERVER:
-        raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
 
 
 def _beside(table: Path, file: Path) -> str:

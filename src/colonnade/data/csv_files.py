@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from colonnade.errors import InputError
+from colonnade.preparation.reading import BY_NUMBER
 
 T = TypeVar("T")
 GZIP = b"\x1f\x8b"
@@ -63,11 +64,11 @@ class CsvFile:
         return f"{self.path.name}: {', '.join(unusual)}" if unusual else ""
 
     def place(self, row: int) -> str:
-        """Say where a row stands, by its line if that can be told; rows count from 0."""
+        """Say where a row stands, by its line if that can be told: by then the file may be gone, or be another."""
         try:
             line = next(line for line, _ in islice(_numbered(self), row + 1, None))
-        except (StopIteration, csv.Error):  # a value before it is longer than Python's reader of CSV takes
-            return f"row {row}"
+        except (StopIteration, OSError, EOFError, zlib.error, csv.Error, InputError):
+            return BY_NUMBER(row)
         return f"row {row} (line {line} of {self.path.name})"
 
 

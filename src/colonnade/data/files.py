@@ -17,6 +17,7 @@ from colonnade.data.databases import ADDRESS, Query, read_query
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 from colonnade.options import listed
+from colonnade.preparation.reading import BY_NUMBER, Place
 
 ACCEPTED = (
     "Pass a 2-D array of numbers; a pandas, polars or pyarrow table, or whatever else gives an Arrow stream (collect a "
@@ -50,7 +51,7 @@ class Opened:
 
     batches: Any
     notes: tuple[str, ...] = ()
-    place: Callable[[int], str] = "row {}".format
+    place: Place = BY_NUMBER
 
 
 def open_table(

@@ -1,7 +1,6 @@
 """Who takes part: an organisation with its columns and its policy."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
 from colonnade.options import whole_number
-from colonnade.preparation.rules import Prepare
+from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Policy
 
@@ -68,12 +67,11 @@ class Party:
         duplicates: Duplicates = "error",
         weight: str | npt.ArrayLike | None = None,
         split: str | npt.ArrayLike | None = None,
-        prepare: Prepare | Literal["auto"] | None = None,
+        prepare: HowToPrepare | None = None,
         policy: Policy | None = None,
         identity: Identity | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name.strip() or name == SERVER:
-            raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
+        check_party_name(name)
         if policy is not None and not isinstance(policy, Policy):
             raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
         if identity is not None and identity.name != name:
@@ -104,6 +102,12 @@ class Party:
         label = "" if table.label_name is None else f", label {table.label_name!r}"
         what = "features" if table.preparing is None else "columns to prepare"
         return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} {what}{label})"
+
+
+def check_party_name(name: object) -> None:
+    """Require a name that is not the server's."""
+    if not isinstance(name, str) or not name.strip() or name == SERVER:
+        raise InputError(f"A party cannot be called {name!r}. Give it a name of its own, not {SERVER!r}.")
 
 
 def split_columns(

@@ -4,9 +4,9 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ from colonnade.data.unprepared import Unprepared, columns_of_text, columns_to_pr
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.options import listed
-from colonnade.preparation.reading import NUMBER, NUMBER_OR_COMMA, SHOWN, is_number
-from colonnade.preparation.rules import Prepare
+from colonnade.preparation.reading import NUMBER, NUMBER_OR_COMMA, SHOWN, Place, is_number
+from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
 # A block of a row-major array that stays in cache while its columns are written: five times faster
@@ -79,9 +79,7 @@ def has_names(data: object) -> bool:
     )
 
 
-def from_array(
-    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
-) -> Source:
+def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None) -> Source:
     """Take a (n_rows, n_features) array and, beside it, (n_rows,) arrays for the label, weights and split."""
     if prepare is not None:
         raise InputError(
@@ -114,9 +112,7 @@ def from_array(
     )
 
 
-def from_frame(
-    party: str, data: object, roles: Roles, policy: Policy, prepare: Prepare | Literal["auto"] | None
-) -> Source:
+def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None) -> Source:
     """Take a named table, with the names of its columns that are no features."""
     taken: dict[str, str] = {}  # roles, by column
     for role, given in roles.items():
@@ -234,7 +230,7 @@ def _as_floats(table: Any) -> tuple[Floats, tuple[bool, ...]]:
     return values, tuple(pa.types.is_integer(kind) for kind in table.schema.types)
 
 
-def _check_numeric(party: str, table: Any, place: Callable[[int], str]) -> None:
+def _check_numeric(party: str, table: Any, place: Place) -> None:
     import pyarrow.types as t
 
     columns = zip(table.schema, table.columns, strict=True)
@@ -257,7 +253,7 @@ def _check_numeric(party: str, table: Any, place: Callable[[int], str]) -> None:
         )
 
 
-def _slip(column: Any, place: Callable[[int], str]) -> str:
+def _slip(column: Any, place: Place) -> str:
     """Name the first text of a column that is no number, where it or another one looks like a number.
 
     A column of names is none that was meant to be numbers, and they may be of persons.

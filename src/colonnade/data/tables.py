@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.options import LARGEST
 from colonnade.preparation.reading import FIRST_INEXACT_INTEGER
-from colonnade.preparation.rules import Prepare
+from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
 BLOCK_ROWS = 16_384
@@ -124,7 +124,7 @@ def read_table(
     weight: str | npt.ArrayLike | None = None,
     split: str | npt.ArrayLike | None = None,
     policy: Policy | None = None,
-    prepare: Prepare | Literal["auto"] | None = None,
+    prepare: HowToPrepare | None = None,
 ) -> ArrayTable:
     """Read and check what a party holds, given as to `Party`.
 

@@ -1,10 +1,10 @@
 """Columns as they came, with the rules by which they become numbers."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from colonnade.preparation.columns import AnyColumn, CategoryColumn
 from colonnade.preparation.fitting import check_values, fitted
 from colonnade.preparation.levels import count_levels
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import RowError
-from colonnade.preparation.rules import Category, Date, Prepare, Rule
-
-Place = Callable[[int], str]
+from colonnade.preparation.reading import BY_NUMBER, Place, RowError
+from colonnade.preparation.rules import Category, Date, HowToPrepare, Prepare, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ class Unprepared:
     rules: Mapping[str, Rule]
     tell_levels: bool = False
     unfit: str = ""
-    place: Place = "row {}".format
+    place: Place = BY_NUMBER
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,8 +41,8 @@ class Unprepared:
 
     @property
     def depends_on_rows(self) -> bool:
-        """Whether it depends on the rows that count which columns come of it: else no value is missing in any row."""
-        return any(isinstance(rule, Category) or rule.missing != "error" for rule in self.rules.values())
+        """Whether anything is learned of the rows that count: levels, gaps and what fills them, scales."""
+        return any(isinstance(rule, Category) or rule.missing != "error" or rule.scale for rule in self.rules.values())
 
     def take(self, rows: Rows) -> "Unprepared":
         """Take some rows, in this order."""
@@ -89,9 +87,7 @@ class Unprepared:
         return any(rows[level] < rule.rare for level in column.levels)
 
 
-def columns_to_prepare(
-    party: str, names: Sequence[str], prepare: Prepare | Literal["auto"], roles: Mapping[str, str]
-) -> list[str]:
+def columns_to_prepare(party: str, names: Sequence[str], prepare: HowToPrepare, roles: Mapping[str, str]) -> list[str]:
     """List the columns that there are rules for, and those that have a role: no others are read."""
     if prepare == "auto":
         return list(names)
@@ -102,9 +98,7 @@ def columns_to_prepare(
     return [name for name in names if name in rules or name in roles]
 
 
-def columns_of_text(
-    names: Sequence[str], prepare: Prepare | Literal["auto"] | None, roles: Mapping[str, str]
-) -> list[str]:
+def columns_of_text(names: Sequence[str], prepare: HowToPrepare | None, roles: Mapping[str, str]) -> list[str]:
     """List the columns whose values count as they are written: 007 is no level 7, and 01022020 a date."""
     if not isinstance(prepare, Prepare):
         return []
@@ -115,9 +109,8 @@ def columns_of_text(
     ]
 
 
-def unprepared_columns(party: str, table: Any, prepare: Prepare | Literal["auto"], place: Place) -> Unprepared:
+def unprepared_columns(party: str, table: Any, prepare: HowToPrepare, place: Place) -> Unprepared:
     """Take the columns that there are rules for; "auto" takes all, finds rules, and prints them."""
-    place = _while_it_is_there(place)
     if prepare == "auto":
         return _chosen(party, table, place)
     with _of(party):
@@ -137,24 +130,11 @@ def _chosen(party: str, table: Any, place: Place) -> Unprepared:
 
 
 @contextmanager
-def _of(party: str, place: Place = "row {}".format) -> Iterator[None]:
+def _of(party: str, place: Place = BY_NUMBER) -> Iterator[None]:
     """Say whose columns an error is about, and where in them it is."""
     try:
         yield
     except RowError as error:
-        where = place(error.row)
-        where = where if "(" in where else f"{where} (rows count from 0)"
-        raise InputError(f"Party {party!r}: {error.before}{where}{error.after}") from None
+        raise InputError(f"Party {party!r}: {error.before}{place(error.row)}{error.after}") from None
     except InputError as error:
         raise InputError(f"Party {party!r}: {error}") from None
-
-
-def _while_it_is_there(place: Place) -> Place:
-    """Say where a row stands as long as the file is there: in a later job it may be gone, or be another."""
-
-    def found(row: int) -> str:
-        with suppress(Exception):
-            return place(row)
-        return f"row {row}"
-
-    return found

@@ -16,8 +16,8 @@ from colonnade.errors import AlignmentError, InputError
 from colonnade.node.state_folder import write_private
 
 ALIGNMENT = "alignment.arrow"
-# Positions of keys that not all parties have, and of keys that were in an earlier table.
-UNMATCHED, GONE = -1, -2
+# The position of keys that were in an earlier table; -1 is that of keys that not all parties have.
+GONE = -2
 FINGERPRINT, HOW = b"fingerprint", b"how"
 AGAIN = "Align again: `colonnade align FEDERATION.toml --again`."
 

@@ -12,7 +12,7 @@ from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.node.allowance import DayLimits
 from colonnade.options import learn_types
-from colonnade.preparation.rules import Prepare
+from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.policy import Level, Policy
 from colonnade.toml_files import read_toml
@@ -127,7 +127,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         name: str,
         policy: Policy | None = None,
         identity: Identity | None = None,
-        prepare: Prepare | Literal["auto"] | None = None,
+        prepare: HowToPrepare | None = None,
     ) -> Party:
         """Read the table, and make a party of it."""
         return Party(
@@ -196,7 +196,7 @@ class PartyTable(msgspec.Struct, frozen=True):
 
     name: str
     data: DataFile
-    prepare: Prepare | Literal["auto"] | None = None
+    prepare: HowToPrepare | None = None
     policy: PolicyFile = PolicyFile()
 
 
@@ -207,7 +207,7 @@ class PartyFile(PartyEndpoint, frozen=True, kw_only=True, forbid_unknown_fields=
     data: DataFile
     identity: IdentityFile
     policy: PolicyFile
-    prepare: Prepare | Literal["auto"] | None = None
+    prepare: HowToPrepare | None = None
     insecure_plaintext_on_loopback: bool = False
     predictions: str | None = None
     # Whether the owner is asked for each job. The server waits for a day: who did not decide before has said no.

@@ -1,6 +1,5 @@
 """How a party prepared its columns, in its state folder: a JSON file each, and its part of the last model of these."""
 
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -11,10 +10,11 @@ from colonnade.contracts import ModelPart
 from colonnade.errors import InputError
 from colonnade.ledger import in_a_line
 from colonnade.node.state_folder import write_private
+from colonnade.options import listed
 from colonnade.preparation.preparation import MAX_JSON_BYTES, Preparation
+from colonnade.protocol.preparations import NAME
 from colonnade.storage import read_file
 
-NAME = re.compile(r"[0-9a-f]{32}")
 SHOWN = 12
 
 
@@ -33,8 +33,8 @@ class PreparationFiles:
         write_private(path, fitted)
         preparation = Preparation.from_json(fitted)
         columns, references = preparation.own_names, preparation.references
-        compared = f" Levels compare to {_listed(references)}." if references else ""
-        self._say(f"{len(columns):,} columns prepared, {path.name}: {_listed(columns)}.{compared}")
+        compared = f" Levels compare to {_shown(references)}." if references else ""
+        self._say(f"{len(columns):,} columns prepared, {path.name}: {_shown(columns)}.{compared}")
 
     def find(self, name: str) -> bytes | None:
         """Read the one of this name: the server says it, and it is no path."""
@@ -81,10 +81,8 @@ def _coefficients(columns: Iterable[str], coef: list[float] | None) -> str:
     if coef is None:
         return ""
     named = sorted(zip(columns, coef, strict=True), key=lambda pair: -abs(pair[1]))
-    return f" Largest coefficients: {_listed([f'{name} {value:.4g}' for name, value in named])}."
+    return f" Largest coefficients: {_shown([f'{name} {value:.4g}' for name, value in named])}."
 
 
-def _listed(words: Iterable[str]) -> str:
-    words = list(map(in_a_line, words))
-    rest = f" and {len(words) - SHOWN:,} more" if len(words) > SHOWN else ""
-    return ", ".join(words[:SHOWN]) + rest
+def _shown(words: Iterable[str]) -> str:
+    return listed([in_a_line(word) for word in words], SHOWN)

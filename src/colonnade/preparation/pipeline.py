@@ -13,7 +13,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.preparation.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, Scaled
 from colonnade.preparation.levels import OTHER
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import Cells, cells, moments, numbers, part_of, without_view
+from colonnade.preparation.reading import BY_NUMBER, Cells, cells, moments, numbers, part_of, without_view
 
 Measured = NumberColumn | DateColumn
 
@@ -150,7 +150,7 @@ def _odd(frame: Any, name: str) -> InputError:
     row = bisect_left(range(len(frame)), True, key=lambda row: _converted(frame[: row + 1]) is None)
     kind = type(list(frame[name])[row]).__name__
     return InputError(
-        f"column {name!r}, row {row} (rows count from 0): a value of the type {kind} does not go with those before it. "
+        f"column {name!r}, {BY_NUMBER(row)}: a value of the type {kind} does not go with those before it. "
         "Correct it: a column has one type, numbers, text or dates."
     )
 

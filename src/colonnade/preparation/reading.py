@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,11 +28,16 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_897
 PARTS_OF_TIMES = ("days", "hour", "minute", "second")
 
 
+# Says where a row, counted from 0, stands in what was read.
+Place: TypeAlias = Callable[[int], str]
+BY_NUMBER: Place = "row {} (rows count from 0)".format
+
+
 class RowError(InputError):
     """What is wrong in one row, which whoever read the table may know by its line in a file."""
 
     def __init__(self, before: str, row: int, after: str) -> None:
-        super().__init__(f"{before}row {row} (rows count from 0){after}")
+        super().__init__(f"{before}{BY_NUMBER(row)}{after}")
         self.before, self.row, self.after = before, row, after
 
 

@@ -275,4 +275,6 @@ def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise InputError(f"{name} cannot be {value!r}. Choose among: {', '.join(choices)}.")
 
 
+# Rules, or that they are to be found.
+HowToPrepare: TypeAlias = Prepare | Literal["auto"]
 learn_types(Prepare)

@@ -1,6 +1,7 @@
 """Where a party keeps how it prepared its columns: by name, as JSON, with its part of the models that came of it."""
 
 import hmac
+import re
 import warnings
 from collections.abc import Iterable
 from typing import Protocol
@@ -10,6 +11,7 @@ from colonnade.errors import AssumptionWarning, InputError
 
 # Of a preparation's name: so many for the rows that counted, and as many for what was learned of them.
 HALF_BYTES = 8
+NAME = re.compile(r"[0-9a-f]{32}")
 
 
 def preparation_name(key: bytes, rows: bytes, fitted: bytes) -> str:

@@ -8,7 +8,6 @@ will would learn which rows share a rare level, so a party prepares for few choi
 
 import hashlib
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar
@@ -21,7 +20,7 @@ from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.memory import PreparedNote, rows_apart, table_key
-from colonnade.protocol.preparations import preparation_name
+from colonnade.protocol.preparations import NAME, preparation_name
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.sheet import MAX_COLUMNS
 from colonnade.protocol.splits import AnySplit
@@ -29,8 +28,6 @@ from colonnade.protocol.sums import numbered
 from colonnade.protocol.viewing import agree_on_view, view_route
 from colonnade.routes import END, Ask, Route, then
 from colonnade.signing import rows_digest
-
-NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class PreparedColumns(Message, frozen=True):

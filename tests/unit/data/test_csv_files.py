@@ -224,9 +224,9 @@ def test_a_value_that_is_no_number_is_named(tmp_path: Path, content: bytes, valu
 
 def test_a_row_after_a_very_long_value_is_named_without_its_line(tmp_path: Path) -> None:
     path = written(tmp_path, b"id,age\n" + b"x" * 140_000 + b",1\nb,12k\n")
-    with pytest.raises(InputError, match=r"'age' \(string; row 1: '12k'\)"):
+    with pytest.raises(InputError, match=r"'age' \(string; row 1 \(rows count from 0\): '12k'\)"):
         cn.Party("bank", path, key="id")
-    assert open_table("bank", path, lambda _: ["id"]).place(1) == "row 1"
+    assert open_table("bank", path, lambda _: ["id"]).place(1) == "row 1 (rows count from 0)"
 
 
 def test_names_of_persons_are_not_shown(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_types_are_those_of_all_rows(tmp_path: Path) -> None:
     connection.close()
     table = read_whole(cn.Query("select * from t", database=str(tmp_path / "bank.sqlite")))
     assert [str(kind) for kind in table.schema.types] == ["double", "double", "string"]
-    assert "'slip' (string; row 3000: '12k')" in str(
+    assert "'slip' (string; row 3000 (rows count from 0): '12k')" in str(
         refusal(cn.Query("select slip from t", database=str(tmp_path / "bank.sqlite")))
     )
 

@@ -139,7 +139,9 @@ def test_views_are_read_as_what_they_show() -> None:
 
 
 def test_text_of_polars_among_numbers_is_named() -> None:
-    assert "1 column(s) are not numbers: 'age' (large_string; row 2: '12k')" in refusal(VIEWS.select("age"))
+    assert "1 column(s) are not numbers: 'age' (large_string; row 2 (rows count from 0): '12k')" in refusal(
+        VIEWS.select("age")
+    )
     with pytest.raises(InputError, match=r"column 'age', row 2 .*'12k' is text, not a number"):
         cn.Party("bank", VIEWS, prepare=cn.Prepare({"age": cn.Number()}))
 

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from colonnade.data.checking.columns import ColumnSeen, columns_seen
 from colonnade.data.checking.findings import (
     Finding,
-    Place,
     of_all_columns,
     of_columns,
     of_key,
@@ -35,11 +34,12 @@ from colonnade.preparation.choosing import chosen
 from colonnade.preparation.columns import AnyColumn, CategoryColumn
 from colonnade.preparation.fitting import fitted
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.rules import Category, Number, Prepare, Rule
+from colonnade.preparation.reading import BY_NUMBER, Place
+from colonnade.preparation.rules import Category, HowToPrepare, Number, Prepare, Rule
 from colonnade.protocol.policy import Policy
 
 T = TypeVar("T")
-Preparing = Prepare | Literal["auto"] | None
+Preparing = HowToPrepare | None
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class _Notes:
     """Findings as they come; what stops a step is one of them, and the next step is taken all the same."""
 
     findings: list[Finding] = field(default_factory=list)
-    place: Place = "row {}".format
+    place: Place = BY_NUMBER
 
     def tried(self, kind: str, columns: tuple[str, ...], step: Callable[..., T], *arguments: object) -> T | None:
         """Give what a step gives, or None and a finding."""

@@ -1,7 +1,7 @@
 """What is wrong with a table, or odd, or good to know: each with one line of advice, the worst first."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -12,11 +12,11 @@ from colonnade.data.checking.numbers import SHOWN, Together
 from colonnade.data.keys import Duplicates
 from colonnade.errors import InputError
 from colonnade.options import listed
+from colonnade.preparation.reading import Place
 from colonnade.preparation.rules import Category, Number, Rule
 
 # "stops": the party does not start; "look": a model may suffer; "note": good to know.
 Severity = Literal["stops", "look", "note"]
-Place: TypeAlias = Callable[[int], str]
 ORDER: tuple[Severity, ...] = ("stops", "look", "note")
 MANY_LEVELS = 100
 FEW_ROWS_A_COLUMN = 10
