@@ -1,52 +1,32 @@
-"""What a pilot tells of the excess loss of a regression learned on any number of rows, drawn and rounded in any way.
+"""What a pilot tells of the excess cost of a regression learned on other rows, drawn and rounded in any way.
 
-A model learned on m rows misses the best by about H^-1 times the mean of their gradients, so that its excess over the
-least cost is K / m with K = tr(H^-1 Gamma): H is the Gram matrix, Gamma the gradients' variance from draw to draw. Both
-are sums over rows, which the pilot's rows estimate for any way of drawing. To that come:
+The pilot's rows stand for all: a row that was drawn with chance 1/40 for 40. A run is rehearsed on these: of each row's
+copies so many are drawn as the run would draw them, each is rounded as the run would round it, and the model is solved
+for as `CompactCentral` solves. How far that model is behind the best one of the pilot's rows, on the pilot's rows, is
+how far a run's is behind that of all rows, whatever heavy rows, few rows and collinear columns do to it.
 
-- 1 / (1 - d / m): with few rows their own Gram matrix is not H; more so where few rows have most of the leverage.
-- Rounding adds step^2 / 12 to each whitened column: to residuals by the model's coefficients, to H as a ridge.
-- Calibrated weights take off what the parties' moments explain of the gradients. How much that is with p moments and m
-  rows follows from the limit for many rows by the known risk of ridge regression; the limit comes from the pilot, by
-  leaving out each row in turn.
-- Stratified draws from few rows hit each row less irregularly than independent ones.
+Two things are not rehearsed. Residuals of rows that were learned from are too small, and are made as large as those of
+others. And calibrated weights: copies of few rows seem to meet more moments than there are; they take off what they
+usually do. `first_order` is what a rehearsal gives for small errors, on average: cheap, to compare many ways by.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import calibrate, calibration_strength
-from colonnade.kernels.calibration_gain import PILOT_STRENGTH, explained_part, ridge_risk
+from colonnade.kernels.calibration import calibration_strength
+from colonnade.kernels.calibration_gain import usual_gain
+from colonnade.kernels.leverage import eigen
 from colonnade.kernels.rounding_noise import TIMES_THE_VARIANCE, correct_rows
 
-# The exponent of 1 / (1 - d / m) is the leverage's mean square over its squared mean, which a pilot overrates where few
-# rows have it all. Measured on KC House and the YearPredictionMSD twin.
-MOST_UNEVEN = 1.6
-# The error of what calibrated weights leave is about this over the root of the pilot's rows. Measured likewise.
-EXPLAINED_ERROR = 2.0
-# What the law itself misses by, relative: one standard error, likewise.
-LAW_ERROR = 0.15
-MOST_LEVERAGE, MOST_SHARE_OF_ROWS = 0.9, 0.95
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """A way of drawing rows.
-
-    Parameters
-    ----------
-    weights : (m0,) array
-        What each row of the pilot would weigh in it, relative to the mean weight.
-    counts : (parties, m0) array, or None
-        How often each party is expected to draw each row of the pilot, for each row that is drawn in all. None where
-        draws are independent.
-    """
-
-    weights: Floats
-    counts: Floats | None = None
+# A row's residual says at least so much of what it would be, had the row not been learned from.
+LEAST_KEPT = 0.1
+# Of the residuals' variance, what is not rounding is at least so much.
+LEAST_UNROUNDED = 0.3
+MOST_SHARE_OF_ROWS = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,127 +35,224 @@ class RegressionLaw:
 
     Parameters
     ----------
-    weights : (m0,) array
-        The pilot's, relative to their mean.
-    axes : (m0, p) array
-        Rows along the eigenvectors of H.
-    eigenvalues : (p,) array
-        Of H, penalty included.
-    squares : (m0,) array
-        Squared residuals, as large as they are on rows that were not learned from.
-    pull : (p,) array
-        Squared distances of the coefficients from where rounding draws them.
-    penalty_gradient : (p,) array
-        The mean gradient of rows at the best model.
-    noise : float
-        What one unit of variance in each whitened column adds to that of residuals.
-    cost : float
-        Of the best model, a row.
+    rows : (m0, r) array
+        The parties' whitened columns side by side, about their mean, as they were before rounding; residuals are as
+        large as they are on rows that were not learned from.
+    weights, counts : (m0,) array
+        What each row stands for, and what it counts by itself.
+    features : (r, p) array
+        Orthonormal: the directions that features span and the pilot could see.
+    label : (r,) array
+        The label is rows @ label.
+    penalty : (p, p) array
+        Of a model given along `features`, a row.
     n_moments : int
         That weights are calibrated to.
-    explained : float
-        Which part of the gradients' variance these moments explain, in the limit of many rows.
+    n_hidden : int
+        Directions of features in which the pilot saw nothing but rounding.
     """
 
+    rows: Floats
     weights: Floats
-    axes: Floats
-    eigenvalues: Floats
-    squares: Floats
-    pull: Floats
-    penalty_gradient: Floats
-    noise: float
-    cost: float
+    counts: Floats
+    features: Floats
+    label: Floats
+    penalty: Floats
     n_moments: int
-    explained: float
+    n_hidden: int
 
     @property
-    def n_coefficients(self) -> float:
-        """d, the intercept included, less what a penalty takes."""
-        w = self.weights / self.weights.sum()
-        return 1.0 + float(np.sum(w @ np.square(self.axes) / self.eigenvalues))
+    def r2(self) -> float:
+        """Of the model of all rows, on all rows."""
+        variance = float(self.label @ self._gram @ self.label)
+        return 1 - float(self._parts @ self._squares) / variance if variance > 0 else 0.0
 
-    def excess(self, draw: Draw, size: int, step: float | None) -> float:
-        """Predict the mean excess over the least cost, relative to it; infinite where rows do not determine the model.
+    @property
+    def loose(self) -> float:
+        """The largest leverage of a row that the pilot might as well have missed: near 1, it may have missed others."""
+        return float(np.max(self._chance_missed * self._parts * self._leverage, initial=0.0))
 
-        With a step, rows are rounded by it and weights calibrated.
+    def heaviest(self, chances: Floats) -> float:
+        """The largest weight times leverage of a row that a draw with these chances may miss."""
+        weighed = self._leverage * self.counts / self.weights.sum() / chances
+        return float(np.max((1 - chances) * weighed, initial=0.0))
+
+    def first_order(self, chances: Floats, step: float | None) -> float:
+        """Predict the mean excess, relative to the least cost, where errors are small.
+
+        Row i of the pilot, and others like it, are drawn with `chances`, shape (m0,); with a step, rows are rounded by
+        it and weights calibrated. Infinite where rows do not determine the model.
         """
-        d = self.n_coefficients
+        size, d = self._size(chances), self.features.shape[1] + 1
         if size < d + 0.5:
             return float("inf")
-        variance, bias = self._terms(draw, size, step)
-        few_rows = (1 - min(d / size, MOST_SHARE_OF_ROWS)) ** -self._unevenness(draw)
-        return float((variance * few_rows / size + bias) / self.cost)
+        total = self.weights.sum()
+        drawn = self.weights * self.counts * (1 / chances - 1) / total**2
+        variance, bias = self._drawn(drawn), 0.0
+        if step is not None:
+            noise, sent = step**2 / 12, self.weights * self.counts / chances / total**2
+            ridge = self._ridge_left(sent, noise)
+            variance += self._rounded(sent, noise, ridge)
+            bias = float(np.sum(self._eigenvalues * self._pull * np.square(ridge / (self._eigenvalues + ridge))))
+        few_rows = 1 / (1 - min(d / size, MOST_SHARE_OF_ROWS))
+        return (variance * few_rows * self._gain(size, step) + bias) / self._cost
 
-    def excess_of_all(self, n_rows: int, step: float) -> float:
-        """Predict the excess where every row is sent, rounded."""
-        none = Draw(np.zeros_like(self.weights))
-        _, bias = self._terms(none, n_rows, step)
-        return (self._rounding(np.ones_like(self.weights), self.eigenvalues, step) / n_rows + bias) / self.cost
+    def rehearse(self, chances: Floats, step: float | None, repeats: int, rng: np.random.Generator) -> Floats:
+        """Give the excess, relative to the least cost, of so many runs; the parameters are those of `first_order`."""
+        found = [self._one_run(chances, step, rng) for _ in range(repeats)]
+        return np.array(found) * self._gain(self._size(chances), step)
 
-    def relative_error(self, draw: Draw, step: float | None) -> float:
-        """Tell the standard error of the excess, relative: the law's own, and the pilot's, whose rows are a draw."""
-        parts = self.weights * draw.weights * self.squares * self._leverage()
-        costs = self.weights * self.squares
-        ratio = parts / parts.mean() - costs / costs.mean()
-        explained = 0.0 if step is None else EXPLAINED_ERROR
-        return float(np.hypot(LAW_ERROR, np.hypot(ratio.std(ddof=1), explained) / np.sqrt(len(parts))))
+    def relative_error(self, chances: Floats) -> float:
+        """Tell the standard error of the mean excess, relative, that comes of the pilot's rows being a draw."""
+        parts = self.weights * self.counts * (1 / chances - 1) * self._squares * self._leverage
+        costs = self.weights * self._squares
+        if not (parts.sum() > 0 and costs.sum() > 0):
+            return 0.0
+        ratio = parts / parts.sum() - costs / costs.sum()
+        return float(np.sqrt(self._chance_missed @ np.square(ratio)))
 
-    def _terms(self, draw: Draw, size: int, step: float | None) -> tuple[float, float]:
-        """Give K, and the bias that rounding leaves."""
-        w = self.weights * draw.weights / self.weights.sum()
-        gradients = (w * self.squares) @ np.square(self.axes)
-        even = float(w @ self.squares)
-        if step is None:
-            K = np.sum((gradients - np.square(self.penalty_gradient) * w.sum()) / self.eigenvalues)
-            return (max(float(K), 0.0) + even) * self._stratified(draw, size), 0.0
-        noise = step**2 / 12
-        ridge = self._ridge_left(gradients, size, noise)
-        metric = self.eigenvalues / np.square(self.eigenvalues + ridge)
-        K = np.sum(metric * (gradients - np.square(self.penalty_gradient) * w.sum()))
-        drawn = (max(float(K), 0.0) + even) * self._stratified(draw, size)
-        rounded = self._rounding(draw.weights, self.eigenvalues + ridge, step)
-        bias = np.sum(self.eigenvalues * self.pull * np.square(ridge / (self.eigenvalues + ridge)))
-        calibrated = ridge_risk(self.explained, self.n_moments / size, calibration_strength(size))
-        return (drawn + rounded) * calibrated, float(bias)
+    def _one_run(self, chances: Floats, step: float | None, rng: np.random.Generator) -> float:
+        copies = self.weights / self.counts
+        whole = np.floor(copies)
+        drawn = rng.binomial((whole + (rng.random(len(copies)) < copies - whole)).astype(np.int64), chances)
+        each = self.counts / chances
+        if np.count_nonzero(drawn) <= self.features.shape[1] + 1:
+            return float("inf")
+        each = each / (drawn @ each)
+        gram, mean = self._seen(drawn * each, drawn, each, step, rng)
+        if step is not None:
+            gram = self._corrected(gram, drawn * np.square(each), step**2 / 12)
+        model = self._solve(gram)
+        moved, offset = model - self._model, mean @ (self.label - self.features @ model)
+        return float(moved @ self._hessian @ moved + offset**2) / self._cost
 
-    def _rounding(self, weights: Floats, ridged: Floats, step: float) -> float:
-        """K of rounding errors alone: of residuals, of features, and of both."""
-        w, noise = self.weights * weights / self.weights.sum(), step**2 / 12
-        metric = self.eigenvalues / np.square(ridged)
-        in_residuals = float(np.sum(metric * (w @ np.square(self.axes) + noise * w.sum())) + w.sum())
-        return noise * (self.noise * in_residuals + float(w @ self.squares * metric.sum()))
+    def _seen(
+        self, weights: Floats, drawn: Floats, each: Floats, step: float | None, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Give the covariance and mean of drawn rows, every copy of which was rounded by itself."""
+        gram, mean = (self.rows * weights[:, np.newaxis]).T @ self.rows, weights @ self.rows
+        if step is not None:
+            noise, r = step**2 / 12, len(gram)
+            errors = rng.standard_normal(self.rows.shape) * np.sqrt(noise * drawn)[:, np.newaxis]  # sums over copies
+            mixed = (self.rows * each[:, np.newaxis]).T @ errors
+            spread = rng.standard_normal((r, r)) * (noise * np.sqrt(drawn @ np.square(each) / 2))
+            gram += mixed + mixed.T + spread + spread.T + noise * np.eye(r)
+            mean = mean + each @ errors
+        return gram - np.outer(mean, mean), mean
 
-    def _ridge_left(self, gradients: Floats, size: int, noise: float) -> Floats:
+    def _corrected(self, gram: Floats, squared_weights: Floats, noise: float) -> Floats:
+        """Take rounding off as `CompactCentral` does: the share that is worth it, where there is more than rounding."""
+        eigenvalues, V = np.linalg.eigh(self.features.T @ gram @ self.features)
+        safe = eigenvalues > TIMES_THE_VARIANCE * noise
+        eigenvalues, directions = eigenvalues[safe], self.features @ V[:, safe]
+        coefficients = directions.T @ (gram @ self.label) / eigenvalues
+        bias = noise * float(np.sum(np.square(coefficients - self.label @ directions) / eigenvalues))
+        axes = self.rows @ directions
+        residuals = axes @ coefficients - self.rows @ self.label
+        cost = float(np.sum((squared_weights * np.square(residuals)) @ np.square(axes) / np.square(eigenvalues)))
+        share = max(0.0, 1 - cost / bias) if bias > 0 else 0.0
+        eigenvalues, V = np.linalg.eigh(gram)
+        less = np.where(eigenvalues > TIMES_THE_VARIANCE * noise, share * noise, 0.0)
+        return np.asarray((V * (eigenvalues - less)) @ V.T)
+
+    def _solve(self, gram: Floats) -> Floats:
+        eigenvalues, V = eigen(self.features.T @ gram @ self.features + self.penalty)
+        there = eigenvalues > 1e-10 * max(eigenvalues.max(initial=0.0), 1e-300)
+        V, eigenvalues = V[:, there], eigenvalues[there]
+        return np.asarray(V @ (V.T @ (self.features.T @ (gram @ self.label)) / eigenvalues))
+
+    def _drawn(self, spread: Floats) -> float:
+        """Give what drawing adds to the cost: tr(H^-1 Gamma), the intercept's part included."""
+        return float((spread * self._squares) @ self._leverage)
+
+    def _rounded(self, spread: Floats, noise: float, ridge: Floats) -> float:
+        """Give what rounding adds: in residuals, in features, and in both."""
+        metric = self._eigenvalues / np.square(self._eigenvalues + ridge)
+        in_residuals = float(np.sum(metric * (spread @ np.square(self._axes) + noise * spread.sum())) + spread.sum())
+        return noise * (self._sensitivity * in_residuals + float(spread @ self._squares * metric.sum()))
+
+    def _ridge_left(self, spread: Floats, noise: float) -> Floats:
         """Say what `rounding_noise.worthwhile_share` leaves of the ridge that rounding amounts to."""
-        safe = self.eigenvalues > (TIMES_THE_VARIANCE - 1) * noise
-        bias = noise * float(np.sum((self.pull / self.eigenvalues)[safe]))
-        cost = float(np.sum((gradients / np.square(self.eigenvalues))[safe])) / size
+        safe = self._eigenvalues > (TIMES_THE_VARIANCE - 1) * noise
+        bias = noise * float(np.sum((self._pull / self._eigenvalues)[safe]))
+        gradients = (spread * self._squares) @ np.square(self._axes)
+        cost = float(np.sum((gradients / np.square(self._eigenvalues))[safe]))
         share = max(0.0, 1 - cost / bias) if bias > 0 else 0.0
         return np.where(safe, (1 - share) * noise, noise)
 
-    def _unevenness(self, draw: Draw) -> float:
-        w = self.weights * draw.weights / self.weights.sum()
-        return float(np.clip(w @ np.square(self._leverage()) / self.n_coefficients**2, 1.0, MOST_UNEVEN))
+    def _size(self, chances: Floats) -> float:
+        return float(self.weights / self.counts @ chances)
 
-    def _stratified(self, draw: Draw, size: int) -> float:
-        """By what factor stratified draws vary less than independent ones: strata hold few rows where m is near n.
+    def _gain(self, size: float, step: float | None) -> float:
+        return 1.0 if step is None else usual_gain(self.n_moments / size, calibration_strength(round(size)))
 
-        A row that fills the part c < 1 of a stratum, or of two, is drawn with variance c - c^2 + c^3 / 3 on average.
-        """
-        if draw.counts is None:
-            return 1.0
-        c = size * draw.counts
-        kept = np.where(c < 1, 1 - c + np.square(c) / 3, 1 / (3 * np.maximum(c, 1.0)))
-        parts = self.weights * draw.weights * self.squares * self._leverage()
-        total = float(parts.sum())
-        return float(((kept * draw.counts).sum(axis=0) / draw.counts.sum(axis=0)) @ parts / total) if total > 0 else 1.0
+    @cached_property
+    def _parts(self) -> Floats:
+        return np.asarray(self.weights / self.weights.sum())
 
+    @cached_property
+    def _chance_missed(self) -> Floats:
+        return np.asarray(1 - self.counts / self.weights)
+
+    @cached_property
+    def _gram(self) -> Floats:
+        return np.asarray((self.rows * self._parts[:, np.newaxis]).T @ self.rows)
+
+    @cached_property
+    def _hessian(self) -> Floats:
+        return np.asarray(self.features.T @ self._gram @ self.features + self.penalty)
+
+    @cached_property
+    def _spectrum(self) -> tuple[Floats, Floats]:
+        return eigen(self._hessian)
+
+    @property
+    def _eigenvalues(self) -> Floats:
+        return np.asarray(np.maximum(self._spectrum[0], 1e-300))
+
+    @cached_property
+    def _axes(self) -> Floats:
+        return np.asarray(self.rows @ (self.features @ self._spectrum[1]))
+
+    @cached_property
     def _leverage(self) -> Floats:
-        return np.asarray(np.square(self.axes) @ (1 / self.eigenvalues) + 1.0)
+        """x'H^-1 x + 1, for the intercept, of each row."""
+        return np.asarray(np.square(self._axes) @ (1 / self._eigenvalues) + 1.0)
+
+    @cached_property
+    def _model(self) -> Floats:
+        return self._solve(self._gram)
+
+    @cached_property
+    def _squares(self) -> Floats:
+        return np.asarray(np.square(self.rows @ (self.label - self.features @ self._model)))
+
+    @cached_property
+    def _cost(self) -> float:
+        return max(float(self._parts @ self._squares + self._model @ self.penalty @ self._model), 1e-300)
+
+    @cached_property
+    def _sensitivity(self) -> float:
+        """What one unit of variance in each whitened column adds to that of residuals."""
+        return float(np.sum(np.square(self.features @ self._model - self.label)))
+
+    @cached_property
+    def _pull(self) -> Floats:
+        """Squared distances of the coefficients, along the eigenvectors, from where rounding draws them."""
+        V, w = self._spectrum[1], self._parts
+        distance = V.T @ (self._model - self.features.T @ self.label)
+        uncertain = (np.square(w) * self._squares) @ np.square(self._axes) / np.square(self._eigenvalues)
+        return np.asarray(np.maximum(np.square(distance) - uncertain, 0.0))
 
 
 def regression_law(
-    parties: Sequence[Floats], weights: Floats, step: float, features: Floats, label: Floats, penalty: Floats
+    parties: Sequence[Floats],
+    chances: Floats,
+    counts: Floats,
+    step: float,
+    features: Floats,
+    label: Floats,
+    penalty: Floats,
 ) -> RegressionLaw:
     """Take a pilot's rows apart.
 
@@ -183,8 +260,8 @@ def regression_law(
     ----------
     parties : sequence of (m0, r_j) arrays
         Each party's whitened columns, rounded by the step.
-    weights : (m0,) array
-        The pilot's, relative to the mean weight.
+    chances, counts : (m0,) array
+        With which chance each row was drawn, and what it counts.
     features : (r, p) array
         Orthonormal: the directions of the joined whitened columns that features span.
     label : (r,) array
@@ -192,49 +269,60 @@ def regression_law(
     penalty : (p, p) array
         Of a model given along `features`, a row.
     """
-    noise, m0 = step**2 / 12, len(weights)
-    calibrated = calibrate(weights, parties, float(m0), noise, PILOT_STRENGTH)
-    rows = correct_rows(np.hstack(parties), calibrated, noise, 1.0)
-    w = calibrated / calibrated.sum()
+    weights, noise = counts / chances, step**2 / 12
+    w = weights / weights.sum()
+    joined = np.hstack(parties)
+    rows = correct_rows(joined, weights, noise, 1.0)
     rows = rows - w @ rows
-    Z, y = rows @ features, rows @ label
-    eigenvalues, V = np.linalg.eigh((Z * w[:, np.newaxis]).T @ Z + penalty)
+    eigenvalues, V = eigen((rows @ features * w[:, np.newaxis]).T @ (rows @ features))
     # A direction with less is one that several parties share, with nothing in it but rounding.
     there = eigenvalues > TIMES_THE_VARIANCE * noise
-    eigenvalues, V = eigenvalues[there], V[:, there]
-    axes = Z @ V
-    coefficients = (w * y) @ axes / eigenvalues
-    residuals = y - axes @ coefficients
-    sensitivity = features @ V @ coefficients - label
-    squares = np.square(residuals) / _shrunk(axes, eigenvalues, w)
-    # Less what rounding adds.
-    added = noise * float(sensitivity @ sensitivity)
-    mean = float(w @ squares)
-    squares = squares * max(1 - added / mean, 0.3) if mean > 0 else squares
-    uncertain = (np.square(w) * squares) @ np.square(axes) / np.square(eigenvalues)
-    turned = V.T @ penalty @ V
-    return RegressionLaw(
-        weights=calibrated,
-        axes=axes,
-        eigenvalues=eigenvalues,
-        squares=squares,
-        pull=np.maximum(np.square(coefficients - V.T @ (features.T @ label)) - uncertain, 0.0),
-        penalty_gradient=turned @ coefficients,
-        noise=float(sensitivity @ sensitivity),
-        cost=max(float(w @ squares + coefficients @ turned @ coefficients), 1e-300),
+    seen = features @ V[:, there]
+    law = RegressionLaw(
+        rows=rows,
+        weights=weights,
+        counts=counts,
+        features=seen,
+        label=label,
+        penalty=V[:, there].T @ penalty @ V[:, there],
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
-        explained=explained_part(parties, weights / m0, residuals[:, np.newaxis] * axes / np.sqrt(eigenvalues)),
+        n_hidden=int(np.count_nonzero(~there)),
+    )
+    return _with_larger_residuals(law, noise, features)
+
+
+def _with_larger_residuals(law: RegressionLaw, noise: float, features: Floats) -> RegressionLaw:
+    """Make residuals as large as on rows that were not learned from, less what rounding adds to them."""
+    residuals = law.rows @ (law.label - law.features @ law._model)
+    kept = _kept(law)
+    mean = float(law._parts @ (np.square(residuals) / kept))
+    unrounded = max(1 - noise * law._sensitivity / mean, LEAST_UNROUNDED) if mean > 0 else 1.0
+    # The label moves along what no feature has a part in.
+    own = law.label - features @ (features.T @ law.label)
+    square = float(own @ own)
+    if square <= 1e-12 * float(law.label @ law.label):
+        return law
+    added = residuals * (np.sqrt(unrounded / kept) - 1)
+    return RegressionLaw(
+        law.rows + np.outer(added, own / square),
+        law.weights,
+        law.counts,
+        law.features,
+        law.label,
+        law.penalty,
+        law.n_moments,
+        law.n_hidden,
     )
 
 
-def _shrunk(axes: Floats, eigenvalues: Floats, w: Floats) -> Floats:
-    """By what factor learning from a row changes its squared residual, on average: 1 - h where weights are equal (HC2).
+def _kept(law: RegressionLaw) -> Floats:
+    """By what factor learning from a row changes its squared residual, on average; rows that are certain it does not.
 
-    With weights it is 1 - 2 h_i + x_i'H^-1 (sum_j w_j^2 x_j x_j') H^-1 x_i: a row that weighs little may be far off.
+    It is 1 - 2 h_i + x_i'H^-1 (sum_j w_j^2 x_j x_j') H^-1 x_i, with h_i and w_j^2 times the chance to be missed.
     """
-    all_axes = np.column_stack([axes / eigenvalues, np.ones(len(w))])
-    own = w * (np.square(axes) @ (1 / eigenvalues) + 1)
-    rows = np.column_stack([axes, np.ones(len(w))])
-    spread = (rows * np.square(w)[:, np.newaxis]).T @ rows
-    changed = 1 - 2 * own + np.einsum("ij,ij->i", all_axes @ spread, all_axes)
-    return np.asarray(np.maximum(changed, 1 - MOST_LEVERAGE))
+    missed, w = law._chance_missed, law._parts
+    rows = np.column_stack([law._axes, np.ones(len(w))])
+    scaled = np.column_stack([law._axes / law._eigenvalues, np.ones(len(w))])
+    spread = (rows * (np.square(w) * missed)[:, np.newaxis]).T @ rows
+    changed = 1 - 2 * missed * w * law._leverage + np.einsum("ij,ij->i", scaled @ spread, scaled)
+    return np.asarray(np.maximum(changed, LEAST_KEPT))
