@@ -94,6 +94,11 @@ def draw_distinct(chance: Floats, rng: np.random.Generator) -> Rows:
     return np.sort(np.concatenate([certain, others[places]]))
 
 
+def even_chances(n_rows: int, count: int, weights: Floats | None = None) -> tuple[float, Floats]:
+    """Give `chances` of so many distinct rows that are drawn evenly, or by their weight, as if it counted copies."""
+    return chances(np.ones(n_rows) if weights is None else weights, count)
+
+
 def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: Floats | None = None) -> Rows:
     """Draw rows with replacement, ascending: each with probability 1 / n, or by its weight, as if it counted copies."""
     if weights is None:
