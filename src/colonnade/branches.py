@@ -14,6 +14,15 @@ from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformS
 from colonnade.solvers import AnySolver, Central, CompactCentral
 
 
+# Of a planned draw by scores: the share that is drawn evenly, and the step of rounded scores. Both optima are flat.
+EVEN_SHARE, SCORE_STEP = 0.25, 0.2
+
+
+def planned_draw(size: int) -> ImportanceSampling:
+    """Say how a plan, and its pilot, draw rows by scores."""
+    return ImportanceSampling(size, EVEN_SHARE, draws="distinct", round_scores=SCORE_STEP)
+
+
 class Branch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One way to go on."""
 
@@ -72,11 +81,9 @@ class Branching(Route):
 
     def _widest(self) -> Iterator[Branch]:
         """List what a planner chooses between, as large as it may be."""
-        by_scores = ImportanceSampling(self.caps.most, round_scores=True)
-        distinct = ImportanceSampling(self.caps.most, draws="distinct", round_scores=True)
         for solver in (Central(), CompactCentral()):
             if _kind(solver) in self.caps.solvers:
-                for sampler in (AllRows(), UniformSampling(self.caps.most), by_scores, distinct):
+                for sampler in (AllRows(), UniformSampling(self.caps.most), planned_draw(self.caps.most)):
                     yield Branch(sampler, solver)
 
 

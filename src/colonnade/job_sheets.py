@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from colonnade.alignment import align_route
-from colonnade.branches import Branch, Branching
+from colonnade.branches import Branch, Branching, planned_draw
 from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
@@ -27,7 +27,7 @@ from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
 from colonnade.routes import Ask, Route, then
-from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
 from colonnade.sampling.seeds import Seeds
@@ -283,7 +283,7 @@ def _evaluate(job: _Reader) -> Route:
 
 
 def _plan(job: _Reader) -> Route:
-    pilot = ImportanceSampling(job.size, round_scores=True)
+    pilot = planned_draw(job.size)
     dither = pilot_dithers(job.roster, job.sheet.seed)[job.place]
     kind = AskScaledColumns if isinstance(job.task, ClusteringTask) else AskWhitenedColumns
     return then(job.view(), job.drawn(pilot), Ask(kind, step=PILOT_STEP, seed=dither))

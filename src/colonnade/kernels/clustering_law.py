@@ -1,9 +1,11 @@
-"""What a pilot tells of the excess cost of a clustering learned on any number of rows, drawn and rounded in any way.
+"""What a pilot tells of the excess cost of a clustering learned on other rows, drawn and rounded in any way.
 
-Within its cluster a centre is a mean, so that the excess cost is K / m with K the sum over clusters of the squared
-distances' part of the cost over the weight's. That leaves out that rows change clusters, and that the search ends in
-other minima. Both are seen where half of the pilot's rows are clustered and the centres tried on the other half: the
-gap is twice the excess.
+The pilot's rows stand for all, and a run is rehearsed on them, as in `regression_law`: copies of rows are drawn and
+rounded as the run would, clustered, and the centres tried on all of the pilot's rows, against the best centres found
+for these. Rows that change clusters and searches that end in other minima are then rehearsed too.
+
+`first_order` leaves both out: within its cluster a centre is a mean, so that the excess is the sum over clusters of the
+squared distances' part of the cost over the weight's.
 """
 
 from dataclasses import dataclass
@@ -12,13 +14,8 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import best_of_starts, nearest_centers
-from colonnade.kernels.regression_law import Draw
 
-HALVINGS, STARTS = 6, 5
-# Larger coresets end in different minima as well, which halves of a small pilot show in part. Measured on Covertype.
-OTHER_MINIMA = 1.5
-# What the law itself misses by, relative: one standard error, likewise.
-LAW_ERROR = 0.25
+STARTS = 3
 MOST_OWN = 0.5
 
 
@@ -28,78 +25,93 @@ class ClusteringLaw:
 
     Parameters
     ----------
-    weights : (m0,) array
-        The pilot's, relative to their mean.
+    rows : (m0, d) array
+        As they came, rounded by the pilot's step.
+    weights, counts : (m0,) array
+        What each row stands for, and what it counts by itself.
+    centers : (k, d) array
+        The best found.
     parts : (m0,) array
-        What a row adds to K, where it weighs 1.
+        What a row adds to the excess, times the cost, where it is drawn with a chance that makes 1 / chance - 1 one.
     cost : float
-        Of the best clustering, a row.
-    noise : float
-        What rounding by a step of 1 adds to a row's squared distances.
-    beyond_means, error : float
-        By what factor the excess is larger than that of means, and the standard error of that, relative.
+        Of the best clustering, all rows together.
+    noise : (d,) array
+        The variance that rounding by a step of 1 adds to each column.
     """
 
+    rows: Floats
     weights: Floats
+    counts: Floats
+    centers: Floats
     parts: Floats
     cost: float
-    noise: float
-    beyond_means: float
-    error: float
+    noise: Floats
 
-    def excess(self, draw: Draw, size: int, step: float | None) -> float:
+    n_hidden = 0
+    loose = 0.0
+    r2 = None
+
+    @property
+    def n_coefficients(self) -> int:
+        """Of all centres."""
+        return self.centers.size
+
+    def heaviest(self, chances: Floats) -> float:
+        """The largest part of the cost that a row has, as it weighs, which a draw with these chances may miss."""
+        distances = nearest_centers(self.rows, self.centers)[1]
+        return float(np.max((1 - chances) / chances * self.counts * distances / self.cost, initial=0.0))
+
+    def first_order(self, chances: Floats, step: float | None) -> float:
         """Predict the mean excess over the least cost, relative to it; without a step, columns are not rounded."""
-        K = float(self.weights * draw.weights @ self.parts) / float(self.weights.sum()) / self.cost
-        return self.beyond_means * K * self._rounded(step) / size
+        copies = self.weights / self.counts
+        drawn = float(np.square(self.counts) * copies * (1 / chances - 1) @ self.parts)
+        if step is None:
+            return drawn / self.cost
+        sent = float(np.square(self.counts) * copies / chances @ self.parts)
+        added = step**2 * float(self.noise.sum()) * float(self.weights.sum()) / self.cost
+        return (drawn + sent * added) / self.cost
 
-    def excess_of_all(self, n_rows: int, step: float) -> float:
-        """Predict the excess where every row is sent, rounded."""
-        even = Draw(np.ones_like(self.weights))
-        return self.excess(even, n_rows, None) * (self._rounded(step) - 1)
+    def rehearse(self, chances: Floats, step: float | None, repeats: int, rng: np.random.Generator) -> Floats:
+        """Give the excess, relative to the least cost, of so many runs; the parameters are those of `first_order`."""
+        costs = np.array([self._one_run(chances, step, rng) for _ in range(repeats)])
+        return np.maximum(costs / min(self.cost, costs.min()) - 1, 0.0)
 
-    def relative_error(self, draw: Draw, step: float | None) -> float:  # noqa: ARG002  # as for regression
-        """Tell the standard error of the excess, relative: the law's own, and the pilot's."""
-        parts, costs = self.weights * draw.weights * self.parts, self.weights * self.parts
-        ratio = parts / parts.mean() - costs / costs.mean()
-        return float(np.hypot(LAW_ERROR, np.hypot(self.error, ratio.std(ddof=1) / np.sqrt(len(parts)))))
+    def relative_error(self, chances: Floats) -> float:
+        """Tell the standard error of the mean excess, relative, that comes of the pilot's rows being a draw."""
+        copies = self.weights / self.counts
+        parts = np.square(self.counts) * copies * (1 / chances - 1) * self.parts
+        if not parts.sum() > 0:
+            return 0.0
+        return float(np.sqrt((1 - 1 / copies) @ np.square(parts / parts.sum())))
 
-    def _rounded(self, step: float | None) -> float:
-        return 1.0 if step is None else 1.0 + self.noise * step**2 / self.cost
+    def _one_run(self, chances: Floats, step: float | None, rng: np.random.Generator) -> float:
+        copies = self.weights / self.counts
+        whole = np.floor(copies)
+        drawn = rng.binomial((whole + (rng.random(len(copies)) < copies - whole)).astype(np.int64), chances)
+        there = np.flatnonzero(drawn)
+        if len(there) <= len(self.centers):
+            return float("inf")
+        rows = self.rows[there]
+        if step is not None:  # the mean of a row's copies is off by so much
+            spread = step * np.sqrt(self.noise / drawn[there][:, np.newaxis])
+            rows = rows + spread * rng.standard_normal(rows.shape)
+        weights = (drawn * self.counts / chances)[there]
+        centers = best_of_starts(rows, weights, len(self.centers), STARTS, rng)
+        return float(self.weights @ nearest_centers(self.rows, centers)[1])
 
 
 def clustering_law(
-    rows: Floats, weights: Floats, n_clusters: int, noise: float, rng: np.random.Generator
+    rows: Floats, chances: Floats, counts: Floats, n_clusters: int, noise: Floats, rng: np.random.Generator
 ) -> ClusteringLaw:
     """Take a pilot's rows apart: shape (m0, d), four distinct ones a cluster at the least.
 
-    The weights are relative to their mean; `noise` is what rounding by a step of 1 adds to a row's squared distances.
-    The generator draws starts and halves.
+    They were drawn with `chances` and count so much, both (m0,); `noise`, (d,), is the variance that rounding by a step
+    of 1 adds. The generator draws starts.
     """
-    centers = best_of_starts(rows, weights, n_clusters, STARTS, rng)
-    parts, cost = _parts(rows, weights, centers)
-    gaps, means, half = [], [], len(rows) // 2
-    for _ in range(HALVINGS):
-        order = rng.permutation(len(rows))
-        for here, there in ((order[:half], order[half:]), (order[half:], order[:half])):
-            tried = best_of_starts(rows[here], weights[here], n_clusters, STARTS, rng)
-            own, other = (_mean_cost(rows[some], weights[some], tried) for some in (here, there))
-            gaps.append(len(here) * (other - own) / max(other + own, 1e-300))
-            shares, own_cost = _parts(rows[here], weights[here], tried)
-            means.append(np.square(weights[here]) @ shares / weights[here].sum() / own_cost)
-    gap, mean = float(np.mean(gaps)), float(np.mean(means))
-    beyond = max(OTHER_MINIMA * gap / mean, 1.0)
-    error = float(np.std(gaps, ddof=1) / np.sqrt(HALVINGS) / max(gap, 1e-300))
-    return ClusteringLaw(weights, parts, cost, noise, beyond, error)
-
-
-def _parts(rows: Floats, weights: Floats, centers: Floats) -> tuple[Floats, float]:
+    weights = counts / chances
+    centers = best_of_starts(rows, weights, n_clusters, 2 * STARTS, rng)
     labels, squared = nearest_centers(rows, centers)
     held = np.bincount(labels, weights, len(centers))[labels]
     # A centre is drawn towards its own rows: as far as they are on average where it is not.
     squared = squared / (1 - np.minimum(weights / held, MOST_OWN))
-    total = float(weights.sum())
-    return np.asarray(squared * total / held), max(float(weights @ squared) / total, 1e-300)
-
-
-def _mean_cost(rows: Floats, weights: Floats, centers: Floats) -> float:
-    return float(np.average(nearest_centers(rows, centers)[1], weights=weights))
+    return ClusteringLaw(rows, weights, counts, centers, squared / held, max(float(weights @ squared), 1e-300), noise)

@@ -62,6 +62,11 @@ class RegressionLaw:
     n_hidden: int
 
     @property
+    def n_coefficients(self) -> int:
+        """The intercept included."""
+        return self.features.shape[1] + 1
+
+    @property
     def r2(self) -> float:
         """Of the model of all rows, on all rows."""
         variance = float(self.label @ self._gram @ self.label)
@@ -83,7 +88,7 @@ class RegressionLaw:
         Row i of the pilot, and others like it, are drawn with `chances`, shape (m0,); with a step, rows are rounded by
         it and weights calibrated. Infinite where rows do not determine the model.
         """
-        size, d = self._size(chances), self.features.shape[1] + 1
+        size, d = self._size(chances), self.n_coefficients
         if size < d + 0.5:
             return float("inf")
         total = self.weights.sum()

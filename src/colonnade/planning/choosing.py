@@ -1,4 +1,7 @@
-"""Choosing: every sampler with every step, as many rows as a budget holds or a target needs, and the best of them."""
+"""Choosing: every sampler with every step, as many rows as a budget holds or a target needs, and the best of them.
+
+Many ways are compared by the law's first order, which costs nothing; the best few are rehearsed on the pilot.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,14 +11,15 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.branches import Branch
+from colonnade.branches import Branch, planned_draw
 from colonnade.contracts import Roster
+from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.regression_law import Draw
-from colonnade.planning.code_lengths import Lengths, row_lengths, score_lengths
-from colonnade.planning.laws import Law, draw_of
+from colonnade.planning.code_lengths import Lengths, RowLengths, row_lengths, score_lengths
+from colonnade.planning.forecast import Forecast, forecast
+from colonnade.planning.laws import Law, chances_of
 from colonnade.planning.pilot import PilotRows, ScaledRows, least_size
-from colonnade.planning.records import Choice, Excess
+from colonnade.planning.records import Choice
 from colonnade.planning.wire_sizes import (
     MessageSize,
     branch_messages,
@@ -30,18 +34,18 @@ from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformS
 from colonnade.solvers import Central, CompactCentral
 from colonnade.tasks import PaperTask
 
-STEPS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 1.4)
-SAMPLERS = (
-    UniformSampling(1),
-    ImportanceSampling(1, round_scores=True),
-    ImportanceSampling(1, 0.3, round_scores=True),
-    AllRows(),
-)
-# Standard errors that a budget keeps away from the bytes expected, and what is kept in any case. They are known from
-# eight parts of the pilot: by Student's law with seven degrees of freedom, 4 of them are exceeded once in 400 pilots.
-SURE, LEAST_MARGIN = 4.0, 0.005
+# Four steps for a factor of two: the excess is within some per cent of its least at the nearest.
+STEPS = tuple(float(f"{step:.3g}") for step in 0.002 * 2.0 ** (np.arange(39) / 4))
+SAMPLERS = (UniformSampling(1), planned_draw(1), AllRows())
+# Rows that an even draw may miss have a weight times leverage of at most this; else rows are drawn by scores.
+MOST_HEAVY = 0.3
+# Standard errors that are kept between the bytes expected and a budget, and what is kept in any case; a run that would
+# send more all the same leaves out rows.
+SURE, LEAST_MARGIN = 1.5, 0.004
 # So many sizes tell how bytes grow with them.
 GRID = 8
+# Of the ways that first order finds best, so many are rehearsed.
+REHEARSED = 3
 # Budgets of the frontier, in units of the chosen one.
 FACTORS = (0.25, 0.5, 2.0, 4.0)
 
@@ -51,7 +55,7 @@ class PlanInputs:
     """All that predictions are made of.
 
     A run of its own starts with the same framing as the pilot, in so many rounds; where the pilot's run goes on, that
-    is None. `score_lengths` are those found so far, by sampler.
+    is None. `lengths` are those found so far, of rows and scores by sampler.
     """
 
     task: PaperTask
@@ -61,7 +65,8 @@ class PlanInputs:
     law: Law
     framing: tuple[MessageSize, ...] | None
     framing_rounds: int
-    score_lengths: dict[AnySampler, Lengths] = field(default_factory=dict)
+    seed: int
+    lengths: dict[AnySampler, tuple[RowLengths, Lengths | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,48 +87,68 @@ class Arm:
         return self.inputs.framing_rounds + n_rounds(self.kind)
 
     def messages(self, size: int) -> Iterator[MessageSize]:
-        """List what so many rows send."""
-        inputs, step = self.inputs, self.step
-        scores = {} if self._scores is None else dict(self._scores.by_party)
+        """List what so many draws send."""
+        inputs, step, sampler = self.inputs, self.step, self._sampler(size)
+        rows, scores = self._lengths
         if inputs.framing is None:
-            yield from branch_messages(inputs.task, inputs.roster, Branch(self._sampler(size), self._solver))
+            yield from branch_messages(inputs.task, inputs.roster, Branch(sampler, self._solver))
         else:
             yield from inputs.framing
-            yield from sheet_messages(inputs.task, inputs.roster, inputs.split, self._sampler(size), self._solver)
-        yield from sampling_messages(inputs.task, inputs.roster, self._sampler(size), inputs.pilot, scores)
-        if self._rows is None or step is None:
-            yield from plain_messages(inputs.task, inputs.roster, size)
+            yield from sheet_messages(inputs.task, inputs.roster, inputs.split, sampler, self._solver)
+        told, n_sent = {} if scores is None else dict(scores.by_party), round(self._n_sent(size))
+        yield from sampling_messages(inputs.task, inputs.roster, sampler, inputs.pilot, n_sent, told)
+        if step is None:
+            yield from plain_messages(inputs.task, inputs.roster, n_sent)
         else:
-            yield from rounded_messages(inputs.roster, inputs.pilot, size, step, dict(self._rows.by_party))
-
-    def choice(self, size: int) -> Choice:
-        """Predict what so many rows send and lose."""
-        sent, most = round(self._bytes(size)), math.ceil(self._most(size))
-        return Choice(self._sampler(size), self._solver, sent, most, self.rounds, self._interval(size))
+            yield from rounded_messages(inputs.roster, inputs.pilot, n_sent, step, dict(rows.at(step).by_party))
 
     def within(self, budget: float) -> int | None:
-        """Give the most rows whose bytes stay below a budget; none where not even the fewest do."""
+        """Give the most draws whose bytes stay below a budget; none where not even the fewest do."""
         size = _largest(self._grid, self._most_bytes, budget)
         # The curve between two sizes of the grid is not quite straight.
-        while size is not None and self._most(size) > budget:
-            size = size - max(1, size // 1000) if size > self.sizes[0] else None
+        while size is not None and self.most_bytes(size) > budget:
+            size = size - max(1, size // 500) if size > self.sizes[0] else None
         return size
-
-    def meeting(self, target: float) -> int | None:
-        """Give the fewest rows that meet a target; none where not even the most do."""
-        least, most = self.sizes
-        if self._excess(most) > target:
-            return None
-        while most - least > max(1, least // 1000):
-            middle = (least + most) // 2
-            least, most = (least, middle) if self._excess(middle) <= target else (middle, most)
-        return least if self._excess(least) <= target else most
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The fewest rows and the most: with more, all rows once would be better."""
+        """The fewest draws and the most: with more, all rows once would be better."""
         n_rows, least = self.inputs.roster.n_rows, least_size(self.inputs.task, self.inputs.roster)
         return (n_rows, n_rows) if isinstance(self.kind, AllRows) else (least, max(n_rows, least))
+
+    def is_offered(self, size: int) -> bool:
+        """Whether no single row that the draw may miss matters too much; by scores such rows are drawn."""
+        even = isinstance(self.kind, UniformSampling)
+        return not even or self.inputs.law.heaviest(self._joined(size)[1]) <= MOST_HEAVY
+
+    def first_order(self, size: int) -> float:
+        """Predict the mean excess where errors are small."""
+        if isinstance(self.kind, AllRows) and self.step is None:
+            return 0.0
+        _, chances, step = self._joined(size)
+        return self.inputs.law.first_order(chances, step)
+
+    def forecast(self, size: int) -> Forecast:
+        """Rehearse it."""
+        if isinstance(self.kind, AllRows) and self.step is None:
+            return Forecast.none()
+        _, chances, step = self._joined(size)
+        return forecast(self.inputs.law, chances, step, np.random.default_rng([self.inputs.seed, 7]))
+
+    def choice(self, size: int, expected: Forecast) -> Choice:
+        """Say what so many draws send, beside what they are expected to lose."""
+        sent, most = round(self._bytes(size)), math.ceil(self.most_bytes(size))
+        share = self._joined(size)[0]
+        return Choice(
+            self._sampler(size), self._solver, share, sent, most, self.rounds, expected.mean, expected.one_run
+        )
+
+    def most_bytes(self, size: int) -> float:
+        """Give the bytes that a plan counts with."""
+        scaled = [columns for columns in self.inputs.pilot.columns.values() if isinstance(columns, ScaledRows)]
+        # As much again as is expected.
+        unseen = 0.0 if self.step is None else sum(columns.unseen_bytes(size) for columns in scaled)
+        return self._bytes(size) * (1 + self._margin(size)) + unseen
 
     def _sampler(self, size: int) -> AnySampler:
         return self.kind if isinstance(self.kind, AllRows) else replace(self.kind, size=size)
@@ -131,60 +156,63 @@ class Arm:
     def _bytes(self, size: int) -> float:
         return sum(message.bytes for message in self.messages(size))
 
-    def _most(self, size: int) -> float:
-        scaled = [columns for columns in self.inputs.pilot.columns.values() if isinstance(columns, ScaledRows)]
-        # As much again as is expected.
-        unseen = 0.0 if self.step is None else sum(columns.unseen_bytes(size) for columns in scaled)
-        return self._bytes(size) * (1 + self._margin(size)) + unseen
-
     @cached_property
     def _grid(self) -> Floats:
         return np.unique(np.geomspace(*self.sizes, GRID).astype(np.int64)).astype(np.float64)
 
     @cached_property
     def _most_bytes(self) -> Floats:
-        return np.array([self._most(int(size)) for size in self._grid])
+        return np.array([self.most_bytes(int(size)) for size in self._grid])
 
     def _margin(self, size: int) -> float:
-        coded = [lengths for lengths in (self._scores, self._rows) if lengths is not None]
-        return max(SURE * max((lengths.relative_error(size) for lengths in coded), default=0.0), LEAST_MARGIN)
+        rows, scores = self._lengths
+        coded = [] if self.step is None else [rows.at(self.step)]
+        coded += [] if scores is None else [scores]
+        n_sent = self._n_sent(size)
+        return max(SURE * max((each.relative_error(n_sent) for each in coded), default=0.0), LEAST_MARGIN)
 
-    def _excess(self, size: int) -> float:
-        law = self.inputs.law
-        if isinstance(self.kind, AllRows):
-            return 0.0 if self.step is None else law.excess_of_all(size, self.step)
-        return law.excess(self._draw, size, self.step)
+    def _drawn(self, size: int) -> Floats:
+        return chances_of(self._sampler(size), self.inputs.pilot, self.inputs.roster)
 
-    def _interval(self, size: int) -> Excess:
-        """Put a 95 % interval around the excess: it is a product, so the interval is one of factors."""
-        excess = self._excess(size)
-        factor = math.exp(1.96 * self.inputs.law.relative_error(self._draw, self.step))
-        return Excess(excess, excess / factor, excess * factor)
+    def _n_sent(self, size: int) -> float:
+        """How many rows so many draws are expected to give."""
+        pilot = self.inputs.pilot
+        if isinstance(self.kind, ImportanceSampling):
+            return min(float((1 / pilot.chances) @ self._drawn(size)), float(size))
+        return float(size)
 
-    @cached_property
-    def _draw(self) -> Draw:
-        return draw_of(self.kind, self.inputs.pilot)
+    def _joined(self, size: int) -> tuple[float, Floats, float | None]:
+        """Give the pilot's share in the coreset, and the chances and the step that the whole of it is as good as.
 
-    @cached_property
-    def _scores(self) -> Lengths | None:
-        if not isinstance(self.kind, ImportanceSampling):
-            return None
-        inputs = self.inputs
-        if self.kind not in inputs.score_lengths:  # the same whatever the step
-            inputs.score_lengths[self.kind] = score_lengths(inputs.pilot, inputs.roster.names, self._shares)
-        return inputs.score_lengths[self.kind]
-
-    @cached_property
-    def _rows(self) -> Lengths | None:
-        if self.step is None:
-            return None
-        return row_lengths(self.inputs.pilot, self._shares, self.step, np.random.default_rng(0))
+        A sum over both, each weighed by its share, varies as one over rows that are drawn with these chances.
+        """
+        own, pilot = self._drawn(size), self.inputs.pilot
+        if self.step is None or isinstance(self.kind, AllRows):
+            return 0.0, own, self.step
+        share = pilot_share(len(pilot.chances), self._n_sent(size))
+        variance = (1 - share) ** 2 * (1 / own - 1) + share**2 * (1 / pilot.chances - 1)
+        step = math.sqrt((1 - share) * self.step**2 + share * PILOT_STEP**2)
+        return share, 1 / (1 + variance), step
 
     @property
-    def _shares(self) -> Floats:
-        """How often rows of the pilot stand for such as would be drawn."""
-        by_scores = isinstance(self.kind, ImportanceSampling)
-        return self.inputs.pilot.weights / self._draw.weights if by_scores else self.inputs.law.weights
+    def _lengths(self) -> tuple[RowLengths, Lengths | None]:
+        inputs = self.inputs
+        if self.kind not in inputs.lengths:  # the same whatever the step
+            shares = self._drawn(DRAWN_LIKE * len(inputs.pilot.chances)) / inputs.pilot.chances
+            rows = row_lengths(inputs.pilot, shares, np.random.default_rng(0))
+            by_scores = isinstance(self.kind, ImportanceSampling)
+            scores = score_lengths(inputs.pilot, inputs.roster.names, shares) if by_scores else None
+            inputs.lengths[self.kind] = rows, scores
+        return inputs.lengths[self.kind]
+
+
+# Lengths are those of rows that a draw of so many times the pilot's gives.
+DRAWN_LIKE = 4
+
+
+def pilot_share(n_pilot: float, n_drawn: float) -> float:
+    """Say which share of the coreset's weight a pilot's rows have: as many of all rows as there are of them."""
+    return n_pilot / (n_pilot + n_drawn)
 
 
 def all_arms(inputs: PlanInputs, max_rounds: int | None) -> list[Arm]:
@@ -193,33 +221,89 @@ def all_arms(inputs: PlanInputs, max_rounds: int | None) -> list[Arm]:
     return [arm for arm in arms if max_rounds is None or arm.rounds <= max_rounds]
 
 
-def best_within(arms: Sequence[Arm], budget: float) -> tuple[Arm, int] | None:
-    """Find what has the least excess expected within a budget, and its size."""
-    fitting = [(arm, size) for arm in arms if (size := arm.within(budget)) is not None]
-    return min(fitting, key=lambda found: found[0].choice(found[1]).excess.mean, default=None)
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A way to go, with so many draws, and what was rehearsed of it."""
+
+    arm: Arm
+    size: int
+    expected: Forecast
+
+    @property
+    def choice(self) -> Choice:
+        """What it is, as a plan has it."""
+        return self.arm.choice(self.size, self.expected)
+
+    @property
+    def factor(self) -> float:
+        """By how much a rehearsal differs from the first order."""
+        first = self.arm.first_order(self.size)
+        return self.expected.mean.mean / first if first > 0 and math.isfinite(first) else 1.0
 
 
-def cheapest_meeting(arms: Sequence[Arm], target: float) -> tuple[Arm, int] | None:
-    """Find what meets a target with the fewest bytes, and its size."""
-    fitting = [(arm, size) for arm in arms if (size := arm.meeting(target)) is not None]
-    return min(fitting, key=lambda found: found[0].choice(found[1]).bytes, default=None)
+def best_within(arms: Sequence[Arm], budget: float) -> Found | None:
+    """Find what has the least excess within a budget: of the ways that are best in first order, by a rehearsal."""
+    fitting = [(arm, size) for arm in arms if (size := arm.within(budget)) is not None and arm.is_offered(size)]
+    return _rehearsed(sorted(fitting, key=lambda found: found[0].first_order(found[1]))[:REHEARSED])
+
+
+def cheapest_meeting(arms: Sequence[Arm], target: float) -> Found | None:
+    """Find what meets a target with the fewest bytes: by the first order, corrected by a rehearsal of what it found."""
+    aim, found = target, None
+    for _ in range(4):
+        fitting = [(arm, size) for arm in arms if (size := _meeting(arm, aim)) is not None and arm.is_offered(size)]
+        cheapest = min(fitting, key=lambda each: each[0].most_bytes(each[1]), default=None)
+        if cheapest is None:
+            return found
+        tried = Found(*cheapest, cheapest[0].forecast(cheapest[1]))
+        if tried.expected.mean.mean <= target:
+            return tried
+        aim *= 0.97 * target / tried.expected.mean.mean
+    return None
+
+
+def _meeting(arm: Arm, target: float) -> int | None:
+    """Give the fewest draws that meet a target in first order; none where not even the most do."""
+    least, most = arm.sizes
+    if arm.first_order(most) > target:
+        return None
+    while most - least > max(1, least // 500):
+        middle = (least + most) // 2
+        least, most = (least, middle) if arm.first_order(middle) <= target else (middle, most)
+    return least if arm.first_order(least) <= target else most
+
+
+def _rehearsed(ways: Sequence[tuple[Arm, int]]) -> Found | None:
+    found = [Found(arm, size, arm.forecast(size)) for arm, size in ways]
+    return min(found, key=lambda each: each.expected.mean.mean, default=None)
 
 
 def least_bytes(arms: Sequence[Arm]) -> int:
     """Give the smallest budget that something fits."""
-    return min(arm.choice(arm.sizes[0]).most_bytes for arm in arms)
+    offered = [arm for arm in arms if arm.is_offered(arm.sizes[0])]
+    return min(math.ceil(arm.most_bytes(arm.sizes[0])) for arm in offered)
 
 
-def frontier(arms: Sequence[Arm], chosen: Choice) -> tuple[Choice, ...]:
-    """List what other budgets would buy, ascending, as far as more bytes buy less excess."""
-    found = [chosen]
+def frontier(arms: Sequence[Arm], chosen: Found) -> tuple[Choice, ...]:
+    """List what other budgets would buy, ascending, as far as more bytes buy less excess.
+
+    That is the first order, off by the same factor as it is for the one chosen.
+    """
+    first = chosen.choice
+    found = [first]
     for factor in FACTORS:
-        best = best_within(arms, factor * chosen.most_bytes)
+        fitting = [
+            (arm, size)
+            for arm in arms
+            if (size := arm.within(factor * first.most_bytes)) is not None and arm.is_offered(size)
+        ]
+        best = min(fitting, key=lambda each: each[0].first_order(each[1]), default=None)
         if best is not None:
-            found.append(best[0].choice(best[1]))
-    cheaper = [other for other in found if other.bytes < chosen.bytes]
-    better = [other for other in found if other.excess.mean < chosen.excess.mean and other.bytes > chosen.bytes]
-    return tuple(sorted({choice.bytes: choice for choice in [*better, *cheaper, chosen]}.values(), key=_bytes))
+            expected = chosen.expected.scaled(chosen.factor * best[0].first_order(best[1]))
+            found.append(best[0].choice(best[1], expected))
+    cheaper = [other for other in found if other.bytes < first.bytes]
+    better = [other for other in found if other.excess.mean < first.excess.mean and other.bytes > first.bytes]
+    return tuple(sorted({choice.bytes: choice for choice in [*better, *cheaper, first]}.values(), key=_bytes))
 
 
 def _bytes(choice: Choice) -> int:

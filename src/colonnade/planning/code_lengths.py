@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from colonnade.branches import SCORE_STEP
 from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
@@ -14,7 +15,10 @@ from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 
 # Rows of the pilot are drawn again to so many, in as many parts as tell how much lengths vary.
-DRAWN_AGAIN, PARTS = 4096, 8
+DRAWN_AGAIN, PARTS = 2048, 8
+# Lengths are measured at these steps. In between they are nearly straight in the step's logarithm, and below the
+# finest they grow by a bit a value where the step halves.
+MEASURED = (0.03, 0.12, 0.35, 0.7, 1.4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +29,31 @@ class Lengths:
     deviation: float
     part: float
 
-    def relative_error(self, size: int) -> float:
+    def relative_error(self, size: float) -> float:
         """Tell how far off the bytes of `size` rows are, relative: as they vary, and as the pilot did."""
         total = sum(self.by_party.values())
         return self.deviation / total * float(np.sqrt(1 / PARTS + self.part / size)) if total > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class RowLengths:
+    """Lengths of rows by the step they are rounded by, from those at some steps; and how many values a row has."""
+
+    measured: Mapping[float, Lengths]
+    n_values: Mapping[str, int]
+
+    def at(self, step: float) -> Lengths:
+        """Give the lengths where rows are rounded by this step."""
+        steps = np.log2(list(self.measured))
+        bits = np.log2(step)
+
+        def length(party: str) -> float:
+            values = self.n_values[party] / 8
+            level = [each.by_party[party] + values * at for each, at in zip(self.measured.values(), steps, strict=True)]
+            return float(np.interp(bits, steps, level) - values * bits)
+
+        nearest = list(self.measured.values())[int(np.argmin(np.abs(steps - bits)))]
+        return Lengths({party: length(party) for party in self.n_values}, nearest.deviation, nearest.part)
 
 
 def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> Lengths:
@@ -38,20 +63,22 @@ def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> L
     """
 
     def lengths(rows: Rows) -> dict[str, int]:
-        return {name: len(encode_scores(own[rows])) for name, own in zip(names, pilot.scores, strict=True)}
+        return {name: len(encode_scores(own[rows], SCORE_STEP)) for name, own in zip(names, pilot.scores, strict=True)}
 
     return _measured(lengths, shares, pilot.weights)
 
 
-def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Generator) -> Lengths:
-    """Predict the bytes of a row's codes, rounded by `step` with dithers from `rng`; shares as in `score_lengths`."""
-
-    def lengths(rows: Rows) -> dict[str, int]:
-        return {name: _code_length(columns, rows, step, rng, even) for name, columns in pilot.columns.items()}
-
+def row_lengths(pilot: PilotRows, shares: Floats, rng: np.random.Generator) -> RowLengths:
+    """Predict the bytes of a row's codes, rounded with dithers from `rng`; shares as in `score_lengths`."""
     even = pilot.weights / pilot.weights.sum()
 
-    return _measured(lengths, shares, pilot.weights)
+    def lengths_by(step: float) -> Callable[[Rows], dict[str, int]]:
+        return lambda rows: {
+            name: _code_length(columns, rows, step, rng, even) for name, columns in pilot.columns.items()
+        }
+
+    measured = {step: _measured(lengths_by(step), shares, pilot.weights) for step in MEASURED}
+    return RowLengths(measured, {name: columns.n_rounded for name, columns in pilot.columns.items()})
 
 
 def _code_length(
@@ -65,12 +92,14 @@ def _code_length(
 
 
 def _measured(lengths: Callable[[Rows], dict[str, int]], shares: Floats, weights: Floats) -> Lengths:
-    whole = _again(shares, np.arange(len(shares)))
-    by_party = {name: length / len(whole) for name, length in lengths(whole).items()}
     # In the order of their weights, as rows are drawn: parts then vary as draws do.
     order = np.argsort(weights, kind="stable")
     parts = [_again(shares, order[number::PARTS]) for number in range(PARTS)]
-    sums = [sum(lengths(part).values()) / len(part) for part in parts]
+    found = [(len(part), lengths(part)) for part in parts]
+    sums = [sum(each.values()) / rows for rows, each in found]
+    # Each part has headers of its own, some bytes.
+    n_rows = sum(rows for rows, _ in found)
+    by_party = {name: sum(each[name] for _, each in found) / n_rows for name in found[0][1]}
     return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
 
 

@@ -1,21 +1,24 @@
-"""From a pilot to the laws that predict the excess of a task."""
+"""From a pilot to the law that predicts the excess of a task, and to the chances that a draw gives the pilot's rows."""
 
 from typing import assert_never
 
 import numpy as np
 
+from colonnade.contracts import Roster
 from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.clustering_law import ClusteringLaw, clustering_law
 from colonnade.kernels.column_codes import SPARSE
-from colonnade.kernels.regression_law import Draw, RegressionLaw, regression_law
+from colonnade.kernels.regression_law import RegressionLaw, regression_law
 from colonnade.planning.pilot import PilotRows, ScaledRows
-from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling import AllRows, AnySampler, ImportanceSampling
+from colonnade.sampling.seeds import even_quota
 from colonnade.solvers.compact import directions
 from colonnade.solvers.whitened_columns import WhitenedRows
 from colonnade.tasks import KMeans, PaperTask, Regression
 
 Law = RegressionLaw | ClusteringLaw
+MOST_PASSES = 50
 
 
 def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
@@ -25,35 +28,49 @@ def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
     """
     match task:
         case KMeans():
-            return _clustering_law(task, pilot, rng)
+            scaled = [columns for columns in pilot.columns.values() if isinstance(columns, ScaledRows)]
+            rows = np.hstack([columns.values for columns in scaled])
+            noise = np.concatenate([_noise(columns, pilot.weights) for columns in scaled])
+            return clustering_law(rows, pilot.chances, pilot.counts, task.n_clusters, noise, rng)
         case Regression():
-            return _regression_law(task, pilot)
+            parties = [columns for columns in pilot.columns.values() if isinstance(columns, WhitenedRows)]
+            features, label = directions(parties)
+            penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
+            values = [party.values for party in parties]
+            return regression_law(values, pilot.chances, pilot.counts, PILOT_STEP, features, label, penalty)
         case _:
             assert_never(task)
 
 
-def _clustering_law(task: KMeans, pilot: PilotRows, rng: np.random.Generator) -> ClusteringLaw:
-    scaled = [columns for columns in pilot.columns.values() if isinstance(columns, ScaledRows)]
-    rows = np.hstack([columns.values for columns in scaled])
-    noise = sum(_noise(columns, pilot.weights) for columns in scaled)
-    return clustering_law(rows, pilot.weights, task.n_clusters, noise, rng)
-
-
-def _regression_law(task: Regression, pilot: PilotRows) -> RegressionLaw:
-    parties = [columns for columns in pilot.columns.values() if isinstance(columns, WhitenedRows)]
-    features, label = directions(parties)
-    penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
-    return regression_law([party.values for party in parties], pilot.weights, PILOT_STEP, features, label, penalty)
-
-
-def draw_of(sampler: AnySampler, pilot: PilotRows) -> Draw:
-    """Say how a sampler, whatever its size, would draw and weigh the pilot's rows."""
+def chances_of(sampler: AnySampler, pilot: PilotRows, roster: Roster) -> Floats:
+    """Say with which chance a sampler would draw each of the pilot's rows, shape (m0,)."""
+    if isinstance(sampler, AllRows):
+        return np.ones(len(pilot.counts))
     if not isinstance(sampler, ImportanceSampling):
-        return Draw(np.ones_like(pilot.weights))
-    share = sampler.uniform_share
-    weights = 1 / ((1 - share) / pilot.weights + share)
-    counts = (1 - share) * pilot.scores / pilot.totals.sum()
-    return Draw(weights, counts if sampler.draws == "stratified" and not share else None)
+        return _evenly(sampler.size, pilot)
+    n_even = even_quota(sampler.size, sampler.uniform_share)
+    missed = 1 - _evenly(n_even, pilot)
+    for total, scores in zip(pilot.totals.tolist(), pilot.scores, strict=True):
+        quota = (sampler.size - n_even) * total / pilot.totals.sum()
+        missed = missed * (1 - _by_scores(min(quota, roster.n_rows), scores, total, pilot))
+    return np.asarray(1 - missed)
+
+
+def _evenly(count: float, pilot: PilotRows) -> Floats:
+    return np.minimum(1.0, count * pilot.counts / pilot.total_weight)
+
+
+def _by_scores(quota: float, scores: Floats, total: float, pilot: PilotRows) -> Floats:
+    """Find the factor c by which min(1, c g) adds up to the quota over all rows, which the pilot's stand for."""
+    copies, factor = 1 / pilot.chances, quota / total
+    for _ in range(MOST_PASSES):
+        certain = factor * scores >= 1
+        left, rest = quota - copies @ certain, total - (copies * scores) @ certain
+        larger = left / rest if left > 0 and rest > 0 else factor
+        if larger <= factor * (1 + 1e-9):
+            break
+        factor = larger
+    return np.minimum(1.0, factor * scores)
 
 
 def _penalty(parties: list[WhitenedRows], features: Floats, l2: float) -> Floats:
@@ -68,13 +85,13 @@ def _penalty(parties: list[WhitenedRows], features: Floats, l2: float) -> Floats
     return np.asarray(l2 * back.T @ back)
 
 
-def _noise(columns: ScaledRows, weights: Floats) -> float:
-    """Say what rounding by a step of 1 adds to squared distances: 1/12 of its square for each value that is rounded."""
+def _noise(columns: ScaledRows, weights: Floats) -> Floats:
+    """Say what variance rounding by a step of 1 adds to each column: 1/12 of its square, for values that are rounded."""
     w = weights / weights.sum()
-    rounded = 0.0
-    for column in columns.values.T:
+    rounded = np.zeros(columns.values.shape[1])
+    for place, column in enumerate(columns.values.T):
         usual = np.partition(column, len(column) // 2)[len(column) // 2]
         others = column != usual
         if len(np.unique(column[others])) > 1:
-            rounded += float(w @ others) if others.mean() <= SPARSE else 1.0
-    return rounded * (columns.step / PILOT_STEP) ** 2 / 12
+            rounded[place] = float(w @ others) if others.mean() <= SPARSE else 1.0
+    return np.asarray(rounded * (columns.step / PILOT_STEP) ** 2 / 12)

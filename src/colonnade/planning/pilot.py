@@ -7,6 +7,7 @@ from typing import TypeVar, assert_never
 
 import numpy as np
 
+from colonnade.branches import SCORE_STEP, planned_draw
 from colonnade.contracts import ClusteringTask, Inbox, JobView, Roster, Script
 from colonnade.job_sheets import PILOT_STEP, pilot_dithers
 from colonnade.kernels.arrays import Floats, Rows
@@ -18,8 +19,9 @@ from colonnade.planning.sheet_sizes import opening_bytes, telling_bytes
 from colonnade.protocol import checks
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
-from colonnade.sampling import ImportanceSampling, UniformSampling
-from colonnade.sampling.plain.messages import ScoreCodes, Total
+from colonnade.sampling import UniformSampling
+from colonnade.sampling.distinct.messages import DistinctCodes
+from colonnade.sampling.plain.messages import Total
 from colonnade.solvers import CompactCentral
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
@@ -27,13 +29,14 @@ from colonnade.tasks import KMeans, PaperTask, Regression
 from colonnade.tasks.jobs import shared_seed
 
 T = TypeVar("T")
-SCORE_BITS = 12.0
+SCORE_BITS = 5.5
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
 # Messages without rows, for each party, but for the job sheet: of a pilot, where it is told of each other party's draw,
 # and of an even draw.
 MESSAGES_OF_A_PARTY, OF_A_DRAW, EVEN_MESSAGES = 210, 80, 90
 COARSE_STEP = 1.4
+FEW_LEVELS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +45,27 @@ class PilotRows:
 
     Parameters
     ----------
-    weights : ndarray of float64, shape (m0,)
-        Relative to the mean weight.
+    chances, counts : ndarray of float64, shape (m0,)
+        With which chance each row was drawn, and what it counts.
+    total_weight : float
+        What all rows count.
     totals : ndarray of float64, shape (parties,)
         G^(j).
     scores : ndarray of float64, shape (parties, m0)
         g^(j) of the rows.
     """
 
-    weights: Floats
+    chances: Floats
+    counts: Floats
     total_weight: float
     totals: Floats
     scores: Floats
     columns: Mapping[str, "WhitenedRows | ScaledRows"]
+
+    @property
+    def weights(self) -> Floats:
+        """What each row stands for."""
+        return np.asarray(self.counts / self.chances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +75,11 @@ class ScaledRows:
     values: Floats
     step: float
     n_levels: int
+
+    @property
+    def n_rounded(self) -> int:
+        """How many values of a row take a bit more where the step halves: all but for columns of few levels."""
+        return sum(len(np.unique(column)) > FEW_LEVELS for column in self.values.T)
 
     def unseen_bytes(self, size: int) -> float:
         """Guess what rare values cost that the pilot saw none of: a level, and the places of one in 2 m0 rows."""
@@ -81,16 +97,18 @@ def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: in
 def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: int) -> Script[PilotRows]:
     """Draw a pilot by rounded scores and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
-    sampler = ImportanceSampling(size, round_scores=True)
+    sampler = planned_draw(size)
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
     columns = yield from _fetch(task, roster, coreset.rows, pilot_dithers(roster, shared_seed(seed)))
-    totals, codes = _replies(heard, Total), _replies(heard, ScoreCodes)
+    totals, codes = _replies(heard, Total), _replies(heard, DistinctCodes)
+    counts = np.ones(len(coreset)) if view.row_weights is None else view.row_weights[coreset.rows]
     return PilotRows(
-        coreset.weights * size / coreset.total_weight,
+        counts / coreset.weights,
+        counts,
         coreset.total_weight,
         np.array([totals[party].total for party in roster.names]),
-        np.array([decode_scores(codes[party].codes, size) for party in roster.names]),
+        np.array([decode_scores(codes[party].codes, len(coreset), SCORE_STEP) for party in roster.names]),
         columns,
     )
 

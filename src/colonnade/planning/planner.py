@@ -1,6 +1,7 @@
 """The planner: from limits and a pilot to a plan."""
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +10,19 @@ import numpy as np
 from msgspec.structs import replace
 
 from colonnade.contracts import ClusteringTask, Roster
-from colonnade.errors import InputError
+from colonnade.errors import AssumptionWarning, InputError
 from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
-from colonnade.planning.choosing import Arm, PlanInputs, all_arms, best_within, cheapest_meeting, frontier, least_bytes
+from colonnade.planning.choosing import (
+    Arm,
+    Found,
+    PlanInputs,
+    all_arms,
+    best_within,
+    cheapest_meeting,
+    frontier,
+    least_bytes,
+)
 from colonnade.planning.laws import Law, law_of
 from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pilot_bytes, usual_pilot
 from colonnade.planning.records import Choice, Plan, fingerprint
@@ -21,6 +31,8 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
 FRAMING = "framing"
+# A row that the pilot might as well have missed has at most so much leverage in it, or nobody knows what it missed.
+MOST_LOOSE = 0.8
 
 
 @dataclass(frozen=True)
@@ -104,11 +116,13 @@ def make_plan(
         _law(task, pilot, seed),
         tuple(MessageSize(entry.phase, entry.party, entry.bytes) for entry in framing),
         len({entry.round for entry in framing}),
+        seed,
     )
     arms = _arms(inputs, limits)
-    arm, size = _chosen(arms, limits, sum(entry.bytes for entry in sent))
-    chosen = arm.choice(size)
-    messages = [*(MessageSize(entry.phase, entry.party, entry.bytes) for entry in sent), *arm.messages(size)]
+    found = _chosen(arms, limits, sum(entry.bytes for entry in sent))
+    chosen, r2 = found.choice, _r2(inputs.law, roster.n_rows)
+    messages = [*(MessageSize(entry.phase, entry.party, entry.bytes) for entry in sent)]
+    messages += found.arm.messages(found.size)
     n_rounds = len({entry.round for entry in sent})
     plan = Plan(
         task=task,
@@ -122,10 +136,14 @@ def make_plan(
         by_phase=_sums([(message.phase, message.bytes) for message in messages]),
         by_party=_sums([(message.party, message.bytes) for message in messages]),
         pilot=tuple(sent),
-        pilot_rows=len(pilot.weights),
+        pilot_rows=len(pilot.chances),
         seconds=seconds * chosen.rounds / n_rounds,
-        frontier=frontier(arms, chosen),
+        frontier=frontier(arms, found),
+        r2=None if r2 is None else 1 - (1 - r2) * (1 + chosen.excess.mean),
+        r2_of_all_rows=r2,
+        unclear=unclear(inputs.law),
     )
+    warn_if_unclear(plan.unclear)
     return replace(plan, fingerprint=fingerprint(plan))
 
 
@@ -133,9 +151,33 @@ def choose_branch(
     task: PaperTask, roster: Roster, split: AnySplit | None, limits: Limits, seed: int, pilot: PilotRows, sent: int
 ) -> Choice:
     """Choose how the run of a pilot, that has sent so many bytes, goes on."""
-    inputs = PlanInputs(task, roster, split, pilot, _law(task, pilot, seed), None, 0)
-    arm, size = _chosen(_arms(inputs, limits), limits, sent)
-    return arm.choice(size)
+    inputs = PlanInputs(task, roster, split, pilot, _law(task, pilot, seed), None, 0, seed)
+    warn_if_unclear(unclear(inputs.law))
+    return _chosen(_arms(inputs, limits), limits, sent).choice
+
+
+def unclear(law: Law) -> str | None:
+    """Say why a pilot does not tell the excess, if so, and what to do."""
+    if law.loose > MOST_LOOSE:
+        return (
+            "Single rows of the pilot, drawn by chance, decide parts of the model alone: other such rows may be unseen. "
+            "Look at rows that break what else holds between the parties' columns, or make the pilot larger (pilot=)."
+        )
+    return None
+
+
+def warn_if_unclear(why: str | None) -> None:
+    """Warn that an excess is not known."""
+    if why is not None:
+        warnings.warn(f"The excess of this plan is not known. {why}", AssumptionWarning, stacklevel=4)
+
+
+def _r2(law: Law, n_rows: int) -> float | None:
+    """Give R2 on new rows of a model of all rows: on these it is larger, by what learning from them does."""
+    if law.r2 is None:
+        return None
+    part = min(law.n_coefficients / n_rows, 0.5)
+    return 1 - (1 - law.r2) * (1 + part) / (1 - part)
 
 
 def _law(task: PaperTask, pilot: PilotRows, seed: int) -> Law:
@@ -150,7 +192,7 @@ def _arms(inputs: PlanInputs, limits: Limits) -> list[Arm]:
     return arms
 
 
-def _chosen(arms: list[Arm], limits: Limits, pilot_sent: int) -> tuple[Arm, int]:
+def _chosen(arms: list[Arm], limits: Limits, pilot_sent: int) -> Found:
     if limits.target_excess is not None:
         found = cheapest_meeting(arms, limits.target_excess)
     else:

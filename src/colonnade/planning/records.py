@@ -16,17 +16,24 @@ from colonnade.solvers import AnySolver
 from colonnade.storage import MAX_JSON_BYTES, AnyPath, read_file
 from colonnade.tasks import PaperTask
 
-FORMAT = 1
+FORMAT = 2
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Excess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The mean excess of cost over that of a model of all rows, relative, and its 95 % interval, from the pilot."""
+    """The excess of cost over that of a model of all rows, relative: its mean over runs, and a 95 % interval.
+
+    The interval is for that mean, or for the excess of one run.
+    """
 
     mean: Amount
     low: Amount
     high: Amount
+
+    def times(self, factor: float) -> "Excess":
+        """Give one that is larger by a factor."""
+        return Excess(self.mean * factor, self.low * factor, self.high * factor)
 
     def __str__(self) -> str:
         return f"{_percent(self.mean)}, between {_percent(self.low)} and {_percent(self.high)}"
@@ -41,22 +48,26 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         How to draw rows.
     solver : Central or CompactCentral
         How to learn.
+    pilot_share : float
+        Which share of the coreset's weight the pilot's rows have, which join it.
     bytes : int
         To be sent, without the pilot.
     most_bytes : int
-        What it stays below, with a chance of some hundreds to one.
+        With what is set aside for codes that turn out longer; a run that would send more leaves out rows.
     rounds : int
         Without the pilot's.
-    excess : Excess
-        Expected.
+    excess, one_run : Excess
+        Expected: with an interval for the mean over runs, and with one for the excess of a single run.
     """
 
     sampler: AnySampler
     solver: AnySolver
+    pilot_share: Amount
     bytes: Count
     most_bytes: Count
     rounds: Count
     excess: Excess
+    one_run: Excess
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,6 +97,12 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         How long the run may take: as long as the pilot did, round for round, on the machines it was played on.
     frontier : tuple of Choice
         What other budgets would buy, ascending; the chosen one is among them.
+    r2 : float or None
+        Of regression: R2 expected on new rows.
+    r2_of_all_rows : float or None
+        The same of a model of all rows.
+    unclear : str or None
+        Why the excess is not known, and what to do about it.
     fingerprint : str
         Of all the rest; a file that was changed has another.
 
@@ -115,6 +132,9 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pilot_rows: int
     seconds: Amount
     frontier: tuple[Choice, ...]
+    r2: float | None = None
+    r2_of_all_rows: float | None = None
+    unclear: str | None = None
     format: int = FORMAT
     fingerprint: str = ""
 
@@ -129,9 +149,14 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.chosen.solver
 
     @property
-    def excess(self) -> Excess:
-        """What the model is expected to cost above that of all rows."""
-        return self.chosen.excess
+    def excess(self) -> Excess | None:
+        """What models are expected to cost above that of all rows, on average over runs; None where it is `unclear`."""
+        return None if self.unclear else self.chosen.excess
+
+    @property
+    def one_run(self) -> Excess | None:
+        """The same, with an interval for the one run that you will get."""
+        return None if self.unclear else self.chosen.one_run
 
     @property
     def rounds(self) -> int:
@@ -194,7 +219,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         chosen = self.chosen
         lines = [
             f"{chosen.sampler}, {chosen.solver}",
-            f"Expected excess: {chosen.excess} (95 % interval).",
+            *self._expected(),
             f"Bytes: {self.bytes:,}, {self.pilot_bytes:,} of them sent already by a pilot of {self.pilot_rows:,} rows; "
             f"at most {self.pilot_bytes + chosen.most_bytes:,}.",
             f"By phase: {_listed(self.by_phase)}. By party: {_listed(self.by_party)}.",
@@ -204,6 +229,22 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             frontier_table(self),
         ]
         return "\n".join(lines)
+
+    def _expected(self) -> list[str]:
+        if self.unclear:
+            return [f"Expected excess: not known. {self.unclear}"]
+        chosen, r2 = self.chosen, []
+        if self.r2 is not None and self.r2_of_all_rows is not None:
+            r2 = [f"R2 on new rows: {_r2(self.r2)}, where a model of all rows has {_r2(self.r2_of_all_rows)}."]
+        return [
+            f"Expected excess: {chosen.excess} on average over runs,",
+            f"  and in one run between {_percent(chosen.one_run.low)} and {_percent(chosen.one_run.high)} (95 % intervals).",
+            *r2,
+        ]
+
+
+def _r2(value: float) -> str:
+    return f"{value:.3f}"
 
 
 def frontier_table(plan: Plan) -> str:

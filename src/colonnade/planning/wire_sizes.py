@@ -17,7 +17,7 @@ from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.distinct.messages import AskDistinctCodes, DistinctCodes
-from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, Draws, ScoreCodes, Total
+from colonnade.sampling.plain.messages import AskTotal, DrawnRows, DrawRows, Total
 from colonnade.sampling.rules.rounded import rounded_rule
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
@@ -42,13 +42,13 @@ class MessageSize(NamedTuple):
 
 
 def sampling_messages(
-    task: PaperTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, score_bytes: dict[str, float]
+    task: PaperTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, n_rows: int, score_bytes: dict[str, float]
 ) -> Iterator[MessageSize]:
-    """List what agreeing on rows will send, by rounded scores if any; the pilot tells each party's part of the rows."""
+    """List what agreeing on so many rows will send, by rounded scores if any; the pilot tells each party's part."""
     shares = dict(zip(roster.names, (pilot.totals / pilot.totals.sum()).tolist(), strict=True))
     for card in roster.cards:
         if isinstance(sampler, ImportanceSampling):
-            yield from _by_scores(task, card, sampler, shares, score_bytes[card.name])
+            yield from _by_scores(task, card, sampler, shares, n_rows, score_bytes[card.name])
         else:
             even = isinstance(sampler, UniformSampling)
             request: Message = UseSharedDraw(sampler.size, A_SEED, distinct=True) if even else UseAllRows()  # type: ignore[union-attr]
@@ -74,24 +74,24 @@ def branch_messages(task: PaperTask, roster: Roster, branch: Branch) -> Iterator
 
 
 def _by_scores(
-    task: PaperTask, card: PartyCard, sampler: ImportanceSampling, shares: dict[str, float], score_bytes: float
+    task: PaperTask,
+    card: PartyCard,
+    sampler: ImportanceSampling,
+    shares: dict[str, float],
+    n_rows: int,
+    score_bytes: float,
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
     yield from _sent(card.name, AskTotal(rounded_rule(task.score_rule(), sampler.round_scores)), Total(1 / 3))
-    distinct = sampler.draws == "distinct"
-    draws: Draws = "distinct" if distinct else "stratified"
-    yield from _sent(card.name, DrawRows(own, A_SEED, draws), DrawnRows(no_rows, A_SIGNATURE))
+    yield from _sent(card.name, DrawRows(own, A_SEED, "distinct"), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
-    coded = bytes(round(size * score_bytes))
+    coded = bytes(round(n_rows * score_bytes))
     others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]
     relayed = tuple(SignedRows(name, no_rows, A_SIGNATURE) for name in shares if name != card.name)
-    if distinct:  # S has so many rows at most
-        ask = AskDistinctCodes(size, relayed, 1 / 3, A_SEED, size)
-        yield from _sent(card.name, ask, DistinctCodes(size, coded, 1 / 3))
-    else:
-        yield from _sent(card.name, AskScoreCodes(size, relayed, 1 / 3, A_SEED), ScoreCodes(size, coded))
-    yield MessageSize(AskScoreCodes.phase, card.name, sum(_ids(n, drawn) for drawn in others))
+    ask = AskDistinctCodes(n_rows, relayed, 1 / 3, A_SEED, size)
+    yield from _sent(card.name, ask, DistinctCodes(n_rows, coded, 1 / 3))
+    yield MessageSize(AskDistinctCodes.phase, card.name, sum(_ids(n, drawn) for drawn in others))
 
 
 def _ids(n_rows: int, size: int) -> float:

@@ -83,6 +83,11 @@ class WhitenedRows:
     mixing: Floats
     label: int | None
 
+    @property
+    def n_rounded(self) -> int:
+        """How many values of a row are rounded."""
+        return self.values.shape[1]
+
 
 def read_whitened(
     card: PartyCard, reply: WhitenedColumns, roster: Roster, rows: Rows, step: float, seed: int

@@ -1,0 +1,56 @@
+"""A forecast: the mean excess over runs and that of one run, each with its interval, from rehearsals on the pilot."""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats
+from colonnade.planning.laws import Law
+from colonnade.planning.records import Excess
+
+# A run of many coefficients varies less: so many runs, over the number of coefficients, are rehearsed.
+RUNS, FEWEST, MOST = 900, 8, 40
+# What a rehearsal misses by, relative: one standard error. Measured on half of the tables of benchmarks/promises.py.
+LAW_ERROR = 0.22
+NINETY_FIVE = 1.96
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is expected of the mean over runs, and of one run."""
+
+    mean: Excess
+    one_run: Excess
+
+    @classmethod
+    def none(cls) -> Self:
+        """No excess at all."""
+        return cls(Excess(0.0, 0.0, 0.0), Excess(0.0, 0.0, 0.0))
+
+    def scaled(self, mean: float) -> "Forecast":
+        """Give one of another mean, with intervals as wide."""
+        factor = mean / self.mean.mean if self.mean.mean > 0 else 1.0
+        return Forecast(self.mean.times(factor), self.one_run.times(factor))
+
+
+def forecast(law: Law, chances: Floats, step: float | None, rng: np.random.Generator) -> Forecast:
+    """Rehearse a draw with these chances of the pilot's rows, (m0,), rounded by the step."""
+    repeats = int(np.clip(RUNS / law.n_coefficients, FEWEST, MOST))
+    found = law.rehearse(chances, step, repeats, rng)
+    mean = float(found.mean())
+    if not 0 < mean < math.inf:
+        same = Excess(mean, mean, mean)
+        return Forecast(same, same)
+    variation = float(found.std(ddof=1)) / mean
+    error = math.hypot(LAW_ERROR, law.relative_error(chances), variation / math.sqrt(repeats))
+    run = math.sqrt(math.log1p(variation**2))
+    centre = mean * math.exp(-(run**2) / 2)
+    return Forecast(_around(mean, mean, error), _around(mean, centre, math.hypot(run, error)))
+
+
+def _around(mean: float, centre: float, deviation: float) -> Excess:
+    """Put a 95 % interval around the excess: it is a product, so the interval is one of factors."""
+    factor = math.exp(NINETY_FIVE * deviation)
+    return Excess(mean, centre / factor, centre * factor)
