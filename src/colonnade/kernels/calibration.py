@@ -66,7 +66,7 @@ def calibrate(
 
 
 def _scale(w: Floats, blocks: Sequence[Floats]) -> Floats:
-    """Give the square roots of the diagonal of A'WA: what a moment varies by. It is infinite at one that is there twice."""
+    """Give the square roots of the diagonal of A'WA: what a moment varies by; infinite for one that is there twice."""
     parts = []
     for number, block in enumerate(blocks):
         squares = np.square(block)

@@ -38,9 +38,7 @@ def correct_rows(rows: Floats, weights: Floats, variance: float | Floats, share:
     return np.asarray(mean + (rows - mean) @ ((V * np.sqrt(kept)) @ V.T))
 
 
-def worthwhile_share(
-    rows: Floats, weights: Floats, variance: float | Floats, features: Floats, label: Floats
-) -> float:
+def worthwhile_share(rows: Floats, weights: Floats, variance: float | Floats, features: Floats, label: Floats) -> float:
     """Estimate which share of the rounding variance, from 0 to 1, is best subtracted.
 
     With share a the excess loss changes by about (1 - a)^2 s^2 B + 2 a s C. B = q'H^-1 q, where H is the features'

@@ -8,7 +8,7 @@ import numpy as np
 from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
-from colonnade.kernels.quantise import encode_codes, round_with_dither
+from colonnade.kernels.quantise import expected_bits
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
@@ -45,33 +45,45 @@ def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> L
 
 def row_lengths(pilot: PilotRows, shares: Floats, step: float, rng: np.random.Generator) -> Lengths:
     """Predict the bytes of a row's codes, rounded by `step` with dithers from `rng`; shares as in `score_lengths`."""
+    whitened = {name: each.values for name, each in pilot.columns.items() if isinstance(each, WhitenedRows)}
+    if whitened:
+        return _counted(
+            {name: expected_bits(own, step, shares) / 8 for name, own in whitened.items()}, shares, pilot.weights
+        )
+    scaled = {name: each for name, each in pilot.columns.items() if isinstance(each, ScaledRows)}
+    even = pilot.weights / pilot.weights.sum()
 
     def lengths(rows: Rows) -> dict[str, int]:
-        return {name: _code_length(columns, rows, step, rng, even) for name, columns in pilot.columns.items()}
-
-    even = pilot.weights / pilot.weights.sum()
+        return {name: _code_length(columns, rows, step, rng, even) for name, columns in scaled.items()}
 
     return _measured(lengths, shares, pilot.weights)
 
 
-def _code_length(
-    columns: WhitenedRows | ScaledRows, rows: Rows, step: float, rng: np.random.Generator, even: Floats
-) -> int:
-    values = columns.values[rows]
-    if isinstance(columns, ScaledRows):
-        own_step = columns.step * step / PILOT_STEP
-        return len(encode_columns(values, even @ columns.values, own_step, rng)[1])
-    return len(encode_codes(round_with_dither(values, step, rng)))
+def _counted(sizes: Mapping[str, Floats], shares: Floats, weights: Floats) -> Lengths:
+    """Average the bytes of each of the pilot's rows: those of one do not depend on those beside it."""
+    by_party = {name: float(np.average(size, weights=shares)) for name, size in sizes.items()}
+    total = np.sum(list(sizes.values()), axis=0)
+    sums = [np.average(total[part], weights=shares[part]) for part in _parts(weights)]
+    return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
+
+
+def _code_length(columns: ScaledRows, rows: Rows, step: float, rng: np.random.Generator, even: Floats) -> int:
+    own_step = columns.step * step / PILOT_STEP
+    return len(encode_columns(columns.values[rows], even @ columns.values, own_step, rng)[1])
 
 
 def _measured(lengths: Callable[[Rows], dict[str, int]], shares: Floats, weights: Floats) -> Lengths:
     whole = _again(shares, np.arange(len(shares)))
     by_party = {name: length / len(whole) for name, length in lengths(whole).items()}
-    # In the order of their weights, as rows are drawn: parts then vary as draws do.
-    order = np.argsort(weights, kind="stable")
-    parts = [_again(shares, order[number::PARTS]) for number in range(PARTS)]
+    parts = [_again(shares, part) for part in _parts(weights)]
     sums = [sum(lengths(part).values()) / len(part) for part in parts]
     return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
+
+
+def _parts(weights: Floats) -> list[Rows]:
+    """Deal rows in the order of their weights, as they are drawn: parts then vary as draws do."""
+    order = np.argsort(weights, kind="stable")
+    return [order[number::PARTS] for number in range(PARTS)]
 
 
 def _again(shares: Floats, rows: Rows) -> Rows:
