@@ -10,7 +10,8 @@ with D^2 the diagonal of A'WA. The strength is thus in units of one moment's own
 unrelated to the others is corrected by half, at 0.1 by ten elevenths.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -45,43 +46,47 @@ def calibrate(
     """
     # Seen from the mean weight: no quantity depends on the scale of the weights.
     w = weights / total
-    # Moments of 1, u and u u' are those of (1, u)(1, u)'.
-    blocks = [np.column_stack([np.ones(len(u)), u]) for u in parties]
+    chunks = [_chunk(w, parties, start) for start in range(0, len(w), CHUNK_ROWS)]
+    widths = [1 + u.shape[1] for u in parties]
     second = 1.0 + mean_variance(variance, weights)
-    targets = [np.diag(np.append(1.0, np.full(u.shape[1], second))) for u in parties]
-    scale = _scale(w, blocks)
-    missed = (_flat(targets) - _moments(w, blocks)) / scale
+    targets = _flat([np.diag(np.append(1.0, np.full(width - 1, second))) for width in widths])
+    squares = _summed(_moments(own, [np.square(block) for block in blocks]) for own, blocks in chunks)
+    scale = _scale(squares, widths)
+    missed = (targets - _summed(_moments(own, blocks) for own, blocks in chunks)) / scale
 
     def normal(x: Floats) -> Floats:
-        forms, sums = _forms(x / scale, blocks), np.zeros_like(x)
-        for start in range(0, len(w), CHUNK_ROWS):
-            here = slice(start, start + CHUNK_ROWS)
-            some = [block[here] for block in blocks]
-            sums += _moments(w[here] * _apply(forms, some), some)
-        return sums / scale + strength * x
+        forms = _forms(x / scale, widths)
+        sums = _summed(_moments(own * _apply(forms, blocks), blocks) for own, blocks in chunks)
+        return np.asarray(sums / scale + strength * x)
 
-    solved = _conjugate_gradients(normal, missed, ACCURACY * min(strength, STRENGTH))
-    calibrated = w * np.maximum(1.0 + _apply(_forms(solved / scale, blocks), blocks), 0.0)
+    forms = _forms(_conjugate_gradients(normal, missed, ACCURACY * min(strength, STRENGTH)) / scale, widths)
+    calibrated = w * np.maximum(1.0 + np.concatenate([_apply(forms, blocks) for _, blocks in chunks]), 0.0)
     return np.asarray(calibrated * (total / calibrated.sum()))
 
 
-def _scale(w: Floats, blocks: Sequence[Floats]) -> Floats:
-    """Give the square roots of the diagonal of A'WA: what a moment varies by; infinite for one that is there twice."""
-    parts = []
-    for number, block in enumerate(blocks):
-        squares = np.square(block)
-        scale = np.sqrt((squares * w[:, np.newaxis]).T @ squares)
-        scale[scale == 0] = 1.0
+def _chunk(w: Floats, parties: Sequence[Floats], start: int) -> tuple[Floats, list[Floats]]:
+    """Take some rows' weights, and each party's (1, u): the moments of 1, u and u u' are those of its square."""
+    here = slice(start, start + CHUNK_ROWS)
+    return w[here], [np.column_stack([np.ones(len(w[here])), u[here]]) for u in parties]
+
+
+def _scale(squares: Floats, widths: Sequence[int]) -> Floats:
+    """Take the roots of the diagonal of A'WA: what moments vary by. One that is there twice never counts again."""
+    scales = _forms(np.sqrt(np.where(squares > 0, squares, 1.0)), widths)
+    for number, scale in enumerate(scales):
         scale[1:, 0] = np.inf
         if number:
             scale[0, 0] = np.inf
-        parts.append(scale)
-    return _flat(parts)
+    return _flat(scales)
 
 
 def _moments(w: Floats, blocks: Sequence[Floats]) -> Floats:
     """A'w, block by block."""
     return _flat([(block * w[:, np.newaxis]).T @ block for block in blocks])
+
+
+def _summed(parts: Iterable[Floats]) -> Floats:
+    return reduce(np.add, parts)
 
 
 def _apply(forms: Sequence[Floats], blocks: Sequence[Floats]) -> Floats:
@@ -96,9 +101,9 @@ def _flat(forms: Sequence[Floats]) -> Floats:
     return np.concatenate([form.ravel() for form in forms])
 
 
-def _forms(x: Floats, blocks: Sequence[Floats]) -> list[Floats]:
-    ends = np.cumsum([block.shape[1] ** 2 for block in blocks])
-    return [part.reshape(2 * block.shape[1:]) for part, block in zip(np.split(x, ends[:-1]), blocks, strict=True)]
+def _forms(x: Floats, widths: Sequence[int]) -> list[Floats]:
+    ends = np.cumsum([width**2 for width in widths])
+    return [part.reshape(width, width) for part, width in zip(np.split(x, ends[:-1]), widths, strict=True)]
 
 
 def _conjugate_gradients(normal: Callable[[Floats], Floats], b: Floats, accuracy: float) -> Floats:

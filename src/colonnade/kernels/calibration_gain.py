@@ -50,9 +50,9 @@ def explained_part(parties: Sequence[Floats], w: Floats, gradients: Floats) -> f
         # All moments with one mean square: one for each column, and one for each pair of columns.
         kernel += products * (r / (w @ norms)) + np.square(products) * (r**2 / (w @ np.square(norms)))
     root = np.sqrt(w)[:, np.newaxis]
-    weighted = root * kernel * root.T
-    smoother = np.linalg.solve(weighted + PILOT_STRENGTH * np.eye(len(w)), weighted).T
-    missed = (root * gradients - smoother @ (root * gradients)) / (1 - np.diag(smoother))[:, np.newaxis]
+    # The smoother is 1 - strength / (kernel + strength), and what it misses without a row's own part the same ratio.
+    inverse = np.linalg.inv(root * kernel * root.T + PILOT_STRENGTH * np.eye(len(w)))
+    missed = inverse @ (root * gradients) / np.diag(inverse)[:, np.newaxis]
     total = float(np.sum(w @ (w[:, np.newaxis] * np.square(gradients))))
     if total <= 0:
         return 0.0
