@@ -65,7 +65,12 @@ def unpack_bits(data: Buffer, count: int, width: int) -> Numbers:
 def rice_parameters(numbers: Numbers) -> list[int]:
     """Choose a k, from 0 to 53, for each row of a matrix of numbers below 2^54, that makes its Rice code short."""
     sums: list[float] = numbers.sum(axis=1, dtype=np.float64).tolist()
-    return [int(LOG_GOLDEN * (total / max(numbers.shape[1], 1) + 0.5)).bit_length() for total in sums]
+    return [rice_parameter(total / max(numbers.shape[1], 1)) for total in sums]
+
+
+def rice_parameter(mean: float) -> int:
+    """Choose k for numbers of this mean."""
+    return int(LOG_GOLDEN * (mean + 0.5)).bit_length()
 
 
 def rice_encode(numbers: Numbers, parameters: Sequence[int]) -> bytes:

@@ -12,7 +12,16 @@ import numpy.typing as npt
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.bits import Buffer, Numbers, read_varints, rice_decode, rice_encode, rice_parameters, varint
+from colonnade.kernels.bits import (
+    Buffer,
+    Numbers,
+    read_varints,
+    rice_decode,
+    rice_encode,
+    rice_parameter,
+    rice_parameters,
+    varint,
+)
 
 Codes = npt.NDArray[np.signedinteger[Any]]
 
@@ -86,6 +95,23 @@ def encode_codes(codes: Codes) -> bytes:
     parameters = rice_parameters(numbers)
     parts = [rice_encode(numbers[some], [parameters[j] for j in some]) for some in _runs(parameters, codes.shape[1])]
     return bytes(parameters) + b"".join(varint(len(part)) + part for part in parts)
+
+
+def expected_bits(values: Floats, step: float, shares: Floats) -> Floats:
+    """Count the bits of each row of values, (m, r), on average over the dither, where parameters suit rows by shares.
+
+    The shares, (m,), are how often each row occurs among those that are encoded, relative.
+    """
+    scaled = values.T / step
+    below = np.floor(scaled)
+    above = scaled - below  # how often the code is the next one
+    codes = below.astype(np.int64)
+    low, high = zigzag(codes), zigzag(codes + 1)
+    means: list[float] = ((low + above * (high.astype(np.float64) - low)) @ (shares / shares.sum())).tolist()
+    parameters = np.array([rice_parameter(mean) for mean in means], np.uint64)[:, np.newaxis]
+    low, high = low >> parameters, high >> parameters
+    unary = (low + above * (high.astype(np.float64) - low)).sum(axis=0)
+    return np.asarray(unary + float(parameters.sum()) + len(parameters))
 
 
 def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:

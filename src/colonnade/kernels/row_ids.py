@@ -12,6 +12,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.bits import (
+    LOG_GOLDEN,
     Buffer,
     Numbers,
     read_varints,
@@ -73,5 +74,7 @@ def row_id_bytes(n_rows: int, size: int) -> float:
         return 0.0
     # P(gap >= x) is about (n / (n + m))^x; a unary part is then geometric too.
     decay = math.log1p(size / n_rows)
-    bits = min(k + 1 + math.exp(-(decay * 2**k)) / -math.expm1(-(decay * 2**k)) for k in range(41))
+    # Near the best 2^k for gaps that thin out geometrically; no other k than its neighbours can be better.
+    near = max(round(math.log2(LOG_GOLDEN / decay)), 1)
+    bits = min(k + 1 + math.exp(-(decay * 2**k)) / -math.expm1(-(decay * 2**k)) for k in range(near - 1, near + 2))
     return len(varint(size)) + len(varint(n_rows // size)) + 1 + (size - 1) * bits / 8

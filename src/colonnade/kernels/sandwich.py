@@ -17,7 +17,8 @@ from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.estimates import Estimate, exactly, from_errors
-from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
+from colonnade.kernels.leverage import basis
+from colonnade.kernels.linear import ROUNDING
 
 CONFIDENCE = 0.95
 # A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.
@@ -102,49 +103,50 @@ def sandwich(
     m = len(residuals)
     centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
     X = features - centre
-    roots = np.sqrt(weights)
-    to_unit = _unit_basis(X, roots, ridge, np.sqrt(weights @ np.square(features)))
+    spread = weights @ np.square(X)
+    # A constant column leaves its rounding behind.
+    X[:, spread <= ROUNDING**2 * (spread + weights.sum() * np.square(centre))] = 0.0
+    to_unit = _unit_basis(X, weights, ridge)
     units = X @ to_unit
-    leverage = weights * (np.square(units).sum(axis=1) + fit_intercept / weights.sum())
+    leverage = weights * (np.einsum("ij,ij->i", units, units) + fit_intercept / weights.sum())
     n_free = float(leverage.sum())
     if m <= n_free or leverage.max() > MOST_LEVERAGE:
         return Sandwich(float("inf"))
     too_small = 1.0 - n_free / m
     without = residuals / (1.0 - leverage)
-    one = np.full(m, 1.0 / np.sqrt(weights.sum())) if fit_intercept else np.zeros(m)
+    one = 1.0 / np.sqrt(weights.sum()) if fit_intercept else 0.0
     if rounded is None:
-        gradient, bias = np.column_stack([units, one]) * without[:, np.newaxis], np.zeros(X.shape[1])
+        gradient, bias = np.column_stack([units * without[:, np.newaxis], one * without]), np.zeros(X.shape[1])
     else:
-        own = (rounded.residuals / (1.0 - leverage))[:, np.newaxis]
+        own = rounded.residuals / (1.0 - leverage)
         noisy = (rounded.features - centre) @ to_unit
-        gradient = rounded.left(np.column_stack([noisy * own - rounded.removed @ to_unit, one[:, np.newaxis] * own]))
-        bias = rounded.bias
-    parts = weights[:, np.newaxis] * gradient
-    eigenvalues, V = np.linalg.eigh(parts.T @ parts)
+        noisy *= own[:, np.newaxis]
+        noisy -= rounded.removed @ to_unit
+        gradient, bias = rounded.left(np.column_stack([noisy, one * own])), rounded.bias
+    gradient *= weights[:, np.newaxis]
+    eigenvalues, V = np.linalg.eigh(gradient.T @ gradient)
     shift = np.append(bias @ to_unit, 0.0)
     excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
     errors = weights * without / np.sqrt(too_small)
+    # Of its part of the fit: sum_i errors_i^2 (1 - leverage_i) x_i units_i'.
+    learned = X.T @ (units * (np.square(errors) * (1.0 - leverage))[:, np.newaxis])
     gradients = []
     for here in blocks:
         # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on
         # average, but that part of the expected excess which is the block's own. (Squares of residuals of models
         # without the row are too large on average, by 1 / (1 - leverage).)
-        expected = (np.square(errors) * (1.0 - leverage)) @ np.einsum("ij,ij->i", units, X[:, here] @ to_unit[here])
-        along = from_errors(float(expected), errors * (X[:, here] @ coef[here]))
+        expected = float(np.sum(learned[here] * to_unit[here]))
+        along = from_errors(expected, errors * (X[:, here] @ coef[here]))
         gradients.append(replace(along, deviation=float(np.hypot(along.deviation, bias[here] @ coef[here]))))
     return Sandwich(excess, tuple(gradients), from_errors(0.0, errors) if fit_intercept else NOTHING)
 
 
-def _unit_basis(X: Floats, roots: Floats, ridge: float, magnitudes: Floats) -> Floats:
+def _unit_basis(X: Floats, weights: Floats, ridge: float) -> Floats:
     """Find W with W'(X'wX + ridge I) W = I on its span. Safe for any rank."""
+    if not ridge:
+        return basis(lambda: iter([X]), weights=weights)
     d = X.shape[1]
-    lhs = np.vstack([roots[:, np.newaxis] * X, np.sqrt(ridge) * np.eye(d)])
-    scale = np.linalg.norm(lhs, axis=0)
-    scale[scale <= ROUNDING * magnitudes] = np.inf  # a constant column leaves its rounding behind
-    scale[scale == 0] = np.inf
-    _, values, Vt = np.linalg.svd(np.linalg.qr(lhs / scale, mode="r"), full_matrices=False)
-    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
-    return np.asarray((Vt[kept] / values[kept, np.newaxis] / scale).T)
+    return basis(lambda: iter([X, np.sqrt(ridge) * np.eye(d)]), weights=np.append(weights, np.ones(d)))
 
 
 def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:

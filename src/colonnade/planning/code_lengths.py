@@ -9,7 +9,7 @@ from colonnade.branches import SCORE_STEP
 from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
-from colonnade.kernels.quantise import encode_codes, round_with_dither
+from colonnade.kernels.quantise import expected_bits
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.planning.pilot import PilotRows, ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
@@ -72,35 +72,47 @@ def row_lengths(pilot: PilotRows, shares: Floats, rng: np.random.Generator) -> R
     """Predict the bytes of a row's codes, rounded with dithers from `rng`; shares as in `score_lengths`."""
     even = pilot.weights / pilot.weights.sum()
 
-    def lengths_by(step: float) -> Callable[[Rows], dict[str, int]]:
-        return lambda rows: {
-            name: _code_length(columns, rows, step, rng, even) for name, columns in pilot.columns.items()
-        }
+    def lengths(step: float) -> Lengths:
+        whitened = {name: each.values for name, each in pilot.columns.items() if isinstance(each, WhitenedRows)}
+        if whitened:
+            sizes = {name: expected_bits(own, step, shares) / 8 for name, own in whitened.items()}
+            return _counted(sizes, shares, pilot.weights)
+        scaled = {name: each for name, each in pilot.columns.items() if isinstance(each, ScaledRows)}
+        return _measured(
+            lambda rows: {name: _code_length(own, rows, step, rng, even) for name, own in scaled.items()},
+            shares,
+            pilot.weights,
+        )
 
-    measured = {step: _measured(lengths_by(step), shares, pilot.weights) for step in MEASURED}
-    return RowLengths(measured, {name: columns.n_rounded for name, columns in pilot.columns.items()})
+    n_values = {name: columns.n_rounded for name, columns in pilot.columns.items()}
+    return RowLengths({step: lengths(step) for step in MEASURED}, n_values)
 
 
-def _code_length(
-    columns: WhitenedRows | ScaledRows, rows: Rows, step: float, rng: np.random.Generator, even: Floats
-) -> int:
-    values = columns.values[rows]
-    if isinstance(columns, ScaledRows):
-        own_step = columns.step * step / PILOT_STEP
-        return len(encode_columns(values, even @ columns.values, own_step, rng)[1])
-    return len(encode_codes(round_with_dither(values, step, rng)))
+def _counted(sizes: Mapping[str, Floats], shares: Floats, weights: Floats) -> Lengths:
+    """Average the bytes of each of the pilot's rows: those of one do not depend on those beside it."""
+    by_party = {name: float(np.average(size, weights=shares)) for name, size in sizes.items()}
+    total = np.sum(list(sizes.values()), axis=0)
+    sums = [np.average(total[part], weights=shares[part]) for part in _parts(weights)]
+    return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
+
+
+def _code_length(columns: ScaledRows, rows: Rows, step: float, rng: np.random.Generator, even: Floats) -> int:
+    own_step = columns.step * step / PILOT_STEP
+    return len(encode_columns(columns.values[rows], even @ columns.values, own_step, rng)[1])
 
 
 def _measured(lengths: Callable[[Rows], dict[str, int]], shares: Floats, weights: Floats) -> Lengths:
-    # In the order of their weights, as rows are drawn: parts then vary as draws do.
-    order = np.argsort(weights, kind="stable")
-    parts = [_again(shares, order[number::PARTS]) for number in range(PARTS)]
-    found = [(len(part), lengths(part)) for part in parts]
-    sums = [sum(each.values()) / rows for rows, each in found]
-    # Each part has headers of its own, some bytes.
-    n_rows = sum(rows for rows, _ in found)
-    by_party = {name: sum(each[name] for _, each in found) / n_rows for name in found[0][1]}
+    whole = _again(shares, np.arange(len(shares)))
+    by_party = {name: length / len(whole) for name, length in lengths(whole).items()}
+    parts = [_again(shares, part) for part in _parts(weights)]
+    sums = [sum(lengths(part).values()) / len(part) for part in parts]
     return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
+
+
+def _parts(weights: Floats) -> list[Rows]:
+    """Deal rows in the order of their weights, as they are drawn: parts then vary as draws do."""
+    order = np.argsort(weights, kind="stable")
+    return [order[number::PARTS] for number in range(PARTS)]
 
 
 def _again(shares: Floats, rows: Rows) -> Rows:
