@@ -13,7 +13,6 @@ from colonnade.routes import Ask, Route
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import AnySolver, Central, CompactCentral
 
-
 # Of a planned draw by scores: the share that is drawn evenly, and the step of rounded scores. Both optima are flat.
 EVEN_SHARE, SCORE_STEP = 0.25, 0.2
 

@@ -29,7 +29,7 @@ from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.planning.outcome import with_plan
 from colonnade.planning.pilot import play_pilot
-from colonnade.planning.planned_fit import planned_fit
+from colonnade.planning.planned_fit import fit_by_plan, planned_fit
 from colonnade.planning.planner import Limits, make_plan, pilot_size
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
@@ -276,9 +276,17 @@ class Federation:
         validation.warn_of_disclosure(sampler, solver, between_machines=self._runtime.between_machines)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
+        if plan is not None:
+            return self._fit_by_plan(plan, seed, what)
         run = self._runtime.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
         validation.warn_of_few_rows(run)
-        return run if plan is None else with_plan(run, plan)
+        return run
+
+    def _fit_by_plan(self, plan: Plan, seed: int, what: dict[str, Any]) -> Run[Any]:
+        script = fit_by_plan(plan, self.roster, seed, what)
+        run = self._runtime.learn("fit", script, {**what, "plan": plan.fingerprint})
+        validation.warn_of_few_rows(run)
+        return with_plan(run, plan)
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""

@@ -57,7 +57,7 @@ class ClusteringLaw:
         return self.centers.size
 
     def heaviest(self, chances: Floats) -> float:
-        """The largest part of the cost that a row has, as it weighs, which a draw with these chances may miss."""
+        """Give the largest part of the cost, as it weighs, of a row that a draw with these chances may miss."""
         distances = nearest_centers(self.rows, self.centers)[1]
         return float(np.max((1 - chances) / chances * self.counts * distances / self.cost, initial=0.0))
 
@@ -74,7 +74,7 @@ class ClusteringLaw:
     def rehearse(self, chances: Floats, step: float | None, repeats: int, rng: np.random.Generator) -> Floats:
         """Give the excess, relative to the least cost, of so many runs; the parameters are those of `first_order`."""
         costs = np.array([self._one_run(chances, step, rng) for _ in range(repeats)])
-        return np.maximum(costs / min(self.cost, costs.min()) - 1, 0.0)
+        return np.asarray(np.maximum(costs / min(self.cost, costs.min()) - 1, 0.0))
 
     def relative_error(self, chances: Floats) -> float:
         """Tell the standard error of the mean excess, relative, that comes of the pilot's rows being a draw."""

@@ -64,7 +64,7 @@ class RegressionLaw:
     @property
     def n_coefficients(self) -> int:
         """The intercept included."""
-        return self.features.shape[1] + 1
+        return int(self.features.shape[1]) + 1
 
     @property
     def r2(self) -> float:
@@ -78,7 +78,7 @@ class RegressionLaw:
         return float(np.max(self._chance_missed * self._parts * self._leverage, initial=0.0))
 
     def heaviest(self, chances: Floats) -> float:
-        """The largest weight times leverage of a row that a draw with these chances may miss."""
+        """Give the largest weight times leverage of a row that a draw with these chances may miss."""
         weighed = self._leverage * self.counts / self.weights.sum() / chances
         return float(np.max((1 - chances) * weighed, initial=0.0))
 
@@ -119,7 +119,8 @@ class RegressionLaw:
     def _one_run(self, chances: Floats, step: float | None, rng: np.random.Generator) -> float:
         copies = self.weights / self.counts
         whole = np.floor(copies)
-        drawn = rng.binomial((whole + (rng.random(len(copies)) < copies - whole)).astype(np.int64), chances)
+        there = (whole + (rng.random(len(copies)) < copies - whole)).astype(np.int64)
+        drawn = rng.binomial(there, chances).astype(np.float64)
         each = self.counts / chances
         if np.count_nonzero(drawn) <= self.features.shape[1] + 1:
             return float("inf")

@@ -18,7 +18,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.planning.code_lengths import Lengths, RowLengths, row_lengths, score_lengths
 from colonnade.planning.forecast import Forecast, forecast
 from colonnade.planning.laws import Law, chances_of
-from colonnade.planning.pilot import PilotRows, ScaledRows, least_size
+from colonnade.planning.pilot import PilotRows, least_size
 from colonnade.planning.records import Choice
 from colonnade.planning.wire_sizes import (
     MessageSize,
@@ -32,6 +32,7 @@ from colonnade.planning.wire_sizes import (
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral
+from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.tasks import PaperTask
 
 # Four steps for a factor of two: the excess is within some per cent of its least at the nearest.
@@ -100,7 +101,7 @@ class Arm:
         if step is None:
             yield from plain_messages(inputs.task, inputs.roster, n_sent)
         else:
-            yield from rounded_messages(inputs.roster, inputs.pilot, n_sent, step, dict(rows.at(step).by_party))
+            yield from rounded_messages(inputs.roster, inputs.pilot.columns, n_sent, step, dict(rows.at(step).by_party))
 
     def within(self, budget: float) -> int | None:
         """Give the most draws whose bytes stay below a budget; none where not even the fewest do."""

@@ -11,7 +11,8 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.quantise import expected_bits
 from colonnade.kernels.score_codes import encode_scores
-from colonnade.planning.pilot import PilotRows, ScaledRows
+from colonnade.planning.pilot import PilotRows
+from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 
 # Rows of the pilot are drawn again to so many, in as many parts as tell how much lengths vary.
@@ -86,6 +87,15 @@ def row_lengths(pilot: PilotRows, shares: Floats, rng: np.random.Generator) -> R
 
     n_values = {name: columns.n_rounded for name, columns in pilot.columns.items()}
     return RowLengths({step: lengths(step) for step in MEASURED}, n_values)
+
+
+def code_bytes(columns: WhitenedRows | ScaledRows, step: float) -> float:
+    """Predict the bytes of rows like these, all together, rounded by a step."""
+    alike = np.ones(len(columns.values))
+    if isinstance(columns, WhitenedRows):
+        return float(expected_bits(columns.values, step, alike).sum()) / 8
+    rows, rng = np.arange(len(alike)), np.random.default_rng(0)
+    return float(_code_length(columns, rows, step, rng, alike / len(alike)))
 
 
 def _counted(sizes: Mapping[str, Floats], shares: Floats, weights: Floats) -> Lengths:

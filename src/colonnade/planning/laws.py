@@ -10,10 +10,11 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.clustering_law import ClusteringLaw, clustering_law
 from colonnade.kernels.column_codes import SPARSE
 from colonnade.kernels.regression_law import RegressionLaw, regression_law
-from colonnade.planning.pilot import PilotRows, ScaledRows
+from colonnade.planning.pilot import PilotRows
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling
 from colonnade.sampling.seeds import even_quota
 from colonnade.solvers.compact import directions
+from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 from colonnade.tasks import KMeans, PaperTask, Regression
 
@@ -62,10 +63,10 @@ def _evenly(count: float, pilot: PilotRows) -> Floats:
 
 def _by_scores(quota: float, scores: Floats, total: float, pilot: PilotRows) -> Floats:
     """Find the factor c by which min(1, c g) adds up to the quota over all rows, which the pilot's stand for."""
-    copies, factor = 1 / pilot.chances, quota / total
+    copies, factor = 1 / pilot.chances, float(quota / total)
     for _ in range(MOST_PASSES):
         certain = factor * scores >= 1
-        left, rest = quota - copies @ certain, total - (copies * scores) @ certain
+        left, rest = quota - float(copies @ certain), total - float((copies * scores) @ certain)
         larger = left / rest if left > 0 and rest > 0 else factor
         if larger <= factor * (1 + 1e-9):
             break
@@ -86,7 +87,7 @@ def _penalty(parties: list[WhitenedRows], features: Floats, l2: float) -> Floats
 
 
 def _noise(columns: ScaledRows, weights: Floats) -> Floats:
-    """Say what variance rounding by a step of 1 adds to each column: 1/12 of its square, for values that are rounded."""
+    """Say what variance rounding by a step of 1 adds to each column: 1/12 of its square, where values are rounded."""
     w = weights / weights.sum()
     rounded = np.zeros(columns.values.shape[1])
     for place, column in enumerate(columns.values.T):

@@ -4,7 +4,7 @@ import dataclasses
 from typing import TypeVar
 
 from colonnade.ledger import Ledger, aligned
-from colonnade.planning.records import Excess, Plan
+from colonnade.planning.records import Choice, Excess, Plan
 from colonnade.run import Run
 
 M = TypeVar("M")
@@ -13,18 +13,22 @@ M = TypeVar("M")
 def with_plan(run: Run[M], plan: Plan) -> Run[M]:
     """Put a plan's pilot on a run's ledger, and what it predicted among the run's facts."""
     ledger = Ledger([*plan.pilot, *run.ledger], run_by=run.ledger.run_by)
-    facts = {**run.facts, **planned_facts(plan.bytes, plan.excess), "sent_bytes": float(ledger.bytes)}
+    facts = {**run.facts, **planned_facts(plan.bytes, plan.chosen), "sent_bytes": float(ledger.bytes)}
     return dataclasses.replace(run, facts=facts, ledger=ledger)
 
 
-def planned_facts(n_bytes: float, excess: Excess) -> dict[str, float]:
-    """Give what was predicted, pilot included, as a run keeps it."""
+def planned_facts(n_bytes: float, chosen: Choice) -> dict[str, float]:
+    """Give what was predicted, pilot included, as a run keeps it: the interval is for its own excess."""
     return {
         "planned_bytes": float(n_bytes),
-        "planned_excess": excess.mean,
-        "planned_excess_low": excess.low,
-        "planned_excess_high": excess.high,
+        "planned_excess": chosen.excess.mean,
+        "planned_excess_low": chosen.one_run.low,
+        "planned_excess_high": chosen.one_run.high,
     }
+
+
+def _expected(excess: Excess | None) -> str:
+    return "not known" if excess is None else f"{100 * excess.low:.3g} to {100 * excess.high:.3g} %"
 
 
 def compared(plan: Plan, run: Run[M], excess: float | None = None) -> str:
@@ -40,6 +44,6 @@ def compared(plan: Plan, run: Run[M], excess: float | None = None) -> str:
         *phases,
         ("bytes", f"{plan.bytes:,}", f"{run.ledger.bytes:,}"),
         ("seconds", f"{plan.seconds:.2g}", f"{run.seconds:.2g}"),
-        ("excess", f"{100 * plan.excess.low:.3g} to {100 * plan.excess.high:.3g} %", seen),
+        ("excess", _expected(plan.one_run), seen),
     ]
     return aligned(lines, numbers={1, 2})

@@ -17,14 +17,16 @@ from colonnade.kernels.value_bits import value_bits
 from colonnade.messages import Message
 from colonnade.planning.sheet_sizes import opening_bytes, telling_bytes
 from colonnade.protocol import checks
+from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling import UniformSampling
 from colonnade.sampling.distinct.messages import DistinctCodes
 from colonnade.sampling.plain.messages import Total
 from colonnade.solvers import CompactCentral
-from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
+from colonnade.solvers.compact import AskColumns, read_columns
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledRows
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedRows
 from colonnade.tasks import KMeans, PaperTask, Regression
 from colonnade.tasks.jobs import shared_seed
 
@@ -36,7 +38,6 @@ PILOT_SHARE = 0.2
 # and of an even draw.
 MESSAGES_OF_A_PARTY, OF_A_DRAW, EVEN_MESSAGES = 210, 80, 90
 COARSE_STEP = 1.4
-FEW_LEVELS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,8 @@ class PilotRows:
 
     Parameters
     ----------
+    rows : ndarray of int64, shape (m0,)
+        Their ids, ascending.
     chances, counts : ndarray of float64, shape (m0,)
         With which chance each row was drawn, and what it counts.
     total_weight : float
@@ -53,39 +56,25 @@ class PilotRows:
         G^(j).
     scores : ndarray of float64, shape (parties, m0)
         g^(j) of the rows.
+    columns : mapping of str to WhitenedRows or ScaledRows
+        By party.
+    replies : mapping of str to bytes
+        In which they came, by party.
     """
 
+    rows: Rows
     chances: Floats
     counts: Floats
     total_weight: float
     totals: Floats
     scores: Floats
-    columns: Mapping[str, "WhitenedRows | ScaledRows"]
+    columns: Mapping[str, WhitenedRows | ScaledRows]
+    replies: Mapping[str, bytes]
 
     @property
     def weights(self) -> Floats:
         """What each row stands for."""
         return np.asarray(self.counts / self.chances)
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledRows:
-    """A party's features of the pilot's rows, (m0, d), and the step they were rounded by, in their units."""
-
-    values: Floats
-    step: float
-    n_levels: int
-
-    @property
-    def n_rounded(self) -> int:
-        """How many values of a row take a bit more where the step halves: all but for columns of few levels."""
-        return sum(len(np.unique(column)) > FEW_LEVELS for column in self.values.T)
-
-    def unseen_bytes(self, size: int) -> float:
-        """Guess what rare values cost that the pilot saw none of: a level, and the places of one in 2 m0 rows."""
-        m0 = len(self.values)
-        constant = int(np.count_nonzero((self.values == self.values[:1]).all(axis=0)))
-        return constant * (8 + size / (2 * m0) * (math.log2(2 * m0) + 1.5) / 8)
 
 
 def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
@@ -100,17 +89,28 @@ def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: 
     sampler = planned_draw(size)
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
-    columns = yield from _fetch(task, roster, coreset.rows, pilot_dithers(roster, shared_seed(seed)))
+    asked = pilot_requests(task, roster, seed)
+    inbox = yield {**asked}
+    columns = read_columns(roster, coreset.rows, asked, inbox).columns
     totals, codes = _replies(heard, Total), _replies(heard, DistinctCodes)
     counts = np.ones(len(coreset)) if view.row_weights is None else view.row_weights[coreset.rows]
     return PilotRows(
+        coreset.rows,
         counts / coreset.weights,
         counts,
         coreset.total_weight,
         np.array([totals[party].total for party in roster.names]),
         np.array([decode_scores(codes[party].codes, len(coreset), SCORE_STEP) for party in roster.names]),
         columns,
+        {party: wire_bytes(reply) for party, reply in inbox.items()},
     )
+
+
+def pilot_requests(task: PaperTask, roster: Roster, seed: int) -> dict[str, AskColumns]:
+    """Ask every party for a pilot's rows."""
+    kind = AskScaledColumns if isinstance(task, ClusteringTask) else AskWhitenedColumns
+    seeds = zip(roster.names, pilot_dithers(roster, shared_seed(seed)), strict=True)
+    return {party: kind(PILOT_STEP, dither) for party, dither in seeds}
 
 
 def _overheard(script: Script[T], heard: list[Inbox]) -> Script[T]:
@@ -131,24 +131,6 @@ R = TypeVar("R", bound=Message)
 
 def _replies(heard: Sequence[Inbox], kind: type[R]) -> Mapping[str, R]:
     return next(checks.replies(inbox, kind) for inbox in heard if isinstance(next(iter(inbox.values())), kind))
-
-
-def _fetch(
-    task: PaperTask, roster: Roster, rows: Rows, seeds: list[int]
-) -> Script[dict[str, WhitenedRows | ScaledRows]]:
-    asked = list(zip(roster.cards, seeds, strict=True))
-    if isinstance(task, ClusteringTask):
-        inbox = yield {card.name: AskScaledColumns(PILOT_STEP, seed) for card, seed in asked}
-        scaled = checks.replies(inbox, ScaledColumns)
-        found: dict[str, WhitenedRows | ScaledRows] = {}
-        for card, seed in asked:
-            reply = scaled[card.name]
-            values = read_scaled(card, reply, roster, rows, PILOT_STEP, seed)
-            found[card.name] = ScaledRows(values, reply.step, len(reply.levels))
-        return found
-    inbox = yield {card.name: AskWhitenedColumns(PILOT_STEP, seed) for card, seed in asked}
-    whitened = checks.replies(inbox, WhitenedColumns)
-    return {card.name: read_whitened(card, whitened[card.name], roster, rows, PILOT_STEP, seed) for card, seed in asked}
 
 
 def least_pilot(task: PaperTask, roster: Roster) -> int:

@@ -2,22 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
+
+import numpy as np
 
 from colonnade.branches import Branch
-from colonnade.contracts import JobView, Roster, Script, Task
+from colonnade.catalogue import codec
+from colonnade.contracts import JobView, Roster, Script
+from colonnade.planning.joining import Meter, Pilot, learn_as_chosen
 from colonnade.planning.outcome import planned_facts
-from colonnade.planning.pilot import PilotRows, least_size, pilot_rows
+from colonnade.planning.pilot import PilotRows, least_size, pilot_requests, pilot_rows
 from colonnade.planning.planner import Limits, choose_branch, pilot_size
+from colonnade.planning.records import Plan
 from colonnade.planning.sheet_sizes import opening_bytes
-from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.sheet import Branches, take_branch
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
+from colonnade.solvers.compact import read_columns
 from colonnade.tasks import PaperTask
-from colonnade.tasks.jobs import JobResult, learn_in_view
+from colonnade.tasks.jobs import JobResult
 
-T = TypeVar("T")
 # What a planner chooses between.
 SOLVERS = ("central", "compact")
 
@@ -42,14 +46,29 @@ def _learn_as_planned(
     task: PaperTask, split: AnySplit | None, limits: Limits, roster: Roster, what: Mapping[str, Any]
 ) -> Script[JobResult[Any]]:
     """Draw a pilot, choose by it how to go on, tell all parties, and learn."""
-    whole: Task[Any] = task
     opening, seed = opening_bytes("planned", what, roster) * len(roster.cards), what["seed"]
-    (view, rows), sent = yield from _weighed(_look(task, split, what["pilot"], roster, seed))
-    chosen = choose_branch(task, roster, split, limits, seed, rows, opening + sent)
-    yield from take_branch(roster.names, Branch(chosen.sampler, chosen.solver).encoded())
-    learned = yield from learn_in_view(whole, chosen.sampler, chosen.solver, view, roster, seed)
-    facts = {**learned.facts, **planned_facts(opening + sent + chosen.bytes, chosen.excess)}
+    meter = Meter(limits.budget_bytes, opening)
+    view, rows = yield from meter.counting(_look(task, split, what["pilot"], roster, seed))
+    sent = meter.sent
+    chosen = choose_branch(task, roster, split, limits, seed, rows, sent)
+    branch = Branch(chosen.sampler, chosen.solver).encoded()
+    yield from meter.counting(take_branch(roster.names, branch))
+    pilot = Pilot(rows.rows, rows.weights, rows.columns)
+    learned = yield from learn_as_chosen(task, chosen, pilot, view, roster, seed, meter)
+    facts = {**learned.facts, **planned_facts(sent + chosen.bytes, chosen)}
     return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver))
+
+
+def fit_by_plan(plan: Plan, roster: Roster, seed: int, what: Mapping[str, Any]) -> Script[JobResult[Any]]:
+    """Carry a plan out in a run of its own, which is decided by what is given."""
+    task, opening = plan.task, opening_bytes("fit", what, roster) * len(roster.cards)
+    sample, asked = plan.sample, pilot_requests(task, roster, plan.seed)
+    rows, weights = np.array(sample.rows, np.int64), np.array(sample.weights)
+    replies = {party: codec().decode(reply, party=party) for party, reply in sample.replies.items()}
+    pilot = Pilot(rows, weights, read_columns(roster, rows, asked, replies).columns)
+    meter = Meter(plan.budget_bytes, plan.pilot_bytes + opening)
+    view = yield from meter.counting(agree_on_view(roster, plan.split, "train", task.scaling))
+    return (yield from learn_as_chosen(task, plan.chosen, pilot, view, roster, seed, meter))
 
 
 def _look(
@@ -57,15 +76,3 @@ def _look(
 ) -> Script[tuple[JobView, PilotRows]]:
     view = yield from agree_on_view(roster, split, "train", task.scaling)
     return view, (yield from pilot_rows(task, roster, view, pilot, seed))
-
-
-def _weighed(script: Script[T]) -> Script[tuple[T, int]]:
-    """Play a script, and add up the bytes of its messages."""
-    outbox, sent = next(script), 0
-    while True:
-        inbox = yield outbox
-        sent += sum(len(wire_bytes(message)) for message in (*outbox.values(), *inbox.values()))
-        try:
-            outbox = script.send(inbox)
-        except StopIteration as end:
-            return end.value, sent

@@ -25,7 +25,7 @@ from colonnade.planning.choosing import (
 )
 from colonnade.planning.laws import Law, law_of
 from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pilot_bytes, usual_pilot
-from colonnade.planning.records import Choice, Plan, fingerprint
+from colonnade.planning.records import Choice, PilotSample, Plan, fingerprint
 from colonnade.planning.wire_sizes import MessageSize
 from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
@@ -136,7 +136,7 @@ def make_plan(
         by_phase=_sums([(message.phase, message.bytes) for message in messages]),
         by_party=_sums([(message.party, message.bytes) for message in messages]),
         pilot=tuple(sent),
-        pilot_rows=len(pilot.chances),
+        sample=PilotSample(tuple(pilot.rows.tolist()), tuple(pilot.weights.tolist()), dict(pilot.replies)),
         seconds=seconds * chosen.rounds / n_rounds,
         frontier=frontier(arms, found),
         r2=None if r2 is None else 1 - (1 - r2) * (1 + chosen.excess.mean),
@@ -160,7 +160,7 @@ def unclear(law: Law) -> str | None:
     """Say why a pilot does not tell the excess, if so, and what to do."""
     if law.loose > MOST_LOOSE:
         return (
-            "Single rows of the pilot, drawn by chance, decide parts of the model alone: other such rows may be unseen. "
+            "Single rows of the pilot, drawn by chance, decide parts of the model alone: others may be unseen. "
             "Look at rows that break what else holds between the parties' columns, or make the pilot larger (pilot=)."
         )
     return None

@@ -70,6 +70,24 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     one_run: Excess
 
 
+class PilotSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A pilot's rows, as they came: they join the coreset of a run of the plan.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Their ids, ascending.
+    weights : tuple of float
+        What each stands for.
+    replies : dict of str to bytes
+        What each party sent of them, rounded.
+    """
+
+    rows: tuple[int, ...]
+    weights: tuple[float, ...]
+    replies: dict[str, bytes]
+
+
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to do for a budget or a target; `Federation.plan` makes it, ``fit(task, plan=plan)`` does it.
 
@@ -91,8 +109,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Its bytes, the pilot's included.
     pilot : tuple of Entry
         What the pilot sent: it stands on the ledger of every run of the plan.
-    pilot_rows : int
-        How many rows it had.
+    sample : PilotSample
+        Its rows. A file of the plan has them too: keep it as you keep what parties send.
     seconds : float
         How long the run may take: as long as the pilot did, round for round, on the machines it was played on.
     frontier : tuple of Choice
@@ -129,7 +147,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     by_phase: dict[str, int]
     by_party: dict[str, int]
     pilot: tuple[Entry, ...]
-    pilot_rows: int
+    sample: PilotSample
     seconds: Amount
     frontier: tuple[Choice, ...]
     r2: float | None = None
@@ -169,6 +187,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(entry.bytes for entry in self.pilot)
 
     @property
+    def pilot_rows(self) -> int:
+        """How many rows the pilot had."""
+        return len(self.sample.rows)
+
+    @property
     def bytes(self) -> int:
         """What pilot and run are expected to send together."""
         return self.pilot_bytes + self.chosen.bytes
@@ -188,6 +211,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         file = Path(path)
         try:
+            file.touch(mode=0o600)
             file.write_bytes(msgspec.json.format(msgspec.json.encode(self)) + b"\n")
         except (OSError, ValueError) as error:
             raise InputError(f"The plan cannot be saved to {path}: {error}. Choose a file you may write to.") from error
@@ -233,12 +257,12 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _expected(self) -> list[str]:
         if self.unclear:
             return [f"Expected excess: not known. {self.unclear}"]
-        chosen, r2 = self.chosen, []
+        chosen, run, r2 = self.chosen, self.chosen.one_run, []
         if self.r2 is not None and self.r2_of_all_rows is not None:
             r2 = [f"R2 on new rows: {_r2(self.r2)}, where a model of all rows has {_r2(self.r2_of_all_rows)}."]
         return [
             f"Expected excess: {chosen.excess} on average over runs,",
-            f"  and in one run between {_percent(chosen.one_run.low)} and {_percent(chosen.one_run.high)} (95 % intervals).",
+            f"  and in one run between {_percent(run.low)} and {_percent(run.high)} (95 % intervals).",
             *r2,
         ]
 

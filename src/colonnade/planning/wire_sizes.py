@@ -1,6 +1,6 @@
 """What a run will send: every message of it, written with content of the right length."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from colonnade.contracts import PartyCard, Roster
 from colonnade.evaluation.telling import TellModel
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
-from colonnade.planning.pilot import PilotRows, ScaledRows
+from colonnade.planning.pilot import PilotRows
 from colonnade.planning.sheet_sizes import A_SIGNATURE, AN_ACCEPTANCE, opening_bytes, telling_bytes
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
@@ -23,8 +23,8 @@ from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
 from colonnade.solvers import AnySolver
 from colonnade.solvers.central import AskColumns, Columns
-from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows
 from colonnade.tasks import PaperTask
 
 # Of a seed drawn at random: all but one in a million take as many bytes on the wire.
@@ -100,20 +100,24 @@ def _ids(n_rows: int, size: int) -> float:
 
 
 def rounded_messages(
-    roster: Roster, pilot: PilotRows, size: int, step: float, row_bytes: dict[str, float]
+    roster: Roster,
+    columns: Mapping[str, WhitenedRows | ScaledRows],
+    size: int,
+    step: float,
+    row_bytes: dict[str, float],
 ) -> Iterator[MessageSize]:
     """List what fetching rows will send where they are rounded; the pilot tells the rank of each party's columns."""
     for card in roster.cards:
-        columns, codes = pilot.columns[card.name], bytes(round(size * row_bytes[card.name]))
-        if isinstance(columns, ScaledRows):
-            levels = sendable_floats(np.zeros(columns.n_levels))
+        known, codes = columns[card.name], bytes(round(size * row_bytes.get(card.name, 0.0)))
+        if isinstance(known, ScaledRows):
+            levels = sendable_floats(np.zeros(known.n_levels))
             reply: Message = ScaledColumns(size, card.n_features, 1 / 3, levels, codes)
             yield from _sent(card.name, AskScaledColumns(step, A_SEED), reply)
-            yield MessageSize(ScaledColumns.phase, card.name, columns.unseen_bytes(size))
+            yield MessageSize(ScaledColumns.phase, card.name, known.unseen_bytes(size))
         else:
-            rank, width = columns.mixing.shape
+            rank, width = known.mixing.shape
             mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
-            label_mean = None if columns.label is None else 1 / 3
+            label_mean = None if known.label is None else 1 / 3
             reply = WhitenedColumns(size, sendable_floats(np.zeros(card.n_features)), mixing, label_mean, codes)
             yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
 

@@ -6,29 +6,57 @@ clustering they travel as they are, each in the form that suits it. Precision is
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Agreed, ClusteringTask, LinearTask, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, ClusteringTask, Inbox, LinearTask, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
 from colonnade.kernels.quantise import checked_step
-from colonnade.kernels.rounding_noise import correct_rows, hidden_directions, noise_left, worthwhile_share
+from colonnade.kernels.rounding_noise import (
+    correct_rows,
+    hidden_directions,
+    mean_variance,
+    noise_left,
+    worthwhile_share,
+)
 from colonnade.kernels.whitening import mix
-from colonnade.messages import Reveals
+from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.routes import Ask, Route
+from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
-from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, read_scaled
+from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 
 M = TypeVar("M")
-Fetched = tuple[WeightedRows, Mapping[str, float], Noise | None]
+Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
+AskColumns = AskWhitenedColumns | AskScaledColumns
+
+
+@dataclass(frozen=True, eq=False)
+class Fetched:
+    """What parties sent of rows.
+
+    Parameters
+    ----------
+    columns : mapping of str to WhitenedRows or ScaledRows
+        By party.
+    variance : float or ndarray of float64, shape (m,)
+        Of the rounding error of each whitened value, for all rows or for each.
+    kept : ndarray of int64, shape (m,)
+        The places of these rows among those asked for.
+    """
+
+    columns: Mapping[str, WhitenedRows | ScaledRows]
+    variance: float | Floats
+    kept: Rows
 
 
 class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact", forbid_unknown_fields=True):
@@ -74,8 +102,30 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, restore, and let the task fit what came."""
-        fetch = _fetch_whitened if isinstance(task, LinearTask) else _fetch_scaled
-        rows, facts, noise = yield from fetch(roster, coreset, self.step, _dither_seeds(rng, roster))
+        fetched = yield from self.fetch(task, roster, coreset.rows, rng)
+        return self.finish(task, roster, coreset, fetched, rng)
+
+    def fetch(
+        self,
+        task: Task[object],
+        roster: Roster,
+        rows: Rows,
+        rng: np.random.Generator,
+        most: Mapping[str, int] | None = None,
+    ) -> Script[Fetched]:
+        """Ask for rows; where their codes would take more bytes than `most` of a party, it leaves out some."""
+        kind = AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
+        seeds = zip(roster.names, _dither_seeds(rng, roster), strict=True)
+        asked = {party: kind(self.step, seed, (most or {}).get(party)) for party, seed in seeds}
+        inbox = yield {**asked}
+        return read_columns(roster, rows, asked, inbox)
+
+    def finish(
+        self, task: Task[M], roster: Roster, coreset: Coreset, fetched: Fetched, rng: np.random.Generator
+    ) -> Solution[M]:
+        """Restore the coreset's rows, calibrate its weights, and let the task fit them."""
+        restored = _restored if isinstance(task, LinearTask) else _side_by_side
+        rows, facts, noise = restored(coreset, fetched)
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
@@ -94,14 +144,31 @@ def _dither_seeds(rng: np.random.Generator, roster: Roster) -> list[int]:
     return seeds
 
 
-def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[int]) -> Script[Fetched]:
-    inbox = yield {party: AskWhitenedColumns(step, seed) for party, seed in zip(roster.names, seeds, strict=True)}
-    replies = checks.replies(inbox, WhitenedColumns)
-    parties = [
-        read_whitened(card, replies[card.name], roster, coreset.rows, step, seed)
-        for card, seed in zip(roster.cards, seeds, strict=True)
+def read_columns(roster: Roster, rows: Rows, asked: Mapping[str, AskColumns], inbox: Inbox) -> Fetched:
+    """Check and restore what parties sent of rows, ascending; of those that some left out, what others sent too."""
+    found = [_read(card, asked[card.name], inbox[card.name], roster, rows) for card in roster.cards]
+    sizes = [len(each.values) for each in found]
+    kept, step = kept_rows(len(rows), min(sizes)), next(iter(asked.values())).step
+    columns = [
+        each if size == len(kept) else replace(each, values=each.values[np.isin(kept_rows(len(rows), size), kept)])
+        for each, size in zip(found, sizes, strict=True)
     ]
-    variance, total = step**2 / 12, coreset.total_weight
+    return Fetched(dict(zip(roster.names, columns, strict=True)), step**2 / 12, kept)
+
+
+def _read(
+    card: PartyCard, request: AskColumns, reply: Message, roster: Roster, rows: Rows
+) -> WhitenedRows | ScaledRows:
+    if isinstance(request, AskWhitenedColumns):
+        return read_whitened(
+            card, checks.replies({card.name: reply}, WhitenedColumns)[card.name], roster, rows, request
+        )
+    return read_scaled(card, checks.replies({card.name: reply}, ScaledColumns)[card.name], roster, rows, request)
+
+
+def _restored(coreset: Coreset, fetched: Fetched) -> Restored:
+    parties = [columns for columns in fetched.columns.values() if isinstance(columns, WhitenedRows)]
+    variance, total = fetched.variance, coreset.total_weight
     blocks = [party.values for party in parties]
     weights, strength = coreset.weights, calibration_strength(len(coreset))
     if coreset.sampler != GIVEN:  # one of the caller's own may stand for other rows than the parties hold
@@ -117,7 +184,7 @@ def _fetch_whitened(roster: Roster, coreset: Coreset, step: float, seeds: list[i
     noise = Noise(
         noisy_features,
         noisy_labels,
-        variance * np.eye(len(left)) - left,
+        mean_variance(variance, weights) * np.eye(len(left)) - left,
         left,
         *_mixing_and_directions(parties, hidden_directions(joined, weights, variance, spans)),
         lambda values: what_is_left(values, coreset.weights, blocks, total, strength),
@@ -175,13 +242,6 @@ def _restore(joined: Floats, parties: list[WhitenedRows]) -> tuple[Floats, Float
     return np.hstack(features), labels
 
 
-def _fetch_scaled(roster: Roster, coreset: Coreset, step: float, seeds: list[int]) -> Script[Fetched]:
-    inbox = yield {party: AskScaledColumns(step, seed) for party, seed in zip(roster.names, seeds, strict=True)}
-    replies = checks.replies(inbox, ScaledColumns)
-    features = np.hstack(
-        [
-            read_scaled(card, replies[card.name], roster, coreset.rows, step, seed)
-            for card, seed in zip(roster.cards, seeds, strict=True)
-        ]
-    )
+def _side_by_side(coreset: Coreset, fetched: Fetched) -> Restored:
+    features = np.hstack([columns.values for columns in fetched.columns.values()])
     return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}, None

@@ -1,5 +1,7 @@
 """A party's features of the coreset's rows, for distances: each column in the form that suits it."""
 
+import math
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -14,7 +16,10 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_view
-from colonnade.solvers.whitened_columns import check_rounding
+from colonnade.solvers.fewer_rows import coded_within, kept_rows
+from colonnade.solvers.whitened_columns import check_rounding, checked_size
+
+FEW_LEVELS = 3
 
 
 class ScaledColumns(Message, frozen=True):
@@ -37,20 +42,48 @@ class ScaledColumns(Message, frozen=True):
 
 
 class AskScaledColumns(Message, frozen=True):
-    """Send your features of the rows agreed on, rounded by this step, in standard deviations, and dither."""
+    """Send your features of the rows agreed on, rounded by this step, in standard deviations, and dither.
+
+    Of rows whose codes take more than `most` bytes, leave some out.
+    """
 
     phase: ClassVar[str] = "solving"
     reply: ClassVar[type[Message]] = ScaledColumns
 
     step: Annotated[float, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
+    most: Annotated[int | None, Reveals.NOTHING] = None
 
 
-def read_scaled(card: PartyCard, reply: ScaledColumns, roster: Roster, rows: Rows, step: float, seed: int) -> Floats:
-    """Check and restore features of ascending rows, asked for with this step; shape (m, n_features)."""
+@dataclass(frozen=True, eq=False)
+class ScaledRows:
+    """A party's features of rows, (m, d), and the step they were rounded by, in their units."""
+
+    values: Floats
+    step: float
+    n_levels: int
+
+    @property
+    def n_rounded(self) -> int:
+        """How many values of a row take a bit more where the step halves: all but for columns of few levels."""
+        return sum(len(np.unique(column)) > FEW_LEVELS for column in self.values.T)
+
+    def unseen_bytes(self, size: int) -> float:
+        """Guess what rare values cost that the pilot saw none of: a level, and the places of one in 2 m0 rows."""
+        m0 = len(self.values)
+        constant = int(np.count_nonzero((self.values == self.values[:1]).all(axis=0)))
+        return constant * (8 + size / (2 * m0) * (math.log2(2 * m0) + 1.5) / 8)
+
+
+def read_scaled(
+    card: PartyCard, reply: ScaledColumns, roster: Roster, rows: Rows, request: AskScaledColumns
+) -> ScaledRows:
+    """Check and restore features of the rows, of these that ascend, that a party sent."""
+    step, seed = request.step, request.seed
+    rows = rows[kept_rows(len(rows), checked_size(card.name, reply, reply.size, len(rows), request.most))]
     size = len(rows)
-    if (reply.size, reply.n_columns) != (size, card.n_features):
-        raise checks.wrong(card.name, reply, f"{reply.size} rows of {reply.n_columns} columns, not as asked for")
+    if reply.n_columns != card.n_features:
+        raise checks.wrong(card.name, reply, f"rows of {reply.n_columns} columns, not as asked for")
     checks.positive(card.name, reply, reply.step)
     checks.in_range(card.name, reply, reply.levels)
     shape = (size, card.n_features)
@@ -65,7 +98,7 @@ def read_scaled(card: PartyCard, reply: ScaledColumns, roster: Roster, rows: Row
     most = reply.step / step * (roster.n_rows * card.n_features) ** 0.5
     if roster.weight_party is None and not norm_fits(own - own.mean(axis=0), most, reply.step / 2, "fro"):
         raise checks.wrong(card.name, reply, f"a step of {reply.step:g}, which is too small for how its rows vary")
-    return values
+    return ScaledRows(values, reply.step, len(reply.levels))
 
 
 def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tuple[PartyState, Message]:
@@ -79,8 +112,13 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
     centres, spreads = data.once(_centres_and_spreads)
     step = common_step(spreads, request.step)
     values = table.take(rows)[:, :n_features]
-    levels, codes = encode_columns(values, centres, step, np.random.default_rng(request.seed))
-    return state, ScaledColumns(len(rows), n_features, step, sendable_floats(levels), codes)
+
+    def encode(places: Rows) -> tuple[tuple[Floats, bytes], bytes]:
+        found = encode_columns(values[places], centres, step, np.random.default_rng(request.seed))
+        return found, found[1]
+
+    size, (levels, codes) = coded_within(request.most, len(rows), encode)
+    return state, ScaledColumns(size, n_features, step, sendable_floats(levels), codes)
 
 
 def _centres_and_spreads(table: Table) -> tuple[Floats, Floats]:

@@ -23,6 +23,7 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_view
+from colonnade.solvers.fewer_rows import coded_within, kept_rows
 
 
 class WhitenedColumns(Message, frozen=True):
@@ -53,13 +54,17 @@ class WhitenedColumns(Message, frozen=True):
 
 
 class AskWhitenedColumns(Message, frozen=True):
-    """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither."""
+    """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither.
+
+    Of rows whose codes take more than `most` bytes, leave some out.
+    """
 
     phase: ClassVar[str] = "solving"
     reply: ClassVar[type[Message]] = WhitenedColumns
 
     step: Annotated[float, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
+    most: Annotated[int | None, Reveals.NOTHING] = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,22 +91,24 @@ class WhitenedRows:
     @property
     def n_rounded(self) -> int:
         """How many values of a row are rounded."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
 
 def read_whitened(
-    card: PartyCard, reply: WhitenedColumns, roster: Roster, rows: Rows, step: float, seed: int
+    card: PartyCard, reply: WhitenedColumns, roster: Roster, rows: Rows, request: AskWhitenedColumns
 ) -> WhitenedRows:
-    """Check and restore the rows, ascending, that a party sent."""
-    party, size = card.name, len(rows)
+    """Check and restore the rows, of these that ascend, that a party sent: all, where nothing limits their codes."""
+    party, step, seed = card.name, request.step, request.seed
+    rows = rows[kept_rows(len(rows), checked_size(party, reply, reply.size, len(rows), request.most))]
+    size = len(rows)
     checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):
         raise checks.wrong(party, reply, "a label where none was due, or none where it was")
     mean = reply.mean if reply.label_mean is None else np.append(reply.mean, reply.label_mean)
     checks.in_range(party, reply, mean)
     checks.in_range(party, reply, reply.mixing)
-    if reply.size != size or reply.mixing.ndim != 1:
-        raise checks.wrong(party, reply, f"{reply.size} rows, where {size} were asked for, or a mixing matrix unpacked")
+    if reply.mixing.ndim != 1:
+        raise checks.wrong(party, reply, "a mixing matrix that is not packed")
     try:
         mixing = unpack_mixing(reply.mixing, len(mean))
         codes = decode_codes(reply.codes, len(mixing), size)
@@ -114,6 +121,13 @@ def read_whitened(
     if roster.weight_party is None and not norm_fits(values[first_copies(rows)], roster.n_rows**0.5, step / 2):
         raise checks.wrong(party, reply, "rows that vary more than whitened ones")
     return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features)
+
+
+def checked_size(party: str, reply: Message, size: int, asked: int, most: int | None) -> int:
+    """Require as many rows as were asked for, or fewer where their codes are limited."""
+    if size != asked and not (most is not None and 0 < size < asked):
+        raise checks.wrong(party, reply, f"{size} rows, where {asked} were asked for")
+    return size
 
 
 def check_rounding(request: Message, step: float, seed: int) -> None:
@@ -133,13 +147,20 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     d = n_features + (table.label_name is not None)
     state = check_view(state, data, "means and products of columns", d, d + d * (d + 1) // 2)
     whitening = data.once(_whitening)
-    codes = round_with_dither(whitening.of(table.take(rows)), request.step, np.random.default_rng(request.seed))
+    values = whitening.of(table.take(rows))
+
+    def encode(places: Rows) -> tuple[bytes, bytes]:
+        rng = np.random.default_rng(request.seed)
+        code = encode_codes(round_with_dither(values[places], request.step, rng))
+        return code, code
+
+    size, codes = coded_within(request.most, len(rows), encode)
     return state, WhitenedColumns(
-        size=len(rows),
+        size=size,
         mean=sendable_floats(whitening.mean[:n_features]),
         mixing=sendable_floats(pack_mixing(whitening.mixing)),
         label_mean=None if table.label_name is None else float(whitening.mean[n_features]),
-        codes=encode_codes(codes),
+        codes=codes,
     )
 
 

@@ -42,7 +42,7 @@ def draw(
 ) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    coreset = yield from sampler.sample(roster, task.score_rule(), _sampling_rng(seed), view.row_weights)
+    coreset = yield from sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     return JobResult(coreset, None, {})
 
 
@@ -68,8 +68,8 @@ def learn_in_view(
         yield from use_rows(roster, source.rows)
         coreset = source
     else:
-        coreset = yield from source.sample(roster, task.score_rule(), _sampling_rng(seed), view.row_weights)
-    solution = yield from solver.solve(task, roster, coreset, _solving_rng(seed))
+        coreset = yield from source.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
+    solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))
     model = task.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
     return JobResult(coreset, model, solution.facts, solution.precision)
@@ -126,7 +126,7 @@ def _rows_to_evaluate(size: int | None, split: AnySplit | None, roster: Roster, 
     view = yield from agree_on_view(roster, split, "test", "own")
     if size is None:
         return (yield from use_all_rows(roster, view.row_weights))
-    return (yield from use_even_draw(roster, size, _sampling_rng(seed), view.row_weights))
+    return (yield from use_even_draw(roster, size, sampling_rng(seed), view.row_weights))
 
 
 def _check_held_out(coreset: Coreset, view: JobView) -> None:
@@ -138,7 +138,8 @@ def _check_held_out(coreset: Coreset, view: JobView) -> None:
 
 
 # Streams of one seed: the solver's draws do not depend on how the coreset came about.
-def _sampling_rng(seed: int) -> np.random.Generator:
+def sampling_rng(seed: int) -> np.random.Generator:
+    """Give the generator that a run's rows are drawn with."""
     return np.random.default_rng([seed, 0])
 
 
@@ -147,7 +148,8 @@ def shared_seed(seed: int) -> int:
     return int(np.random.default_rng([seed, 1]).integers(2**63))
 
 
-def _solving_rng(seed: int) -> np.random.Generator:
+def solving_rng(seed: int) -> np.random.Generator:
+    """Give the generator that a run's solver draws with."""
     return np.random.default_rng(shared_seed(seed))
 
 

@@ -1,0 +1,126 @@
+"""Carrying a choice out: rows are drawn and fetched within the budget, and the pilot's rows join them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from colonnade.contracts import Inbox, JobView, Roster, Script, Solution, Task
+from colonnade.coreset import Coreset
+from colonnade.errors import InputError
+from colonnade.evaluation.telling import tell_model
+from colonnade.job_sheets import PILOT_STEP
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.planning.code_lengths import code_bytes
+from colonnade.planning.records import Choice
+from colonnade.planning.sheet_sizes import telling_bytes
+from colonnade.planning.wire_sizes import rounded_messages
+from colonnade.protocol.codec import wire_bytes
+from colonnade.solvers import CompactCentral
+from colonnade.solvers.compact import Fetched
+from colonnade.solvers.scaled_columns import ScaledRows
+from colonnade.solvers.whitened_columns import WhitenedRows
+from colonnade.tasks import PaperTask
+from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng
+
+T = TypeVar("T")
+Columns = Mapping[str, WhitenedRows | ScaledRows]
+# What a limit adds to a request, and a longer header to a reply.
+LIMIT_BYTES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """A pilot's rows, ascending, what each stands for, and what parties sent of them."""
+
+    rows: Rows
+    weights: Floats
+    columns: Columns
+
+
+class Meter:
+    """Counts the bytes of a script as it is played, and says what is left of a budget, if there is one."""
+
+    def __init__(self, budget: int | None, sent: int) -> None:
+        self.budget = budget
+        self.sent = sent
+
+    @property
+    def left(self) -> int | None:
+        """What may still be sent."""
+        return None if self.budget is None else self.budget - self.sent
+
+    def counting(self, script: Script[T]) -> Script[T]:
+        """Play a script, and add up the bytes of its messages."""
+        inbox: Inbox | None = None
+        while True:
+            try:
+                outbox = next(script) if inbox is None else script.send(inbox)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            inbox = yield outbox
+            self.sent += sum(len(wire_bytes(message)) for message in (*outbox.values(), *inbox.values()))
+
+
+def learn_as_chosen(
+    task: PaperTask, choice: Choice, pilot: Pilot, view: JobView, roster: Roster, seed: int, meter: Meter
+) -> Script[JobResult[Any]]:
+    """Draw rows, fetch as many as the budget holds, and learn on them and the pilot's."""
+    whole: Task[Any] = task
+    drawing = choice.sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
+    coreset = yield from meter.counting(drawing)
+    rng = solving_rng(seed)
+    if not isinstance(choice.solver, CompactCentral):
+        solution: Solution[Any] = yield from choice.solver.solve(whole, roster, coreset, rng)
+    else:
+        most = _most_bytes(task, roster, pilot.columns, len(coreset), choice.solver.step, meter)
+        fetched = yield from choice.solver.fetch(whole, roster, coreset.rows, rng, most)
+        coreset, fetched = joined(coreset, fetched, pilot, choice.pilot_share)
+        solution = choice.solver.finish(whole, roster, coreset, fetched, rng)
+    model = whole.in_own_units(solution.model, view)
+    yield from tell_model(model.parts(roster))
+    return JobResult(coreset, model, solution.facts, solution.precision)
+
+
+def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tuple[Coreset, Fetched]:
+    """Join the rows that came with the pilot's: each sum over all rows is then the mean of two, by their shares."""
+    if len(fetched.kept) < len(coreset):
+        # Those that were left out are a part at random: the others stand for them.
+        factor = len(coreset) / len(fetched.kept)
+        weights = coreset.weights[fetched.kept] * factor
+        coreset = replace(coreset, rows=coreset.rows[fetched.kept], weights=weights, distinct=False)
+    if share == 0:
+        return coreset, fetched
+    rows = np.concatenate([coreset.rows, pilot.rows])
+    order = np.argsort(rows, kind="stable")
+    weights = np.concatenate([(1 - share) * coreset.weights, share * pilot.weights])[order]
+    columns = {party: _with_pilot(party, each, pilot, order) for party, each in fetched.columns.items()}
+    variance = np.concatenate([np.full(len(coreset), fetched.variance), np.full(len(pilot.rows), PILOT_STEP**2 / 12)])
+    both = replace(coreset, rows=rows[order], weights=weights, distinct=False)
+    return both, Fetched(columns, variance[order], np.arange(len(rows)))
+
+
+def _with_pilot(party: str, columns: WhitenedRows | ScaledRows, pilot: Pilot, order: Rows) -> WhitenedRows | ScaledRows:
+    known = pilot.columns[party]
+    if isinstance(columns, WhitenedRows) and isinstance(known, WhitenedRows):
+        same = np.array_equal(columns.mixing, known.mixing) and np.array_equal(columns.mean, known.mean)
+    else:
+        same = columns.values.shape[1] == known.values.shape[1]
+    if not same:
+        raise InputError(f"{party!r} has other rows than when the plan was made. Make the plan again.")
+    return replace(columns, values=np.concatenate([columns.values, known.values])[order])
+
+
+def _most_bytes(
+    task: PaperTask, roster: Roster, columns: Columns, size: int, step: float, meter: Meter
+) -> dict[str, int] | None:
+    """Deal what is left of a budget for codes to the parties, by how long those of the pilot's rows would be."""
+    if meter.left is None:
+        return None
+    told = sum(telling_bytes(task, card) for card in roster.cards)
+    around = sum(each.bytes + LIMIT_BYTES for each in rounded_messages(roster, columns, size, step, {}))
+    lengths = {party: code_bytes(each, step) for party, each in columns.items()}
+    left = (meter.left - told - around) / sum(lengths.values())
+    return {party: max(1, int(left * length)) for party, length in lengths.items()}
