@@ -1,10 +1,10 @@
 """Tables to judge plans on: real ones and generated ones, with what real tables have; each split into parties.
 
-Rare levels, whole groups of dummies (collinear with the intercept, and kept), columns that nearly repeat those of another
-party, ratios with denominators near zero, sizes measured in the wrong unit. Constants of the planner are chosen on one
-half of them, and judged on the other:
+Rare levels, whole groups of dummies (collinear with the intercept, and kept), columns that nearly repeat those of
+another party, ratios with denominators near zero, sizes in the wrong unit. Constants of the planner are chosen on one
+half of the tables, and judged on the other.
 
-    table = load("houses", folder)      # None for all rows, or load(name, folder, most_rows=20_000)
+    table = load("houses", folder)
 """
 
 from collections.abc import Callable
@@ -22,6 +22,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.paper.data_sets.year_twin import year_twin
 
 Half = Literal["chosen", "judged"]
+LEAST_SQUARES = cn.Regression()
 Content = tuple[Floats, Floats | None, tuple[int, ...]]  # features, labels (None: rows are clustered), widths
 
 
@@ -39,7 +40,7 @@ class Table:
     @property
     def everything(self) -> int:
         """Bytes of all rows, 8 a value."""
-        return 8 * len(self.features) * (self.features.shape[1] + (self.labels is not None))
+        return 8 * (self.features.size + (0 if self.labels is None else self.labels.size))
 
     def federation(self) -> cn.Federation:
         """Give each party its columns."""
@@ -52,7 +53,7 @@ class Source:
 
     half: Half
     read: Callable[[Path], Content]
-    task: Any = cn.Regression()
+    task: Any = LEAST_SQUARES
     extra: bool = False
 
 
@@ -117,7 +118,7 @@ def payment_ratios(folder: Path) -> Content:
 
 
 def flights(label: str, folder: Path) -> Content:  # noqa: ARG001  # of a package, not of the folder
-    """Flights: a label of the airline's from the weather, the aircraft and the airline's own columns, levels as dummies."""
+    """Flights: a label of the airline's from the weather, the aircraft and its own columns, levels as dummies."""
     import pandas as pd
 
     tables = load_flights()
@@ -201,8 +202,8 @@ def _parquet(path: Path) -> Floats:
 
 def _dealt(values: Floats, label: int, n_parties: int) -> Content:
     features = np.delete(values, label, axis=1)
-    hands = [list(range(first, features.shape[1], n_parties)) for first in range(n_parties)]
-    return features[:, sum(hands, [])], values[:, label], tuple(len(hand) for hand in hands)
+    hands = [np.arange(first, features.shape[1], n_parties) for first in range(n_parties)]
+    return features[:, np.concatenate(hands)], values[:, label], tuple(len(hand) for hand in hands)
 
 
 def _scaled(values: Floats) -> Floats:
