@@ -272,7 +272,7 @@ def key(line: Line) -> tuple[Any, ...]:
     return tuple(line[name] for name in ("table", "rows", "place", "pilot", "seeds"))
 
 
-def measure_table(name: str, options: argparse.Namespace) -> str:
+def measure_table(name: str, options: argparse.Namespace) -> None:
     """Measure a table, and add its lines to the file as they come."""
     done = {key(line) for line in read(options.out)} if options.out.exists() else set()
     with threadpool_limits(1), warnings.catch_warnings():
@@ -280,7 +280,6 @@ def measure_table(name: str, options: argparse.Namespace) -> str:
         for line in lines_of(Trial.of(load(name, options.data, options.rows)), options, done):
             append(options.out, line)
             print(f"{name:<20} {line['place']:<7} {_said(line)}", flush=True)
-    return name
 
 
 def append(path: Path, line: Line) -> None:
@@ -315,10 +314,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="keep the measurements here, a JSON object a line")
     options = parser.parse_args()
     names = options.only.split(",") if options.only else [name for name, source in TABLES.items() if not source.extra]
+    if unknown := set(names) - TABLES.keys():
+        parser.error(f"there is no table {', '.join(sorted(unknown))}. Name some of: {', '.join(TABLES)}")
     names = [name for name in names if options.half in (None, TABLES[name].half)]
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-        for _ in pool.map(partial(measure_table, options=options), names):
-            pass
+        jobs = [pool.submit(measure_table, name, options) for name in names]
+    for job in jobs:  # when all have ended: one that fails stops no other
+        job.result()
     return report([line for line in read(options.out) if line["table"] in names])
 
 
