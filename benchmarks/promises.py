@@ -14,8 +14,8 @@ but where the budget holds all rows, fixed arms whose size is the largest that f
     paper                  ImportanceSampling(draws="independent"), Central: Algorithm 1 to the letter
 
 The best fixed arm is chosen by five seeds, and measured by as many others as the plan has runs. The excess is over the
-least cost on all rows: exact for least squares, for k-means the best of eight starts. One line of JSON a plan; what
---out has already is not measured again. Exits with 0 if all bars hold, else 1.
+least cost on all rows (`excess.py`). One line of JSON a plan; what --out has already is not measured again. Exits with
+0 if all bars hold, else 1.
 """
 
 import argparse
@@ -34,13 +34,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from excess import ClusteringExcess, LinearExcess
 from promises_report import read, report
 from tables import TABLES, Table, load
 from threadpoolctl import threadpool_limits
 
 import colonnade as cn
-from colonnade.kernels.arrays import Floats
-from colonnade.kernels.kmeans import nearest_centers
 
 OUT = Path(__file__).with_suffix(".jsonl")
 # Of whole tables, by name and rows: m = 100 and m = 1,000, at 8 bytes a unit.
@@ -53,63 +52,19 @@ Line = dict[str, Any]
 Arm = Callable[[int], dict[str, Any]]
 
 
-class Measure:
-    """Counts the excess of models over the least cost on all rows."""
-
-    def __init__(self, table: Table) -> None:
-        self._features, self._task = table.features, table.task
-        if table.labels is None:
-            self._best = min(self._distances(self._start(table, seed)) for seed in range(8))
-            self.excess = self._clustering_excess
-            return
-        self._mean = np.append(table.features.mean(axis=0), table.labels.mean())
-        centred = np.column_stack([table.features, table.labels]) - self._mean
-        second = centred.T @ centred / len(centred)
-        self._curvature = second[:-1, :-1] + self._task.l2 * np.eye(len(second) - 1)
-        self._coef = _solved(self._curvature, second[:-1, -1])
-        self._best = float(second[-1, -1] - self._coef @ second[:-1, -1])
-        self.excess = self._linear_excess
-
-    def _linear_excess(self, model: Any) -> float:
-        """Take the quadratic form around the least cost: nothing cancels, however small the excess."""
-        apart = model.coef_ - self._coef
-        offset = model.intercept_ + self._mean[:-1] @ model.coef_ - self._mean[-1]
-        return float(apart @ self._curvature @ apart + offset**2) / self._best
-
-    def _clustering_excess(self, model: Any) -> float:
-        return self._distances(model) / self._best - 1
-
-    def _distances(self, model: Any) -> float:
-        return float(nearest_centers(self._features, model.cluster_centers_)[1].sum())
-
-    def _start(self, table: Table, seed: int) -> Any:
-        task = cn.KMeans(table.task.n_clusters, n_starts=1)
-        return table.federation().fit(task, sampler=cn.AllRows(), seed=seed).model
-
-
-def _solved(curvature: Floats, slope: Floats) -> Floats:
-    """Solve with columns at equal scale, and leave out what collinear ones do not determine."""
-    scale = np.sqrt(np.diag(curvature))
-    scale[scale == 0] = 1.0
-    values, vectors = np.linalg.eigh(curvature / np.outer(scale, scale))
-    kept = values > 1e-12 * values[-1]
-    vectors = vectors[:, kept]
-    solution: Floats = vectors @ ((vectors.T @ (slope / scale)) / values[kept]) / scale
-    return solution
-
-
 @dataclass(frozen=True, eq=False)
 class Trial:
     """A table with its parties, and how models of it are measured."""
 
     table: Table
     federation: cn.Federation
-    measure: Measure
+    excess: Callable[[Any], float]
 
     @classmethod
     def of(cls, table: Table) -> "Trial":
         """Give each party its columns, and find the least cost."""
-        return cls(table, table.federation(), Measure(table))
+        excess = ClusteringExcess(table) if table.labels is None else LinearExcess(table)
+        return cls(table, table.federation(), excess)
 
     def plan(self, budget: int, seed: int) -> Any:
         """Ask for a plan."""
@@ -118,7 +73,7 @@ class Trial:
     def run(self, seed: int, **ways: Any) -> tuple[int, float]:
         """Count the bytes and the excess of a run."""
         run = self.federation.fit(self.table.task, seed=seed, **ways)
-        return run.ledger.bytes, float(f"{self.measure.excess(run.model):.6g}")
+        return run.ledger.bytes, float(f"{self.excess(run.model):.6g}")
 
     def runs(self, seeds: range, patience: float = float("inf"), **ways: Any) -> Line:
         """Do as many runs, or two at least when patience ends."""

@@ -112,5 +112,21 @@ def test_the_excess_is_measured_from_all_rows_whatever_is_collinear(monkeypatch:
 
     best = trial.federation.fit(task, sampler=cn.AllRows()).model
     other = trial.federation.fit(task, sampler=cn.ImportanceSampling(300), seed=1).model
-    assert 0 <= trial.measure.excess(best) < 1e-12
-    assert trial.measure.excess(other) == pytest.approx(cost(other) / cost(best) - 1, rel=1e-6)
+    assert 0 <= trial.excess(best) < 1e-12
+    assert trial.excess(other) == pytest.approx(cost(other) / cost(best) - 1, rel=1e-6)
+
+
+def test_the_excess_of_a_clustering_is_over_its_own_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit of all rows has none, whichever optimum it found; one with its centres in one place is worse than any."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    promises = runpy.run_path(str(BENCHMARKS / "promises.py"))
+    features = np.random.default_rng(0).normal(size=(1500, 4))
+    table = promises["Table"]("made up", features, None, (2, 2), cn.KMeans(n_clusters=4, n_starts=1), "chosen")
+    trial = promises["Trial"].of(table)
+    for seed in range(3):
+        model = trial.federation.fit(table.task, sampler=cn.AllRows(), seed=seed).model
+        assert trial.excess(model) == pytest.approx(0, abs=1e-4)
+    few = trial.federation.fit(table.task, sampler=cn.UniformSampling(30), seed=1).model
+    assert trial.excess(few) > 0.03
+    few.cluster_centers_[:] = few.cluster_centers_[0]
+    assert trial.excess(few) > 0.5
