@@ -6,8 +6,8 @@
 
 For each table of `tables.py` four budgets: the least that works (as the error of a smaller one names it), that of all
 rows at 8 bytes a value, and two between: the larger is a quarter of a byte a value, the smaller halfway from the least
-in logarithm. KC House and the twin have a fifth, that of the paper's wire. For each budget a plan and its runs; then,
-but where the budget holds all rows, fixed arms whose size is the largest that fits:
+in logarithm. The whole of KC House and of the twin are tried at the bytes of the paper's wire too. For each budget a
+plan and its runs; then, but where the budget holds all rows, fixed arms whose size is the largest that fits:
 
     importance, uniform    by ImportanceSampling(round_scores=0.2) of distinct rows, or UniformSampling; each with rows
                            as they are (Central), and rounded to 0.3, 0.5 and 0.8 standard deviations (CompactCentral)
@@ -42,8 +42,6 @@ from threadpoolctl import threadpool_limits
 import colonnade as cn
 
 OUT = Path(__file__).with_suffix(".jsonl")
-# Of whole tables, by name and rows: m = 100 and m = 1,000, at 8 bytes a unit.
-PAPER_BUDGETS = {("houses", 21_613): 20_016, ("years", 463_715): 792_024}
 ARM_SEEDS, STEPS = 5, (0.3, 0.5, 0.8)
 FEW_SEEDS = 5  # where all rows are sent, runs differ in nothing but their dither
 PATIENCE = 60.0  # seconds for an arm's five seeds; two are taken in any case
@@ -103,14 +101,14 @@ def _refusal(trial: Trial, budget: int, seed: int) -> str | None:
     return None
 
 
-def budgets(trial: Trial, least: int) -> dict[str, int]:
+def budgets(table: Table, least: int) -> dict[str, int]:
     """Name the budgets."""
-    table = trial.table
-    everything = table.everything
+    source, everything = TABLES[table.name], table.everything
+    paper = {"paper": source.paper_bytes} if source.paper_bytes and table.whole else {}
+    if source.paper_only:
+        return paper
     upper = max(everything // 32, 2 * least)
-    found = {"least": least, "middle": round((least * upper) ** 0.5), "upper": upper, "all": everything}
-    paper = PAPER_BUDGETS.get((table.name, len(table.features)))
-    return found if paper is None else {**found, "paper": paper}
+    return {"least": least, "middle": round((least * upper) ** 0.5), "upper": upper, "all": everything, **paper}
 
 
 def arms() -> dict[str, Arm]:
@@ -209,7 +207,7 @@ def lines_of(trial: Trial, options: argparse.Namespace, done: set[tuple[Any, ...
     table = trial.table
     for pilot in range(options.pilots):
         least, asked = least_budget(trial, pilot)
-        for place, budget in budgets(trial, least).items():
+        for place, budget in budgets(table, least).items():
             line = {"table": table.name, "half": table.half, "rows": len(table.features), "place": place}
             line |= {"budget": budget, "pilot": pilot, "seeds": options.seeds}
             if key(line) in done:

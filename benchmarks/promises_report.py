@@ -19,7 +19,7 @@ from scipy.stats import t as student
 STORED = Path(__file__).with_name("promises.jsonl")
 COVERED, ABOVE, BEHIND = 0.9, 2.0, 1.25
 NEGLIGIBLE = 1e-5  # an excess of a thousandth of a percent is as good as none; where all rows are sent it is rounding
-PAPER_BARS = {"houses": 0.0035, "years": 0.0024}
+PAPER_BARS = {"houses": 0.0035, "years-whole": 0.0024}
 Line = dict[str, Any]
 
 

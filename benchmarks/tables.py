@@ -22,7 +22,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.paper.data_sets.year_twin import year_twin
 
 Half = Literal["chosen", "judged"]
-LEAST_SQUARES = cn.Regression()
+LEAST_SQUARES, RIDGE = cn.Regression(), cn.Regression(l2=0.1)
 Content = tuple[Floats, Floats | None, tuple[int, ...]]  # features, labels (None: rows are clustered), widths
 
 
@@ -36,6 +36,7 @@ class Table:
     widths: tuple[int, ...]
     task: Any
     half: Half
+    whole: bool = True  # all rows of its source
 
     @property
     def everything(self) -> int:
@@ -49,11 +50,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table comes from, and which half it is of; an extra one is used only where it is asked for by name."""
+    """Where a table comes from, which half it is of, and what is tried on it.
+
+    Of more than `most_rows` an even draw is taken, for time. `paper_bytes` is what the paper's wire sends of the whole
+    table, and `paper_only` that no other budget is tried. An extra table is used only where it is asked for by name.
+    """
 
     half: Half
     read: Callable[[Path], Content]
     task: Any = LEAST_SQUARES
+    most_rows: int | None = None
+    paper_bytes: int | None = None
+    paper_only: bool = False
     extra: bool = False
 
 
@@ -61,10 +69,12 @@ def load(name: str, folder: Path, most_rows: int | None = None) -> Table:
     """Load a table; of one with more rows than the most, an even draw that is the same each time."""
     source = TABLES[name]
     features, labels, widths = source.read(folder)
-    if most_rows is not None and most_rows < len(features):
-        rows = np.sort(np.random.default_rng(0).permutation(len(features))[:most_rows])
-        features, labels = features[rows], None if labels is None else labels[rows]
-    return Table(name, features, labels, widths, source.task, source.half)
+    most = min(limit for limit in (len(features), most_rows, source.most_rows) if limit is not None)
+    if whole := most == len(features):
+        return Table(name, features, labels, widths, source.task, source.half, whole)
+    rows = np.sort(np.random.default_rng(0).permutation(len(features))[:most])
+    drawn = None if labels is None else labels[rows]
+    return Table(name, features[rows], drawn, widths, source.task, source.half, whole)
 
 
 def houses(folder: Path) -> Content:
@@ -212,14 +222,16 @@ def _scaled(values: Floats) -> Floats:
 
 
 TABLES: dict[str, Source] = {
-    "houses": Source("chosen", houses),
-    "years": Source("judged", years, cn.Regression(l2=0.1)),
-    "roads": Source("chosen", roads),
-    "elevation": Source("judged", elevation),
+    # The paper's bytes: m = 100 and m = 1,000, at 8 bytes a unit.
+    "houses": Source("chosen", houses, paper_bytes=20_016),
+    "years": Source("judged", years, RIDGE, most_rows=60_000),
+    "years-whole": Source("judged", years, RIDGE, paper_bytes=792_024, paper_only=True),
+    "roads": Source("chosen", roads, most_rows=100_000),
+    "elevation": Source("judged", elevation, most_rows=100_000),
     "limit": Source("chosen", limit),
     "bill": Source("judged", bill),
-    "air-time": Source("chosen", partial(flights, "air_time")),
-    "delay": Source("judged", partial(flights, "arr_delay")),
+    "air-time": Source("chosen", partial(flights, "air_time"), most_rows=30_000),
+    "delay": Source("judged", partial(flights, "arr_delay"), most_rows=30_000),
     "wrong-units": Source("chosen", wrong_units),
     "payment-ratios": Source("judged", payment_ratios),
     "ratios": Source("chosen", ratios),

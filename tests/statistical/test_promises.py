@@ -49,7 +49,7 @@ def test_a_plan_that_keeps_its_promises_breaks_no_bar() -> None:
         ({"less_works": True}, "the least budget that works is the one named"),
         ({"best": {"excess": [0.0019] * 4}}, "at most 1.25 times the best fixed arm"),
         ({"arms": {"paper": {"excess": [0.002] * 4}}}, "never behind the paper's wire"),
-        ({"excess": [0.0036] * 4}, "at the bytes of the paper's wire at most: houses 0.35 %, years 0.24 %"),
+        ({"excess": [0.0036] * 4}, "at the bytes of the paper's wire at most: houses 0.35 %, years-whole 0.24 %"),
         (
             {"table": "even-0.01", "place": "least", "planned": [0.001, 0.0005, 0.003]},
             "collinear parties: the mean is at most twice the planned, or no number",
