@@ -106,6 +106,7 @@ def draw(lines: list[Line], path: Path) -> None:
     """Draw a panel a half, a line a plan: the interval promised, and the mean and range of the runs."""
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     matplotlib.rcParams.update({"svg.hashsalt": "promises", "svg.fonttype": "none"})  # the same bytes each time
     done = [line for line in lines if "error" not in line]
@@ -117,6 +118,7 @@ def draw(lines: list[Line], path: Path) -> None:
             _draw_plan(axes, at, line)
         axes.set_yticks(range(len(found)), [f"{line['table']}  {line['budget']:,}" for line in found], fontsize=6)
         axes.set(title=HALVES[half], xscale="log", xlabel="excess", ylim=(len(found) - 0.5, -0.5))
+        axes.xaxis.set_major_locator(LogLocator(base=100))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} %")
         axes.grid(visible=True, axis="x", which="major", alpha=0.25)
     picture.savefig(path, metadata={"Date": None})
