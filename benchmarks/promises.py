@@ -124,9 +124,10 @@ def arms() -> dict[str, Arm]:
 
 
 def _importance(size: int) -> Any:
+    draws: dict[str, Any] = {"draws": "distinct"}
     try:
-        return cn.ImportanceSampling(size, round_scores=0.2, draws="distinct")  # type: ignore[arg-type]  # to come
-    except cn.InputError:
+        return cn.ImportanceSampling(size, round_scores=0.2, **draws)
+    except cn.InputError:  # of a version without them
         return cn.ImportanceSampling(size, round_scores=0.2)
 
 
@@ -135,18 +136,21 @@ def _ways(sampler: Callable[[int], Any], solver: Any, size: int) -> dict[str, An
 
 
 def fitting_size(trial: Trial, arm: Arm, budget: int) -> int | None:
-    """Find how many rows the budget holds: bytes are a line in the size, nearly; None where it holds too few to fit."""
+    """Find how many rows the budget holds, along the line of the last two tried; None where it holds too few to fit."""
     n_rows, n_features = trial.table.features.shape
     least, allowed = n_features + 2, MARGIN * budget
-    tried = [(size, trial.run(0, **arm(size))[0]) for size in (least, min(2 * least, n_rows))]
-    for _ in range(2):
-        (small, few), (large, many) = tried[0], tried[-1]
-        if few > allowed:
-            return None
-        size = min(n_rows, int(small + (allowed - few) * (large - small) / (many - few)))
-        tried.append((size, trial.run(1, **arm(size))[0]))
-    size, sent = tried[-1]
-    return size if sent <= budget else int(size * allowed / sent)
+    sizes = [least, min(2 * least, n_rows)]
+    sent = [trial.run(0, **arm(size))[0] for size in sizes]
+    if sent[0] > allowed:
+        return None
+    for _ in range(3):
+        rows_a_byte = (sizes[-1] - sizes[-2]) / (sent[-1] - sent[-2])
+        size = max(least, min(n_rows, int(sizes[-1] + (allowed - sent[-1]) * rows_a_byte)))
+        if abs(size - sizes[-1]) < 0.02 * size:  # no more than chance moves them
+            break
+        sizes.append(size)
+        sent.append(trial.run(1, **arm(size))[0])
+    return sizes[-1] if sent[-1] <= budget else int(sizes[-1] * allowed / sent[-1])
 
 
 def fixed_arms(trial: Trial, budget: int, n_seeds: int) -> Line:

@@ -168,7 +168,9 @@ def _share(bar: str, lines: list[Line], failing: list[Line], beside: str) -> Ver
 
 
 def _none(bar: str, lines: list[Line], failing: list[Line], beside: str = "") -> Verdict:
-    return Verdict(bar, not failing, f"{len(failing)} of {len(lines)}{beside}", tuple(place(line) for line in failing))
+    return Verdict(
+        bar, not failing, f"{len(failing)} of {len(lines)} fail{beside}", tuple(place(line) for line in failing)
+    )
 
 
 def place(line: Line) -> str:
