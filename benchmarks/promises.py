@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 from excess import ClusteringExcess, LinearExcess
-from promises_report import read, report
+from promises_report import key, read, report
 from tables import TABLES, Table, load
 from threadpoolctl import threadpool_limits
 
@@ -224,14 +224,10 @@ def lines_of(trial: Trial, options: argparse.Namespace, done: set[tuple[Any, ...
             yield line
 
 
-def key(line: Line) -> tuple[Any, ...]:
-    """Tell which measurement a line is."""
-    return tuple(line[name] for name in ("table", "rows", "place", "pilot", "seeds"))
-
-
 def measure_table(name: str, options: argparse.Namespace) -> None:
     """Measure a table, and add its lines to the file as they come."""
-    done = {key(line) for line in read(options.out)} if options.out.exists() else set()
+    stored = read(options.out) if options.out.exists() else []
+    done = {key(line) for line in stored if "error" not in line}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for line in lines_of(Trial.of(load(name, options.data, options.rows)), options, done):
@@ -276,9 +272,10 @@ def main() -> int:
     names = [name for name in names if options.half in (None, TABLES[name].half)]
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         jobs = [pool.submit(measure_table, name, options) for name in names]
-    for job in jobs:  # when all have ended: one that fails stops no other
+    code = report([line for line in read(options.out) if line["table"] in names])
+    for job in jobs:  # last: a table that fails stops no other
         job.result()
-    return report([line for line in read(options.out) if line["table"] in names])
+    return code
 
 
 if __name__ == "__main__":

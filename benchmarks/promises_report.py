@@ -33,9 +33,15 @@ class Verdict:
     failing: tuple[str, ...] = ()
 
 
+def key(line: Line) -> tuple[Any, ...]:
+    """Tell which measurement a line is."""
+    return tuple(line[name] for name in ("table", "rows", "place", "pilot", "seeds"))
+
+
 def read(path: Path) -> list[Line]:
-    """Read the stored lines."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Read the stored lines; of a measurement that was made again after an error, the last."""
+    lines = (json.loads(line) for line in path.read_text().splitlines())
+    return list({key(line): line for line in lines}.values())
 
 
 def mean(excess: Iterable[float]) -> float:

@@ -93,10 +93,15 @@ def test_a_tiny_run_measures_reports_and_goes_on_where_it_was_stopped(tmp_path: 
     assert all(len(each["excess"]) == len(each["bytes"]) == 2 and min(each["excess"]) > 0 for each in lines)
     assert {"paper", "importance 0.5", "uniform", "uniform 0.3"} <= lines[2]["arms"].keys()
     assert all(max(arm["bytes"]) <= lines[2]["budget"] for arm in lines[2]["arms"].values() if "bytes" in arm)
+    *kept, last = text.splitlines()
+    out.write_text("\n".join([*kept, json.dumps({**json.loads(last), "error": "no"})]) + "\n")
+    assert [each.get("error") for each in REPORT["read"](out)] == [None, None, None, "no"]
     again = subprocess.run(
         [*asked, "--out", str(out)], capture_output=True, text=True, check=False, env=dict(os.environ)
     )
-    assert out.read_text() == text, "what was measured is not measured again"
+    assert out.read_text().splitlines()[:3] == kept, "what was measured is not measured again"
+    assert [each["excess"] for each in REPORT["read"](out)] == [each["excess"] for each in lines]
+    assert "error" not in REPORT["read"](out)[3], "but what failed is"
     assert again.returncode == first.returncode
 
 
