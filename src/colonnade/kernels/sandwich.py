@@ -4,8 +4,9 @@ Least squares with a convex penalty has a cost that is at least quadratic around
 of drawn rows misses the least cost of all rows by e'H^-1 e at most (exactly that without a penalty), where H is the
 Hessian's half on all rows and e the error of the drawn rows' gradient: drawn less true. e is a sum over independent
 draws, so it is nearly normal, and its covariance is the sum of w_i^2 r_i^2 x_i x_i', with residuals r_i of models that
-were learned without the row. The excess is then a weighted sum of chi-squares; its 95 % quantile is the bound. H is
-taken from the drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
+were learned without the row. Of distinct rows only 1 - pi_i of that is a matter of chance (Hajek), and nothing of one
+that is certain. The excess is then a weighted sum of chi-squares; its 95 % quantile is the bound. H is taken from the
+drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
 """
 
 import math
@@ -16,7 +17,7 @@ import numpy as np
 from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.estimates import Estimate, exactly, from_errors
+from colonnade.kernels.estimates import Estimate, exactly, from_errors, uncertainty
 from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
 
 CONFIDENCE = 0.95
@@ -81,6 +82,7 @@ def sandwich(
     *,
     fit_intercept: bool,
     rounded: RoundedRows | None = None,
+    chances: Floats | None = None,
 ) -> Sandwich:
     """Bound the excess of a model, and say what to expect of the gradient that is left at it.
 
@@ -97,20 +99,23 @@ def sandwich(
     blocks : sequence of slice
         Parts of the coefficients.
     rounded : RoundedRows, optional
-        What the rows were before their rounding was made good for.
+        What the rows were before their rounding was made good for. It is in certain rows too, so all of their errors
+        count.
+    chances : (m,) array, optional
+        Of distinct rows; None where draws are independent.
     """
     m = len(residuals)
+    uncertain = np.sqrt(uncertainty(chances if rounded is None else None, m))
     centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
     X = features - centre
     roots = np.sqrt(weights)
     to_unit = _unit_basis(X, roots, ridge, np.sqrt(weights @ np.square(features)))
     units = X @ to_unit
     leverage = weights * (np.square(units).sum(axis=1) + fit_intercept / weights.sum())
-    n_free = float(leverage.sum())
-    if m <= n_free or leverage.max() > MOST_LEVERAGE:
+    if m <= leverage.sum() or leverage.max(where=uncertain > 0, initial=0.0) > MOST_LEVERAGE:
         return Sandwich(float("inf"))
-    too_small = 1.0 - n_free / m
-    without = residuals / (1.0 - leverage)
+    too_small = 1.0 - float(leverage @ np.square(uncertain)) / m
+    without = residuals / np.where(uncertain > 0, 1.0 - leverage, 1.0)
     one = np.full(m, 1.0 / np.sqrt(weights.sum())) if fit_intercept else np.zeros(m)
     if rounded is None:
         gradient, bias = np.column_stack([units, one]) * without[:, np.newaxis], np.zeros(X.shape[1])
@@ -119,11 +124,11 @@ def sandwich(
         noisy = (rounded.features - centre) @ to_unit
         gradient = rounded.left(np.column_stack([noisy * own - rounded.removed @ to_unit, one[:, np.newaxis] * own]))
         bias = rounded.bias
-    parts = weights[:, np.newaxis] * gradient
+    parts = (weights * uncertain)[:, np.newaxis] * gradient
     eigenvalues, V = np.linalg.eigh(parts.T @ parts)
     shift = np.append(bias @ to_unit, 0.0)
     excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
-    errors = weights * without / np.sqrt(too_small)
+    errors = weights * uncertain * without / np.sqrt(too_small)
     gradients = []
     for here in blocks:
         # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on
