@@ -73,9 +73,10 @@ class Branching(Route):
     def _widest(self) -> Iterator[Branch]:
         """List what a planner chooses between, as large as it may be."""
         by_scores = ImportanceSampling(self.caps.most, round_scores=True)
+        distinct = ImportanceSampling(self.caps.most, draws="distinct", round_scores=True)
         for solver in (Central(), CompactCentral()):
             if _kind(solver) in self.caps.solvers:
-                for sampler in (AllRows(), UniformSampling(self.caps.most), by_scores):
+                for sampler in (AllRows(), UniformSampling(self.caps.most), by_scores, distinct):
                     yield Branch(sampler, solver)
 
 

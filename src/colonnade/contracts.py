@@ -300,7 +300,7 @@ class Draw:
     """S, ascending; S^(j), the part of it that each party drew, as it signed it; what each was asked and answered.
 
     The rest, this share on average, was drawn evenly from a seed that all sides know. `totals` are the sums of the
-    parties' scores of all rows.
+    parties' scores of all rows. So many rows were drawn evenly, of so many draws: where they are distinct, S has fewer.
     """
 
     rows: Rows
@@ -309,6 +309,8 @@ class Draw:
     totals: Mapping[str, float]
     even_share: float = 0.0
     even_seed: int = 0
+    n_even: int = 0
+    n_draws: int = 0
 
     def by(self, party: str) -> Rows:
         """Give what a party drew."""

@@ -63,7 +63,8 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Coreset:
     """Rows and weights, with where they came from.
 
-    The rows are a multiset in ascending order: a row drawn twice is listed twice, each time with its weight.
+    The rows are a multiset in ascending order: a row drawn twice is listed twice, each time with its weight. Distinct
+    draws list each once.
 
     Parameters
     ----------
@@ -85,6 +86,8 @@ class Coreset:
         What a spot check needs, where draws were committed.
     alignment : str or None
         The fingerprint of the alignment that the rows go by, where records were matched: by another, they are others.
+    distinct : bool
+        Whether each row was drawn at most once: its chance of being there is what it counts over its weight.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Coreset:
     total: float | None = None
     evidence: Evidence | None = None
     alignment: str | None = None
+    distinct: bool = False
 
     def __post_init__(self) -> None:
         if np.asarray(self.rows).dtype.kind not in "iu":
@@ -120,6 +124,8 @@ class Coreset:
                 f"Coreset rows must ascend within 0..{self.n_rows - 1}: got {rows.min()}..{rows.max()}. "
                 "Sort the rows (and the weights with them) and check n_rows."
             )
+        if self.distinct and np.any(rows[1:] == rows[:-1]):
+            raise InputError("A coreset of distinct rows lists a row twice. List each once, or pass distinct=False.")
         if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
             raise InputError(
                 f"Coreset weights must be finite, non-negative and not all zero: got {weights.min()}.."

@@ -258,6 +258,7 @@ class _Record(msgspec.Struct):
     run_by: str | None = None
     precision: Precision | None = None
     tables: Tables | None = None
+    distinct: bool = False
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -282,6 +283,7 @@ def _record(run: Run[Any]) -> _Record:
         run.ledger.run_by,
         run.precision,
         run.tables,
+        coreset.distinct,
     )
 
 
@@ -311,6 +313,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.total,
         storage.read_json(folder / EVIDENCE, Evidence) if os.path.lexists(folder / EVIDENCE) else None,
         alignment,
+        record.distinct,
     )
     return Run(
         record.task,

@@ -66,6 +66,7 @@ from colonnade.sampling.committed.messages import (
     Openings,
     PartyCommitment,
 )
+from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores, DistinctCodes, DistinctScores
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
@@ -158,7 +159,8 @@ EXAMPLES: dict[str, Message] = {
     "ask total, clustering": AskTotal(ClusteringScores(10)),
     "ask total, rounded": AskTotal(RoundedScores(ClusteringScores(10), 0.2)),
     "total": Total(31.5),
-    "draw rows": DrawRows(400, seed=2**63 - 1, stratified=True),
+    "draw rows": DrawRows(400, seed=2**63 - 1, draws="stratified"),
+    "draw rows, distinct": DrawRows(400, seed=5, draws="distinct"),
     "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40]), bytes(64)),
     "ask scores": AskScores(2, (), 0.0, 5),
     "ask scores, others": AskScores(6, (SignedRows("bank", sendable_rows([3, 3, 900]), bytes(64)),), 0.25, 2**63 - 1),
@@ -175,8 +177,14 @@ EXAMPLES: dict[str, Message] = {
     "agreement": Agreement(bytes(32)),
     "ask score codes": AskScoreCodes(3, (SignedRows("bank", sendable_rows([5, 8]), bytes(64)),), 0.5, 5),
     "score codes": ScoreCodes(3, encode_scores(np.array([0.5, 0.0, 2.0]))),
+    "ask distinct scores": AskDistinctScores(
+        2, (SignedRows("bank", sendable_rows([3, 900]), bytes(64)),), 0.25, 5, n_draws=3
+    ),
+    "distinct scores": DistinctScores(sendable_floats([0.25, 0.5]), 1.5),
+    "ask distinct codes": AskDistinctCodes(2, (), 0.25, 5, n_draws=3),
+    "distinct codes": DistinctCodes(3, encode_scores(np.array([0.5, 0.0, 2.0])), 1.5),
     "ask total, filled": AskTotal(FilledScores(ClusteringScores(10))),
-    "open draw": OpenDraw(FilledScores(LeverageScores(fit_intercept=True)), 400, seed=5, stratified=True),
+    "open draw": OpenDraw(FilledScores(LeverageScores(fit_intercept=True)), 400, seed=5, draws="stratified"),
     "ask commitment": AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 57), bytes(range(32))),
     "commitment": Commitment(bytes(32), 2**61, bytes(range(32)), bytes(64)),
     "ask contribution": AskContribution((PartyCommitment(bytes(32), bytes(range(32)), bytes(64)),)),
@@ -188,7 +196,7 @@ EXAMPLES: dict[str, Message] = {
     ),
     "openings": Openings(sendable_rows([2**50]), sendable_rows([2**51, 0]), bytes(16), bytes(64)),
     "score codes, coarse": ScoreCodes(3, encode_scores(np.array([1.0, 0.0, np.exp(-1.2)]), 0.2)),
-    "use shared draw": UseSharedDraw(10, seed=5),
+    "use shared draw": UseSharedDraw(10, seed=5, distinct=True),
     "use all rows": UseAllRows(),
     "use rows": UseRows(sendable_rows([1])),
     "use rows, all the same": UseRows(sendable_rows([5] * 9)),

@@ -123,7 +123,7 @@ def of_other_rows(server: HostileServer) -> None:
 def of_more_rows(server: HostileServer) -> None:
     """The same, and 500 rows drawn evenly."""
     server.new_run(task=cn.KMeans(n_clusters=2), sampler=cn.UniformSampling(20), solver=CENTRAL)
-    tables(server, UseSharedDraw(500, 0))
+    tables(server, UseSharedDraw(500, 0, distinct=True))
 
 
 def by_many_clusters(server: HostileServer) -> None:

@@ -133,7 +133,7 @@ def twice(server: HostileServer) -> None:
     server.new_run(task=TASK, sampler=cn.UniformSampling(20), solver=GRAM, seed=0)
     seed = Seeds.of(np.random.default_rng([0, 0]), 3).shared
     for _ in range(2):
-        server.told(TARGET, UseSharedDraw(20, seed), Ready)
+        server.told(TARGET, UseSharedDraw(20, seed, distinct=True), Ready)
 
 
 def planned(server: HostileServer, most: int = 40) -> None:
@@ -221,11 +221,11 @@ def test_a_request_cannot_be_taken_back(tmp_path: Path) -> None:
         server.new_run("coreset", task=TASK, sampler=cn.ImportanceSampling(40), seed=0)
         seed = Seeds.of(np.random.default_rng([0, 0]), 3).own[0]
         server.told(TARGET, AskTotal(TASK.score_rule()), Total)
-        first = server.told(TARGET, DrawRows(10, seed, True), DrawnRows)
-        again = server.ask_instead(TARGET, DrawRows(10, seed, True))
+        first = server.told(TARGET, DrawRows(10, seed, "stratified"), DrawnRows)
+        again = server.ask_instead(TARGET, DrawRows(10, seed, "stratified"))
         assert isinstance(again, DrawnRows)
         np.testing.assert_array_equal(again.rows, first.rows)
-        other = server.ask_instead(TARGET, DrawRows(20, seed, True))
+        other = server.ask_instead(TARGET, DrawRows(20, seed, "stratified"))
         assert isinstance(other, Refused)
         assert "does not follow request 3, or differs from it" in other.reason
 
@@ -238,7 +238,10 @@ def test_what_was_signed_in_one_job_counts_in_no_other(tmp_path: Path) -> None:
             server.new_run("coreset", task=TASK, sampler=cn.ImportanceSampling(30), seed=seed)
             seeds = Seeds.of(np.random.default_rng([seed, 0]), 3)
             server.told_by_all(AskTotal(TASK.score_rule()), Total)
-            orders = {party: DrawRows(10, own, True) for party, own in zip(server.roster.names, seeds.own, strict=True)}
+            orders = {
+                party: DrawRows(10, own, "stratified")
+                for party, own in zip(server.roster.names, seeds.own, strict=True)
+            }
             draws.append(server.told_by_each(orders, DrawnRows))
         relayed = [SignedRows("party2", draws[0]["party2"].rows, draws[0]["party2"].signature)]
         relayed += [SignedRows("party3", draws[1]["party3"].rows, draws[1]["party3"].signature)]

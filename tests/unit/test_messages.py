@@ -44,7 +44,7 @@ def test_a_field_that_says_two_things_is_a_type_error() -> None:
 
 def test_units_count_numbers_and_not_seeds() -> None:
     assert Total(3.5).units() == 1
-    assert DrawRows(10, seed=99, stratified=True).units() == 1
+    assert DrawRows(10, seed=99, draws="stratified").units() == 1
     assert DrawnRows(sendable_rows([1, 1, 2]), b"signature").units() == 3
     others = (SignedRows("weather", sendable_rows([4]), b"signature"),)
     assert AskScores(8, others, 0, 99).units() == 8, "all of S, as in the paper"

@@ -1,4 +1,4 @@
-"""Drawing rows: by scores (Algorithm 1, line 5), evenly, and to hold them out."""
+"""Drawing rows: by scores (Algorithm 1, line 5), evenly, each at most once, and to hold them out."""
 
 import numpy as np
 
@@ -6,6 +6,8 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 
 # exp(-35) is below 10^-15.
 UNLIKELY = 35.0
+# Of a product and a quotient.
+ROUNDING = 2.0**-50
 
 
 def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator, *, stratified: bool) -> Rows:
@@ -47,6 +49,54 @@ def most_copies(share: Floats, count: int, *, stratified: bool) -> Floats:
     expected: Floats = count * np.minimum(share, 1.0)
     most: Floats = expected + UNLIKELY / 3 + np.sqrt(UNLIKELY**2 / 9 + 2 * UNLIKELY * expected)
     return np.floor(expected) + 2 if stratified else most
+
+
+def chances(scores: Floats, count: int) -> tuple[float, Floats]:
+    """Give the factor c, and the chances min(1, c g_i) of distinct draws: they add up to `count`, or to all rows.
+
+    A row that c g_i brings to 1 is certain; the rest share what is left, which can bring more of them to 1. Where
+    `count` is no less than the number of positive scores, all of these are certain.
+
+    The scores g, shape (n,), are non-negative; positive ones are no less than 10^-300.
+    """
+    rest, left = scores[scores > 0], count
+    factor, least_certain = 0.0, np.inf
+    while len(rest) and left > 0:
+        factor = left / float(rest.sum())
+        reached = rest * factor >= 1 if left < len(rest) else np.ones(len(rest), np.bool_)
+        if not reached.any():
+            break
+        least_certain = min(least_certain, float(rest[reached].min()))
+        rest, left = rest[~reached], left - int(np.count_nonzero(reached))
+    # So that the product with c is no less than 1, however it rounds.
+    factor = max(factor, (1 + ROUNDING) / least_certain)
+    return factor, np.minimum(1.0, factor * scores)
+
+
+def draw_distinct(chance: Floats, rng: np.random.Generator) -> Rows:
+    """Draw distinct rows, row i with chance pi_i: as many as the chances, shape (n,), add up to, a whole number.
+
+    Rows that are certain, and of the others, laid end to end in a random order, each as long as its chance, those that
+    the points u, u + 1, ... fall on. Row ids ascend; one without a chance is never among them.
+    """
+    certain = np.flatnonzero(chance >= 1)
+    others = rng.permutation(np.flatnonzero((chance > 0) & (chance < 1)))
+    upper_ends = np.cumsum(chance[others])
+    count = round(float(upper_ends[-1])) if len(others) else 0
+    if count == 0:
+        return certain
+    points = (np.arange(count) + rng.random()) * (upper_ends[-1] / count)
+    places = np.searchsorted(upper_ends, points, side="right")
+    # A row is shorter than 1, and met once; only where ends and points were rounded could two meet one, or none.
+    numbers = np.arange(count)
+    places = np.maximum.accumulate(places - numbers) + numbers
+    places = np.minimum(places, len(others) - count + numbers)
+    return np.sort(np.concatenate([certain, others[places]]))
+
+
+def even_chances(n_rows: int, count: int, weights: Floats | None = None) -> tuple[float, Floats]:
+    """Give `chances` of so many distinct rows that are drawn evenly, or by their weight, as if it counted copies."""
+    return chances(np.ones(n_rows) if weights is None else weights, count)
 
 
 def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: Floats | None = None) -> Rows:

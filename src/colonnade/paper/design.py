@@ -24,7 +24,7 @@ class Draw:
         """Give the library's sampler for it."""
         if self.prefix == "C-":
             return ImportanceSampling(self.size, draws="independent")  # Algorithm 1 to the letter
-        return UniformSampling(self.size) if self.prefix == "U-" else AllRows()
+        return UniformSampling(self.size, draws="independent") if self.prefix == "U-" else AllRows()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
-from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, ScoreCodes, Total
+from colonnade.sampling.distinct.messages import AskDistinctCodes, DistinctCodes
+from colonnade.sampling.plain.messages import AskScoreCodes, AskTotal, DrawnRows, DrawRows, Draws, ScoreCodes, Total
 from colonnade.sampling.rules.rounded import rounded_rule
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
@@ -50,7 +51,7 @@ def sampling_messages(
             yield from _by_scores(task, card, sampler, shares, score_bytes[card.name])
         else:
             even = isinstance(sampler, UniformSampling)
-            request: Message = UseSharedDraw(sampler.size, A_SEED) if even else UseAllRows()  # type: ignore[union-attr]
+            request: Message = UseSharedDraw(sampler.size, A_SEED, distinct=True) if even else UseAllRows()  # type: ignore[union-attr]
             yield from _sent(card.name, request, Ready())
 
 
@@ -78,12 +79,18 @@ def _by_scores(
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
     yield from _sent(card.name, AskTotal(rounded_rule(task.score_rule(), sampler.round_scores)), Total(1 / 3))
-    yield from _sent(card.name, DrawRows(own, A_SEED, sampler.draws == "stratified"), DrawnRows(no_rows, A_SIGNATURE))
+    distinct = sampler.draws == "distinct"
+    draws: Draws = "distinct" if distinct else "stratified"
+    yield from _sent(card.name, DrawRows(own, A_SEED, draws), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
-    codes = ScoreCodes(size, bytes(round(size * score_bytes)))
+    coded = bytes(round(size * score_bytes))
     others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]
     relayed = tuple(SignedRows(name, no_rows, A_SIGNATURE) for name in shares if name != card.name)
-    yield from _sent(card.name, AskScoreCodes(size, relayed, 1 / 3, A_SEED), codes)
+    if distinct:  # S has so many rows at most
+        ask = AskDistinctCodes(size, relayed, 1 / 3, A_SEED, size)
+        yield from _sent(card.name, ask, DistinctCodes(size, coded, 1 / 3))
+    else:
+        yield from _sent(card.name, AskScoreCodes(size, relayed, 1 / 3, A_SEED), ScoreCodes(size, coded))
     yield MessageSize(AskScoreCodes.phase, card.name, sum(_ids(n, drawn) for drawn in others))
 
 

@@ -31,8 +31,9 @@ NEW, GREETED, SELECTED = "new", "greeted", "selected"
 KEY_BYTES = 32
 # Scores of so many rules are kept: one or two are in use, and a server that asks for ever new ones fills no memory.
 KEPT_RULES = 4
-# How rows came about, and so what they weigh: the same, what they count, 1 over their scores; or nobody here knows.
-Weighing = Literal["evenly", "all", "scores", "given"]
+# How rows came about, and so what they weigh: the same, what they count, 1 over their scores, or over the chance of
+# being there at all; or nobody here knows.
+Weighing = Literal["evenly", "all", "scores", "distinct", "given"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +67,12 @@ class PartyState:
         The coreset's rows, once they are known; before that, the party's own draw.
     joint_key : bytes or None
         The joint seed of a committed draw.
-    weighing : {"evenly", "all", "scores", "given"}
+    weighing : {"evenly", "all", "scores", "distinct", "given"}
         How the rows came about, which decides what they weigh (`colonnade.protocol.weighing`).
     even_share : float
         The share of rows drawn evenly, where the others were drawn by scores.
+    draw_factor, even_factor : float or None
+        Of distinct draws, the party's own by its scores and the even one: `colonnade.kernels.draws.chances`.
     exchanged : tuple of Message
         What was asked and answered since rows were scored: a secure sum is bound to it.
     secret : object or None
@@ -98,6 +101,8 @@ class PartyState:
     joint_key: bytes | None = None
     weighing: Weighing = "given"
     even_share: float = 0.0
+    draw_factor: float | None = None
+    even_factor: float | None = None
     sheet: bytes = b""
     route: Route | None = None
     notes: tuple[Note, ...] = ()

@@ -1,8 +1,9 @@
 """Weights of drawn rows that a server tells a party: as the draw has them, or within what the party's scores allow.
 
 A party cannot know all parties' scores, and so not the weights: they are 1 over these, up to one factor. But it knows
-its own, and that no score of another is below the row's part of all weight, or above what every rule keeps to. It
-remembers these limits with the rows, for runs that use them again.
+its own, and that no score of another is below the row's part of all weight, or above what every rule keeps to. Distinct
+rows weigh 1 over a chance that is no smaller than this party alone, or the even draw, gives them. It remembers these
+limits with the rows, for runs that use them again.
 """
 
 from dataclasses import replace
@@ -20,6 +21,8 @@ from colonnade.signing import digest, rows_digest
 # No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding less than doubles.
 MOST_SCORE = 8.0
 ROUNDING = 1e-6
+# No distinct row's is smaller, where it weighs as most do: parties hold fewer than 2^27 rows, and few columns each.
+LEAST_CHANCE = 2.0**-30
 # Limits that are remembered: eight steps for a factor of two, downwards from the heaviest row, and as many as a byte
 # holds. Rows that are lighter than the 2^32nd part of that are of no use to anybody.
 STEPS, MOST_STEPS = 8, 255
@@ -87,12 +90,19 @@ def _range(state: PartyState, rows: Rows, data: PartyData) -> Limits:
     row_weights = data.table.row_weights
     counts = np.ones(len(rows)) if row_weights is None else row_weights[rows]
     if state.weighing == "evenly":
-        return np.ones(len(counts)), np.ones(len(counts))
+        heavier = np.maximum(1.0, counts * (state.even_factor or 0.0))  # distinct rows that were certain
+        return heavier, heavier
     if state.weighing == "all":
         return counts, counts
     scores, others = data.scores(state.rule), len(data.known().parties) - 1
     own, share = scores[rows], state.even_share
     part = counts / (data.table.n_rows if row_weights is None else row_weights.sum())
+    if state.weighing == "distinct":
+        # Another party may be certain to draw the row, or have next to no chance of it.
+        missed = [1 - np.minimum(1.0, (state.even_factor or 0.0) * counts)]
+        missed.append(1 - np.minimum(1.0, (state.draw_factor or 0.0) * own))
+        least = np.maximum(1 - missed[0] * missed[1], LEAST_CHANCE * part * data.table.n_rows)
+        return counts, counts / least
     if share == 0:  # the total of all scores is the factor
         return counts / (own + others * MOST_SCORE), counts / (own + others * part)
     least_total = float(scores.sum()) + others

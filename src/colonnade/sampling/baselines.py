@@ -1,6 +1,6 @@
 """The baselines that a coreset is compared with: rows drawn evenly, and all rows."""
 
-from typing import Self
+from typing import Literal, Self
 
 import msgspec
 import numpy as np
@@ -8,19 +8,32 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import Agreed, Roster, ScoreRule, Script, Task
 from colonnade.coreset import Coreset
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.routes import Ask, Route
-from colonnade.sampling.selecting import UseAllRows, even_draw_route, use_all_rows, use_even_draw
+from colonnade.sampling.selecting import UseAllRows, even_draw_route, use_all_rows, use_distinct_draw, use_even_draw
 from colonnade.sampling.size import sample_size
 
 
-class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="uniform", forbid_unknown_fields=True):
-    """Draw rows evenly with replacement, weight n / m: the baseline. Only a seed travels.
+class UniformSampling(
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="uniform",
+    forbid_unknown_fields=True,
+    repr_omit_defaults=True,
+):
+    """Draw rows evenly, weight n / m: the baseline. Only a seed travels.
+
+    Where rows have weights of their own they are drawn by these, as if they counted copies.
 
     Parameters
     ----------
     size : int
-        m, how many rows to draw.
+        m, how many rows to draw; where there are no more, all are taken.
+    draws : {"distinct", "independent"}
+        Each row at most once, or with replacement, as in the paper: m may exceed the number of rows then, and a row
+        drawn twice is there twice.
 
     Examples
     --------
@@ -32,9 +45,12 @@ class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="unifor
     """
 
     size: int
+    draws: Literal["distinct", "independent"] = "distinct"
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
+        if self.draws not in ("distinct", "independent"):
+            raise InputError(f'draws must be "distinct" or "independent", got {self.draws!r}. Pass one of the two.')
 
     def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
         """Draw from any parties, for any task."""
@@ -55,11 +71,12 @@ class UniformSampling(msgspec.Struct, frozen=True, tag_field="kind", tag="unifor
         row_weights: Floats | None = None,
     ) -> Script[Coreset]:
         """Share a seed, and draw from it here as the parties do there."""
-        return use_even_draw(roster, self.size, rng, row_weights)
+        draw = use_distinct_draw if self.draws == "distinct" else use_even_draw
+        return draw(roster, self.size, rng, row_weights)
 
     def route(self, rule: ScoreRule, agreed: Agreed) -> Route:  # noqa: ARG002  # rows are not scored
         """Expect one request, with the seed on the sheet."""
-        return even_draw_route(self.size, agreed.seeds)
+        return even_draw_route(self.size, agreed.seeds, distinct=self.draws == "distinct")
 
 
 class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_unknown_fields=True):

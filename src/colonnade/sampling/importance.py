@@ -14,10 +14,12 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
-from colonnade.routes import Ask, Route, then
+from colonnade.routes import Ask, AtMost, Route, then
 from colonnade.sampling.committed.server import committed_route, sample_committed
-from colonnade.sampling.plain.messages import AskScoreCodes, AskScores
-from colonnade.sampling.plain.server import Algorithm1, SumInTheClear, SumRounded, draw_route
+from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores
+from colonnade.sampling.distinct.server import Distinct, LogsInTheClear
+from colonnade.sampling.plain.messages import AskScoreCodes, AskScores, Draws
+from colonnade.sampling.plain.server import Algorithm1, SumInTheClear, SumRounded, Way, WithReplacement, draw_route
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
@@ -27,7 +29,7 @@ from colonnade.sampling.size import sample_size
 from colonnade.sampling.weights import Design
 
 NO_SHARE = 0.0
-DRAWS = ("stratified", "independent", "committed")
+DRAWS = ("stratified", "independent", "distinct", "committed")
 
 
 class ImportanceSampling(
@@ -43,14 +45,17 @@ class ImportanceSampling(
     Parameters
     ----------
     size : int
-        m, how many rows to draw, with replacement: it may exceed the number of rows.
+        m, how many rows to draw; with replacement, unless draws are distinct: it may exceed the number of rows.
     uniform_share : float
         s, the share of draws that fall evenly on all rows instead: the probability is (1 - s) g_i / G + s / n and the
         weight 1 over m times that. No weight exceeds n / (m s) then, whatever the scores overlook. From 0 to 1; at 1
         `UniformSampling` does the same without scores.
-    draws : {"stratified", "independent", "committed"}
+    draws : {"stratified", "independent", "distinct", "committed"}
         How a party draws its rows. Independently is Algorithm 1 to the letter. Stratified, it draws one row in each of
         as many parts of equal score: every row is expected as often and weighs the same, and coresets vary less.
+        Distinct, it draws each row at most once, those of the highest scores certainly; the coreset has every row once,
+        with 1 over its chance of being there as its weight, and so `size` rows or fewer. That is best where few rows
+        matter much, or `size` is a good part of all rows: what is sent of a row is sent once.
         Committed, it does so from a joint seed, after it has committed to its scores: a spot check can then tell
         whether it drew by them (`Federation.spot_check`, `Run.spot_check`). Takes a round more.
     round_scores : bool or float
@@ -81,6 +86,9 @@ class ImportanceSampling(
     >>> mixed = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=100, uniform_share=0.5), seed=1)
     >>> bool(mixed.coreset.weights.max() <= 500 / (100 * 0.5))
     True
+    >>> distinct = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=100, draws="distinct"), seed=1)
+    >>> len(distinct.coreset) == len(set(distinct.coreset.rows.tolist())) <= 100
+    True
     >>> three = cn.Federation(cn.split_columns(rng.normal(size=(500, 6)), rng.normal(size=500), [2, 2, 2]))
     >>> secure = three.coreset(cn.Regression(), cn.ImportanceSampling(size=100, scores="secure"), seed=1)
     >>> secure.ledger.disclosures()["party1", "server"]
@@ -89,7 +97,7 @@ class ImportanceSampling(
 
     size: int
     uniform_share: float = NO_SHARE
-    draws: Literal["stratified", "independent", "committed"] = "stratified"
+    draws: Literal["stratified", "independent", "distinct", "committed"] = "stratified"
     round_scores: bool | float = False
     scores: Literal["plain", "secure"] | None = None
     allow_two_parties: bool = False
@@ -101,13 +109,15 @@ class ImportanceSampling(
         # Where it is zero, the default itself: what is printed then leaves it out.
         force_setattr(self, "uniform_share", checked or NO_SHARE)
         if self.draws not in DRAWS:
-            raise InputError(f"draws must be one of {', '.join(DRAWS)}, got {self.draws!r}. Pass one of the three.")
+            raise InputError(f"draws must be one of {', '.join(DRAWS)}, got {self.draws!r}. Pass one of the four.")
         if self.totals not in ("checked", "set"):
             raise InputError(f'totals must be "checked" or "set", got {self.totals!r}. Pass one of the two.')
         force_setattr(self, "round_scores", _checked_rounding(self.round_scores))
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
+        if self.draws == "distinct" and self.scores == "secure":
+            raise UnsupportedError('draws="distinct" has no secure sums yet. Pass scores="plain".')
         if self.round_scores and self.scores == "secure":
             raise InputError(
                 f'round_scores={self.round_scores} and scores="secure" do not go together: under a mask a rounded '
@@ -157,8 +167,7 @@ class ImportanceSampling(
     def _script(self, design: Design, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
         if isinstance(rule, IntegerScores):
             return sample_committed(design, rule, rng, in_secret=self.scores == "secure")
-        sum_scores = self._sum_mechanism(rule, design.row_weights)
-        algorithm = Algorithm1(design, rng, sum_scores, stratified=self.draws == "stratified")
+        algorithm = Algorithm1(design, rng, self._way(rule, design.row_weights))
         return algorithm.with_set_totals(rule) if isinstance(rule, FilledScores) else algorithm.with_told_totals(rule)
 
     def route(self, rule: ScoreRule, agreed: Agreed) -> Route:
@@ -169,13 +178,17 @@ class ImportanceSampling(
         asked: dict[str, object] = {"size": self.size, "even_share": self.uniform_share}
         if isinstance(scored, IntegerScores):
             return then(committed_route(scored, self.size), self._sum_route(scored, asked))
-        own, stratified = seeds.own[agreed.place], self.draws == "stratified"
-        drawn = draw_route(scored, self.size, agreed.party, own, stratified=stratified)
+        own, draws = seeds.own[agreed.place], _drawn(self.draws)
+        if draws == "distinct":
+            asked |= {"size": AtMost(self.size), "n_draws": self.size}
+        drawn = draw_route(scored, self.size, agreed.party, own, draws)
         return then(drawn, self._sum_route(scored, asked | {"even_seed": seeds.shared}))
 
     def _sum_route(self, rule: ScoreRule, asked: dict[str, object]) -> Route:
         if self.scores == "secure":
             return secure_sum_route(asked)
+        if self.draws == "distinct":
+            return Ask(AskDistinctCodes if isinstance(rule, RoundedScores) else AskDistinctScores, **asked)
         return Ask(AskScoreCodes if isinstance(rule, RoundedScores) else AskScores, **asked)
 
     def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
@@ -186,12 +199,22 @@ class ImportanceSampling(
             return integer_rule(rule, roster)
         return rounded_rule(rule, self.round_scores) if self.round_scores else rule
 
+    def _way(self, rule: ScoreRule, row_weights: Floats | None) -> Way:
+        if self.draws == "distinct":
+            return Distinct(LogsInTheClear(rule, row_weights))
+        return WithReplacement(_drawn(self.draws), self._sum_mechanism(rule, row_weights))
+
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
         if self.scores == "secure":
             return SecureSum(rule, row_weights)
         if isinstance(rule, RoundedScores):
             return SumRounded(rule, row_weights)
         return SumInTheClear(rule, row_weights)
+
+
+def _drawn(draws: str) -> Draws:
+    """Say how a party draws by scores of its own."""
+    return "distinct" if draws == "distinct" else "stratified" if draws == "stratified" else "independent"
 
 
 def _checked_rounding(round_scores: bool | float) -> bool | float:

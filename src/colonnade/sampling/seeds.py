@@ -35,6 +35,11 @@ def count_even(shared: int, size: int, even_share: float) -> int:
     return int(np.random.default_rng([shared, 0]).binomial(size, even_share))
 
 
+def even_quota(size: int, even_share: float) -> int:
+    """Say how many of so many distinct rows are drawn evenly."""
+    return round(even_share * size)
+
+
 def even_rng(shared: int) -> np.random.Generator:
     """Give the generator of the rows that are drawn evenly."""
     return np.random.default_rng([shared, 1])

@@ -12,7 +12,7 @@ from colonnade.contracts import Roster, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_evenly
+from colonnade.kernels.draws import draw_distinct, draw_evenly, even_chances
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.protocol import checks
@@ -32,13 +32,14 @@ class Ready(Message, frozen=True):
 
 
 class UseSharedDraw(Message, frozen=True):
-    """Draw this many rows evenly from this seed: every party and the server draw the same."""
+    """Draw this many rows evenly from this seed, distinct ones or not: every party and the server draw the same."""
 
     phase: ClassVar[str] = "sampling"
     reply: ClassVar[type[Message]] = Ready
 
     count: Annotated[int, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
+    distinct: Annotated[bool, Reveals.NOTHING]
 
 
 class UseAllRows(Message, frozen=True):
@@ -80,16 +81,33 @@ def use_even_draw(
     Rows are drawn by what they count (`row_weights`, shape (n_rows,)); W is the weight of all rows.
     """
     seed = Seeds.of(rng, len(roster.names)).shared
-    yield {party: UseSharedDraw(size, seed) for party in roster.names}
+    yield {party: UseSharedDraw(size, seed, distinct=False) for party in roster.names}
     n = roster.n_rows
     rows = draw_evenly(n, size, np.random.default_rng(seed), row_weights)
     total_weight = weight_of_all(roster, row_weights)
-    return Coreset(rows, np.full(size, total_weight / size), n, total_weight, f"UniformSampling(size={size})")
+    sampler = f"UniformSampling(size={size}, draws='independent')"
+    return Coreset(rows, np.full(size, total_weight / size), n, total_weight, sampler)
 
 
-def even_draw_route(size: int, seeds: DrawSeeds | None) -> Route:
+def use_distinct_draw(
+    roster: Roster, size: int, rng: np.random.Generator, row_weights: Floats | None = None
+) -> Script[Coreset]:
+    """Let all draw the same distinct rows: m of them, or all that count. Each weighs W / m, or what it counts if more.
+
+    A row that counts so much is there in every draw.
+    """
+    seed = Seeds.of(rng, len(roster.names)).shared
+    yield {party: UseSharedDraw(size, seed, distinct=True) for party in roster.names}
+    _, chance = even_chances(roster.n_rows, size, row_weights)
+    rows = draw_distinct(chance, np.random.default_rng(seed))
+    weights = (1.0 if row_weights is None else row_weights[rows]) / chance[rows]
+    sampler, total_weight = f"UniformSampling(size={size})", weight_of_all(roster, row_weights)
+    return Coreset(rows, weights, roster.n_rows, total_weight, sampler, distinct=True)
+
+
+def even_draw_route(size: int, seeds: DrawSeeds | None, *, distinct: bool = False) -> Route:
     """Expect an even draw of so many rows, from the seed on the sheet."""
-    return Ask(UseSharedDraw, count=size, seed=0 if seeds is None else seeds.shared)
+    return Ask(UseSharedDraw, count=size, seed=0 if seeds is None else seeds.shared, distinct=distinct)
 
 
 def use_all_rows(roster: Roster, row_weights: Floats | None = None) -> Script[Coreset]:
@@ -117,9 +135,14 @@ def rows_route(chosen: tuple[bytes, int]) -> Route:
 def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
-    table = data.table
-    rows = draw_evenly(table.n_rows, request.count, np.random.default_rng(request.seed), table.row_weights)
-    return with_coreset(replace(state, rows=rows, weighing="evenly"), data), Ready()
+    table, rng = data.table, np.random.default_rng(request.seed)
+    factor = None
+    if request.distinct:
+        factor, chance = even_chances(table.n_rows, request.count, table.row_weights)
+        rows = draw_distinct(chance, rng)
+    else:
+        rows = draw_evenly(table.n_rows, request.count, rng, table.row_weights)
+    return with_coreset(replace(state, rows=rows, weighing="evenly", even_factor=factor), data), Ready()
 
 
 def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from colonnade.contracts import Roster
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
@@ -32,6 +34,17 @@ class Design:
         all_weight = weight_of_all(self.roster, self.row_weights)
         weights = weights_of(scores, total, counts, all_weight, self.size, self.even_share)
         return Coreset(rows, weights, self.roster.n_rows, all_weight, total=total)
+
+    def weigh_distinct(self, rows: Rows, logs: Floats, total: float) -> Coreset:
+        """Weigh distinct rows by what they count over their chance, 1 - exp(-logs), shape (m,)."""
+        counts = 1.0 if self.row_weights is None else self.row_weights[rows]
+        all_weight = weight_of_all(self.roster, self.row_weights)
+        return Coreset(rows, counts / -np.expm1(-logs), self.roster.n_rows, all_weight, total=total, distinct=True)
+
+
+def n_counted(roster: Roster, row_weights: Floats | None) -> int:
+    """Count the rows that have weight."""
+    return roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
 
 
 def weight_of_all(roster: Roster, row_weights: Floats | None) -> float:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade.kernels.draws import draw_by_scores, draw_evenly, most_copies
+from colonnade.kernels.draws import chances, draw_by_scores, draw_distinct, draw_evenly, most_copies
 
 SCORES = st.lists(st.just(0.0) | st.floats(1e-300, 1e6), min_size=1, max_size=50).filter(lambda scores: sum(scores) > 0)
 
@@ -96,3 +96,76 @@ def test_even_draws_stay_in_range(n_rows: int, count: int, seed: int) -> None:
     assert rows.shape == (count,)
     assert (np.diff(rows) >= 0).all()
     assert count == 0 or (rows[0] >= 0 and rows[-1] < n_rows)
+
+
+# Distinct draws.
+
+ANY_SCORES = st.one_of(
+    SCORES,
+    st.tuples(st.floats(1e-300, 1e6), st.integers(1, 50)).map(lambda one: [one[0]] * one[1]),  # all the same
+    SCORES.map(lambda scores: [*scores, 1e12]),  # one that is all the rest together
+    st.lists(st.floats(1e-300, 1e-290), min_size=1, max_size=50),
+)
+
+
+@given(ANY_SCORES, st.integers(0, 70))
+def test_chances_add_up_to_the_rows_that_are_due(scores: list[float], count: int) -> None:
+    g = np.array(scores)
+    factor, chance = chances(g, count)
+    np.testing.assert_array_equal(chance, np.minimum(1, factor * g))
+    positive = int(np.count_nonzero(g))
+    assert np.isfinite(factor)
+    assert chance.sum() == pytest.approx(min(count, positive), rel=1e-12, abs=1e-12)
+    assert (chance[g == 0] == 0).all()
+    assert factor >= count / g.sum() * (1 - 1e-12) or count > positive, "certain rows leave more to the others"
+    if count >= positive:
+        assert (chance[g > 0] == 1).all()
+
+
+@given(ANY_SCORES, st.integers(0, 70), st.integers(0, 2**32), st.booleans())
+def test_distinct_rows_ascend_and_are_as_many_as_are_due(
+    scores: list[float], count: int, seed: int, largest: bool
+) -> None:
+    g, rng = np.array(scores), np.random.default_rng(seed)
+    chance = chances(g, count)[1]
+    rows = draw_distinct(chance, Last(rng.bit_generator) if largest else rng)
+    assert rows.dtype == np.int64
+    assert len(rows) == min(count, np.count_nonzero(g))
+    assert (np.diff(rows) > 0).all(), "none twice"
+    assert (chance[rows] > 0).all()
+    assert np.isin(np.flatnonzero(chance >= 1), rows).all()
+
+
+class Last(np.random.Generator):
+    """Draws the largest number below one, where one is drawn."""
+
+    def random(self, *_: object, **__: object) -> float:  # type: ignore[override]
+        return float(np.nextafter(1.0, 0.0))
+
+
+def test_rows_that_reach_1_leave_more_to_the_others() -> None:
+    factor, chance = chances(np.array([100.0, 10.0, 1.0, 1.0, 0.0]), 3)
+    assert factor == 0.5
+    assert chance.tolist() == [1.0, 1.0, 0.5, 0.5, 0.0]
+    assert chances(np.ones(2**21), 2**21 - 1)[1].max() < 1, "nearly certain is not certain: else all were drawn"
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1.5, 4.0])
+def test_every_row_is_among_distinct_ones_as_often_as_its_chance_says(sigma: float) -> None:
+    """Frequencies over 20,000 draws of 5 of 12, against a normal law at 5 standard errors: false alarm 1e-5."""
+    chance = chances(np.random.default_rng(3).lognormal(sigma=sigma, size=12), 5)[1]
+    drawn = np.zeros((20_000, 12))
+    for seed, found in enumerate(drawn):
+        found[draw_distinct(chance, np.random.default_rng(seed))] = 1
+    errors = np.sqrt(chance * (1 - chance) / len(drawn))
+    assert (np.abs(drawn.mean(axis=0) - chance) <= 5 * errors).all()
+
+
+def test_equal_chances_give_all_pairs_alike() -> None:
+    """Rows in a random order: 3 of 6, 20,000 times. 15 pairs at 5 standard errors; false alarm 1e-5."""
+    together = np.zeros((6, 6))
+    for seed in range(20_000):
+        rows = draw_distinct(np.full(6, 0.5), np.random.default_rng(seed))
+        together[np.ix_(rows, rows)] += 1
+    pairs = together[np.triu_indices(6, 1)] / 20_000
+    assert (np.abs(pairs - 0.2) < 5 * np.sqrt(0.2 * 0.8 / 20_000)).all()

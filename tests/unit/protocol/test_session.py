@@ -60,7 +60,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     total = session.answer(AskTotal(RULE))
     assert isinstance(total, Total)
     assert total.total == pytest.approx(5.0), "rank of two columns, y and the constant, plus one"
-    drawn = session.answer(DrawRows(5, seed=1, stratified=True))
+    drawn = session.answer(DrawRows(5, seed=1, draws="stratified"))
     assert isinstance(drawn, DrawnRows)
     assert len(drawn.rows) == 5
     scores = session.answer(ask_scores(session, [], 5))
@@ -75,7 +75,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     "request_",
     [
         AskTotal(RULE),
-        DrawRows(1, 0, stratified=False),
+        DrawRows(1, 0, draws="independent"),
         AskScores(0, (), 0, 0),
         UseAllRows(),
         AskColumns(with_label=True),
@@ -93,7 +93,7 @@ def test_nothing_is_answered_before_the_hello(request_: Message) -> None:
 def test_out_of_order() -> None:
     session = open_session()
     session.answer(Hello(WIRE_VERSION))
-    for request in (DrawRows(1, 0, stratified=False), AskScores(0, (), 0, 0), AskColumns(with_label=False)):
+    for request in (DrawRows(1, 0, draws="independent"), AskScores(0, (), 0, 0), AskColumns(with_label=False)):
         assert refusal(session, request).reason == (
             f"a {request.kind} is not legal at step 'greeted'. Follow the order of the phases."
         )
@@ -101,7 +101,7 @@ def test_out_of_order() -> None:
 
 def drawn_session() -> PartySession:
     session = open_session()
-    for request in (Hello(WIRE_VERSION), AskTotal(RULE), DrawRows(5, seed=1, stratified=True)):
+    for request in (Hello(WIRE_VERSION), AskTotal(RULE), DrawRows(5, seed=1, draws="stratified")):
         session.answer(request)
     return session
 
@@ -140,7 +140,7 @@ def test_a_draw_is_signed_for_the_view_it_was_made_in() -> None:
         Hello(WIRE_VERSION),
         UseFrame("train", "own", None, None, None),
         AskTotal(RULE),
-        DrawRows(5, seed=1, stratified=True),
+        DrawRows(5, seed=1, draws="stratified"),
     ):
         assert not isinstance(second.answer(request), Refused)
     assert "did not sign" in refusal(second, ask_scores(first, [0, 11], 7)).reason
@@ -163,7 +163,7 @@ def test_without_an_identity_nothing_is_signed() -> None:
     session = party_session(read_table("airline", rng.normal(size=(N_ROWS, 2))), Policy(level="open"))
     for request in (Hello(WIRE_VERSION), AskTotal(RULE)):
         session.answer(request)
-    reply = refusal(session, DrawRows(5, seed=1, stratified=True))
+    reply = refusal(session, DrawRows(5, seed=1, draws="stratified"))
     assert (reply.cause, "Give it an identity" in reply.reason) == ("input", True)
 
 
@@ -182,8 +182,8 @@ def test_another_wire_version() -> None:
         UseRows(sendable_rows([-1])),
         UseRows(sendable_rows([3, 1])),
         UseRows(sendable_rows([0, 2**63 - 1, -(2**63), -1, 5])),
-        UseSharedDraw(MAX_SIZE + 1, seed=0),
-        UseSharedDraw(-1, seed=0),
+        UseSharedDraw(MAX_SIZE + 1, seed=0, distinct=False),
+        UseSharedDraw(-1, seed=0, distinct=False),
     ],
     ids=["too large", "negative", "not ascending", "wrapping around", "too many", "fewer than none"],
 )
@@ -196,9 +196,9 @@ def test_hostile_rows_and_counts(request_: Message) -> None:
 def test_a_negative_seed_is_refused_not_a_crash() -> None:
     session = open_session()
     session.answer(Hello(WIRE_VERSION))
-    assert refusal(session, UseSharedDraw(2, seed=-5)).cause == "request"
+    assert refusal(session, UseSharedDraw(2, seed=-5, distinct=False)).cause == "request"
     session.answer(AskTotal(RULE))
-    assert refusal(session, DrawRows(2, seed=-5, stratified=True)).cause == "request"
+    assert refusal(session, DrawRows(2, seed=-5, draws="stratified")).cause == "request"
 
 
 def test_more_clusters_than_rows_is_the_callers_error() -> None:
@@ -308,7 +308,7 @@ class LegalOrder(RuleBasedStateMachine):
     @rule(count=st.integers(0, 5))
     def draw(self, count: int) -> None:
         legal = self.step == "scored"
-        self.ask(DrawRows(count, seed=0, stratified=True), legal=legal, reply=DrawnRows, then="drawn")
+        self.ask(DrawRows(count, seed=0, draws="stratified"), legal=legal, reply=DrawnRows, then="drawn")
         self.drawn = count if legal else self.drawn
 
     @rule(size=st.integers(0, 5))
@@ -321,7 +321,7 @@ class LegalOrder(RuleBasedStateMachine):
     @rule(size=st.integers(0, 5))
     def share(self, size: int) -> None:
         legal = self.step != "new"
-        self.ask(UseSharedDraw(size, seed=0), legal=legal, reply=Ready, then="selected")
+        self.ask(UseSharedDraw(size, seed=0, distinct=False), legal=legal, reply=Ready, then="selected")
         self.size = size if legal else self.size
 
     @rule(with_label=st.booleans())

@@ -60,7 +60,7 @@ def test_an_honest_sheet_is_accepted_by_its_digest() -> None:
     assert isinstance(reply, JobAccepted)
     assert session.state.sheet == digest(request.sheet)
     assert reply.digest == digest(request.sheet, reply.fingerprint or b"")[:16]
-    assert isinstance(session.answer(UseSharedDraw(5, SHEET.draws[0].shared)), Ready)
+    assert isinstance(session.answer(UseSharedDraw(5, SHEET.draws[0].shared, distinct=True)), Ready)
 
 
 def test_nothing_else_opens_a_run() -> None:

@@ -405,3 +405,74 @@ def test_an_owner_who_keeps_scores_does_not_open_them() -> None:
     run = federation.coreset(cn.Regression(), cn.ImportanceSampling(20, draws="committed", scores="secure"))
     with pytest.raises(cn.PolicyRefusedError, match="never reveals scores"):
         federation.spot_check(run)
+
+
+# Distinct draws.
+
+DISTINCT = cn.ImportanceSampling(200, draws="distinct")  # some rows are certain
+WAYS = (DISTINCT, cn.ImportanceSampling(200, 0.3, "distinct", totals="set"))
+
+
+def twice(reply: DrawnRows, _: Any) -> Message:
+    return with_rows(reply, [reply.rows[1], *reply.rows[1:]])
+
+
+def without_the_heaviest(reply: DrawnRows, data: Any) -> Message:
+    """Leave out a row that is certain, so that it weighs more where somebody else drew it."""
+    scores = data.scores(cn.Regression().score_rule())
+    heaviest = reply.rows[np.argmax(scores[reply.rows])]
+    other = np.setdiff1d(np.arange(N), reply.rows)[0]
+    return with_rows(reply, np.sort(np.append(reply.rows[reply.rows != heaviest], other)))
+
+
+def times(factor: float) -> Change:
+    return lambda reply, _: msgspec.structs.replace(reply, factor=reply.factor * factor)
+
+
+@pytest.mark.parametrize("sampler", WAYS, ids=str)
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (twice, "'party2' drew a row twice"),
+        (lambda reply, _: with_rows(reply, reply.rows[1:]), "an array of shape"),
+        (lambda reply, _: with_rows(reply, reply.rows[::-1]), "ascend within"),
+    ],
+    ids=["twice", "too few", "descending"],
+)
+def test_distinct_rows_are_distinct_and_as_many_as_are_due(sampler: Any, change: Change, match: str) -> None:
+    caught_at_once(make_federation(DrawRows=change, OpenDraw=change), sampler, match)
+
+
+@pytest.mark.parametrize("sampler", [DISTINCT, cn.ImportanceSampling(200, draws="distinct", round_scores=True)])
+def test_a_certain_row_that_was_not_drawn_is_caught(sampler: Any) -> None:
+    """Half the rows are drawn by somebody; the one that was left out is among them for some seed."""
+    federation = make_federation(DrawRows=without_the_heaviest)
+
+    def until_it_is_drawn() -> None:
+        for seed in range(20):
+            federation.coreset(cn.Regression(), sampler, seed=seed)
+
+    with pytest.raises(cn.RemoteProtocolError, match=r"a score that makes row .* certain, which it did not") as error:
+        until_it_is_drawn()
+    assert error.value.party == CHEAT
+
+
+@pytest.mark.parametrize("sampler", [*WAYS, cn.ImportanceSampling(200, draws="distinct", round_scores=0.5)], ids=str)
+@pytest.mark.parametrize(
+    ("factor", "match"),
+    [
+        (0.5, "a factor of .* or more"),
+        (-1.0, "a factor of .* or more"),
+        (np.nan, "a factor of nan"),
+        (np.inf, "a factor of inf"),
+        (1e6, "chances that add up to .*, where it drew"),
+    ],
+)
+def test_a_factor_that_no_draw_has_is_caught(sampler: Any, factor: float, match: str) -> None:
+    lie = times(factor)
+    caught_at_once(make_federation(AskDistinctScores=lie, AskDistinctCodes=lie), sampler, match)
+
+
+def test_scores_of_distinct_rows_keep_to_the_limits() -> None:
+    lie: Change = lambda reply, _: msgspec.structs.replace(reply, scores=sendable_floats(reply.scores * 100))  # noqa: E731
+    caught_at_once(make_federation(AskDistinctScores=lie), DISTINCT, "a score of .* outside")

@@ -1,11 +1,14 @@
 """What Algorithm 1 tells: totals, counts, drawn rows, and scores. Numbers of lines are the paper's."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
 from colonnade.sampling.rules import AnyRule
 from colonnade.signing import SignedRows
+
+# One row in each stratum of the scores; each by itself; or each row at most once.
+Draws = Literal["stratified", "independent", "distinct"]
 
 
 class Total(Message, frozen=True):
@@ -35,14 +38,14 @@ class DrawnRows(Message, frozen=True):
 
 
 class DrawRows(Message, frozen=True):
-    """a_j, how many rows this party draws (line 4), from which seed, and whether one in each stratum of its scores."""
+    """a_j, how many rows this party draws (line 4), from which seed, and in which way."""
 
     phase: ClassVar[str] = "sampling"
     reply: ClassVar[type[Message]] = DrawnRows
 
     count: Annotated[int, Reveals.TOTALS]
     seed: Annotated[int, Reveals.NOTHING]
-    stratified: Annotated[bool, Reveals.NOTHING]
+    draws: Annotated[Draws, Reveals.NOTHING]
 
 
 class OpenDraw(Message, frozen=True):
@@ -54,7 +57,7 @@ class OpenDraw(Message, frozen=True):
     rule: Annotated[AnyRule, Reveals.NOTHING]
     count: Annotated[int, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
-    stratified: Annotated[bool, Reveals.NOTHING]
+    draws: Annotated[Draws, Reveals.NOTHING]
 
     def units(self) -> int:
         """Count a_j, as the paper does, although it tells nothing here."""

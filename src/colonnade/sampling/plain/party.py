@@ -8,7 +8,7 @@ import numpy as np
 from colonnade.contracts import ScoreRule, Table
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_by_scores, draw_evenly
+from colonnade.kernels.draws import chances, draw_by_scores, draw_distinct, draw_evenly
 from colonnade.kernels.integer_draws import even_rows
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
@@ -101,10 +101,15 @@ def _answer_open_draw(state: PartyState, request: OpenDraw, data: PartyData) -> 
 def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
-    rng = np.random.default_rng(request.seed)
-    drawn = draw_by_scores(data.scores(state.rule), request.count, rng, stratified=request.stratified)
+    scores, rng = data.scores(state.rule), np.random.default_rng(request.seed)
+    factor, chance = chances(scores, request.count) if request.draws == "distinct" else (None, None)
+    if chance is None:
+        drawn = draw_by_scores(scores, request.count, rng, stratified=request.draws == "stratified")
+    else:
+        drawn = draw_distinct(chance, rng)
     reply = signed_draw(state, drawn, data)
-    return replace(state, rows=reply.rows, joint_key=None, exchanged=(*state.exchanged, request, reply)), reply
+    said = (*state.exchanged, request, reply)
+    return replace(state, rows=reply.rows, joint_key=None, draw_factor=factor, exchanged=said), reply
 
 
 def signed_draw(state: PartyState, rows: Rows, data: PartyData) -> DrawnRows:
@@ -120,14 +125,28 @@ def _answer_scores(state: PartyState, request: AskScores, data: PartyData) -> tu
 
 def _answer_score_codes(state: PartyState, request: AskScoreCodes, data: PartyData) -> tuple[PartyState, Message]:
     rows, state = all_rows(state, request, data)
+    return state, ScoreCodes(len(rows), codes_of(state, rows, data))
+
+
+def codes_of(state: PartyState, rows: Rows, data: PartyData) -> bytes:
+    """Code the scores of rows, rounded."""
     # Rounding what is rounded changes nothing: this holds whatever rule the server asked for.
     log_step = log_step_of(state.rule)
     scores = round_scores(data.scores(state.rule)[rows], log_step)
-    return state, ScoreCodes(len(rows), encode_scores(np.asarray(scores), log_step))
+    return encode_scores(np.asarray(scores), log_step)
 
 
 def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Rows, PartyState]:
-    """Join the rows that the party drew with those that the others signed, and those drawn evenly; ascending, (m,).
+    """Join the rows that the party drew with those that the others signed, and those drawn evenly; ascending, (m,)."""
+    rows = sendable_rows(np.sort(joined(state, request, data, _even_rows(state, request, data)), kind="stable"))
+    if len(rows) != request.size:
+        raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
+    drawn = replace(state, rows=rows, weighing="scores", even_share=request.even_share)
+    return rows, with_coreset(drawn, data)
+
+
+def joined(state: PartyState, request: AskScores, data: PartyData, even: Rows) -> Rows:
+    """Put what the others signed to have drawn, the party's own draw, and the even rows one after another.
 
     No row comes from the server: it could choose rows to learn about.
     """
@@ -135,7 +154,7 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
     others = [name for name in identity.parties if name != identity.name]
     if [each.party for each in request.others] != others:
         raise checks.wrong(SERVER, request, f"draws of other parties than {', '.join(others)}")
-    even, view = _even_rows(state, request, data), view_digest(state, data)
+    view = view_digest(state, data)
     for each in request.others:
         checks.row_ids(SERVER, request, each.rows, data.table.n_rows)
         if state.joint_key is None:
@@ -144,19 +163,20 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
             statement = joint_draw_statement(each.party, state.sheet, state.joint_key, each.rows, even)
         if not identity.is_signed(each.party, statement, each.signature):
             raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
-    rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in request.others), own, even]), kind="stable"))
-    if len(rows) != request.size:
-        raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
-    drawn = replace(state, rows=rows, weighing="scores", even_share=request.even_share)
-    return rows, with_coreset(drawn, data)
+    return np.concatenate([*(each.rows for each in request.others), own, even])
 
 
-def _even_rows(state: PartyState, request: AskScores, data: PartyData) -> Rows:
-    """Draw the even rows as every side does; a committed draw has them from its joint seed."""
+def check_even(request: AskScores) -> None:
+    """Require a share and a seed that even rows can be drawn with."""
     checks.count(request, request.size, MAX_SIZE)
     checks.seed(request, request.even_seed)
     if not 0 <= request.even_share <= 1:
         raise checks.wrong(SERVER, request, f"a share of {request.even_share} drawn evenly")
+
+
+def _even_rows(state: PartyState, request: AskScores, data: PartyData) -> Rows:
+    """Draw the even rows as every side does; a committed draw has them from its joint seed."""
+    check_even(request)
     n_rows, weights = data.table.n_rows, data.table.row_weights
     if state.joint_key is not None:
         n_even = even_count_of(state.joint_key, request.size, request.even_share)

@@ -6,13 +6,14 @@ Rows that parties have drawn are then scored by all of them (round 3): in the cl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_evenly, most_copies
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
@@ -24,6 +25,7 @@ from colonnade.sampling.plain.messages import (
     AskTotal,
     DrawnRows,
     DrawRows,
+    Draws,
     OpenDraw,
     ScoreCodes,
     Scores,
@@ -34,7 +36,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.seeds import Seeds, count_even, even_rng
-from colonnade.sampling.weights import Design
+from colonnade.sampling.weights import Design, n_counted
 from colonnade.signing import SignedRows, seed_digest
 
 # Totals are sums of n rounded numbers.
@@ -55,20 +57,11 @@ class Quotas:
 
 @dataclass(frozen=True, eq=False)
 class Algorithm1:
-    """Importance sampling over parties. The random generator draws quotas, seeds, and the rows that are drawn evenly.
-
-    Parameters
-    ----------
-    sum_scores : SumMechanism
-        Line 7, in the clear or otherwise.
-    stratified : bool
-        Whether a party draws one row in each stratum of its scores, or rows independently.
-    """
+    """Importance sampling over parties, in some way of drawing. The random generator draws seeds, and quotas."""
 
     design: Design
     rng: np.random.Generator
-    sum_scores: SumMechanism
-    stratified: bool
+    way: "Way"
 
     def with_told_totals(self, rule: ScoreRule) -> Script[Coreset]:
         """Play the algorithm as it is: parties tell their totals."""
@@ -79,9 +72,9 @@ class Algorithm1:
         told = yield asked
         totals = _read_totals(checks.replies(told, Total), self.design, rule)
         # Lines 3 and 4: it learns how many rows to draw.
-        quotas = self._draw_quotas(totals, seeds)
+        quotas = self.way.quotas(self.design, totals, seeds, self.rng)
         orders: Outbox = {
-            party: DrawRows(count, seed, self.stratified)
+            party: DrawRows(count, seed, self.way.draws)
             for party, count, seed in zip(parties, quotas.counts, quotas.seeds.own, strict=True)
         }
         return (yield from self._draw_sum_and_weigh(totals, quotas, orders, (asked, told)))
@@ -90,42 +83,77 @@ class Algorithm1:
         """Play it with totals that are known beforehand: parties fill their scores up to them, and line 2 is saved."""
         totals = np.array(list(bounds_of_totals(self.design, rule).values()))
         # Lines 1, 3 and 4: every party learns how many rows to draw, and scores its rows.
-        quotas = self._draw_quotas(totals, Seeds.of(self.rng, len(totals)))
+        quotas = self.way.quotas(self.design, totals, Seeds.of(self.rng, len(totals)), self.rng)
         orders: Outbox = {
-            party: OpenDraw(rule, count, seed, self.stratified)
+            party: OpenDraw(rule, count, seed, self.way.draws)
             for party, count, seed in zip(self.design.roster.names, quotas.counts, quotas.seeds.own, strict=True)
         }
         return (yield from self._draw_sum_and_weigh(totals, quotas, orders, ()))
 
-    def _draw_quotas(self, totals: Floats, seeds: Seeds) -> Quotas:
-        n_even = count_even(seeds.shared, self.design.size, self.design.even_share)
-        counts = self.rng.multinomial(self.design.size - n_even, shares_of(totals))
-        return Quotas(n_even, tuple(counts.tolist()), seeds)
-
     def _draw_sum_and_weigh(
         self, totals: Floats, quotas: Quotas, orders: Outbox, before: Sequence[Outbox | Inbox]
     ) -> Script[Coreset]:
-        roster, n = self.design.roster, self.design.roster.n_rows
+        roster = self.design.roster
         # Line 5: every party draws its rows.
         answers = yield orders
-        drawn = read_rows(checks.replies(answers, DrawnRows), quotas.counts, n, self.design.row_weights)
+        drawn = read_rows(checks.replies(answers, DrawnRows), quotas.counts, roster.n_rows, self.design.row_weights)
         # Line 6: the server puts them together, with the even rows, which every side draws by itself.
-        shared, share = quotas.seeds.shared, self.design.even_share
-        even = draw_evenly(n, quotas.n_even, even_rng(shared), self.design.row_weights)
-        rows = sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
+        rows = self.way.join(self.design, quotas, drawn)
         told = dict(zip(roster.names, totals.tolist(), strict=True))
-        draw = Draw(rows, drawn, exchanged(roster, *before, orders, answers), told, share, shared)
-        # Line 7: every party scores all of them.
-        scores = yield from self.sum_scores(roster, draw)
-        _check_copies(roster, draw, totals, scores, stratified=self.stratified)
-        # Line 8: the weights.
-        return self.design.weigh(rows, scores, float(totals.sum()))
+        said = exchanged(roster, *before, orders, answers)
+        evenly = (self.design.even_share, quotas.seeds.shared, quotas.n_even)
+        draw = Draw(rows, drawn, said, told, *evenly, n_draws=self.design.size)
+        # Lines 7 and 8: every party scores all of them, and they are weighed.
+        return (yield from self.way.weigh(self.design, draw))
 
 
-def draw_route(rule: ScoreRule, most: int, party: str, own_seed: bytes, *, stratified: bool) -> Route:
+class Way(Protocol):
+    """In which way rows are drawn, and so how many by whom, and what they weigh."""
+
+    @property
+    def draws(self) -> Draws:
+        """Its name."""
+
+    def quotas(self, design: Design, totals: Floats, seeds: Seeds, rng: np.random.Generator) -> Quotas:
+        """Say how many rows are drawn evenly, and how many by each party."""
+
+    def join(self, design: Design, quotas: Quotas, drawn: Mapping[str, SignedRows]) -> Rows:
+        """Put together S of what each party drew, and of the even rows."""
+
+    def weigh(self, design: Design, draw: Draw) -> Script[Coreset]:
+        """Ask the parties for what the weights follow from."""
+
+
+@dataclass(frozen=True, eq=False)
+class WithReplacement:
+    """Algorithm 1's way: a row is in S as often as it was drawn. Line 7 is played in the clear or otherwise."""
+
+    draws: Draws
+    sum_scores: SumMechanism
+
+    def quotas(self, design: Design, totals: Floats, seeds: Seeds, rng: np.random.Generator) -> Quotas:
+        """Draw them: each draw is one party's by its total, or even."""
+        n_even = count_even(seeds.shared, design.size, design.even_share)
+        counts = rng.multinomial(design.size - n_even, shares_of(totals))
+        return Quotas(n_even, tuple(counts.tolist()), seeds)
+
+    def join(self, design: Design, quotas: Quotas, drawn: Mapping[str, SignedRows]) -> Rows:
+        """Draw the even rows, and sort all."""
+        rng = even_rng(quotas.seeds.shared)
+        even = draw_evenly(design.roster.n_rows, quotas.n_even, rng, design.row_weights)
+        return sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
+
+    def weigh(self, design: Design, draw: Draw) -> Script[Coreset]:
+        """Sum scores (line 7); weigh by 1 over them (line 8)."""
+        scores = yield from self.sum_scores(design.roster, draw)
+        _check_copies(draw, scores, stratified=self.draws == "stratified")
+        return design.weigh(draw.rows, scores, float(np.sum([*draw.totals.values()])))
+
+
+def draw_route(rule: ScoreRule, most: int, party: str, own_seed: bytes, draws: Draws) -> Route:
     """Say what a party is asked in lines 1 to 5: it draws at most so many rows, from a seed with this digest."""
     seed = Hashing(own_seed, partial(seed_digest, party))
-    drawing = {"count": AtMost(most), "seed": seed, "stratified": stratified}
+    drawing = {"count": AtMost(most), "seed": seed, "draws": draws}
     if isinstance(rule, FilledScores):
         return Ask(OpenDraw, rule=rule, **drawing)
     return then(Ask(AskTotal, rule=rule), Ask(DrawRows, **drawing))
@@ -152,8 +180,8 @@ def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
 
 
 def _bounds(roster: Roster, row_weights: Floats | None, rule: ScoreRule) -> dict[str, ScoreBounds]:
-    n_counted = roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
-    return {card.name: rule.bounds(card, n_counted) for card in roster.cards}
+    counted = n_counted(roster, row_weights)
+    return {card.name: rule.bounds(card, counted) for card in roster.cards}
 
 
 def _read_totals(replies: Mapping[str, Total], design: Design, rule: ScoreRule) -> Floats:
@@ -185,9 +213,9 @@ def read_rows(
     return {party: SignedRows(party, reply.rows, reply.signature) for party, reply in replies.items()}
 
 
-def _check_copies(roster: Roster, draw: Draw, totals: Floats, scores: Floats, *, stratified: bool) -> None:
+def _check_copies(draw: Draw, scores: Floats, *, stratified: bool) -> None:
     """Require that no party drew a row more often than its scores allow; none is larger than the sum over parties."""
-    for party, total in zip(roster.names, totals.tolist(), strict=True):
+    for party, total in draw.totals.items():
         rows = draw.by(party)
         ids, copies = np.unique(rows, return_counts=True)
         share = scores[np.searchsorted(draw.rows, ids)] / total * (1 + ROUNDING)
@@ -244,11 +272,12 @@ class SumRounded:
         rows, log_step = draw.rows, self.rule.log_step
         inbox = yield relayed(AskScoreCodes, roster, draw)
         replies = checks.replies(inbox, ScoreCodes)
-        scores = {party: _decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
+        scores = {party: decoded(party, reply, len(rows), log_step) for party, reply in replies.items()}
         return sum_within_limits(self.rule, self.row_weights, roster, draw, replies, scores)
 
 
-def _decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Floats:
+def decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Floats:
+    """Read the scores of so many rows that a party rounded."""
     if reply.size != size:
         raise checks.wrong(party, reply, f"scores of {reply.size} rows where {size} were asked for")
     try:
@@ -268,13 +297,25 @@ def sum_within_limits(
     scores: Mapping[str, Floats],
 ) -> Floats:
     """Require scores that some columns of each party have, beside the total that it told, and add them up."""
+    check_limits(rule, row_weights, roster, draw, replies, scores)
+    return add_scores(replies, scores)
+
+
+def check_limits(
+    rule: ScoreRule,
+    row_weights: Floats | None,
+    roster: Roster,
+    draw: Draw,
+    replies: Mapping[str, Message],
+    scores: Mapping[str, Floats],
+) -> None:
+    """Require scores that some columns of each party have, beside the total that it told."""
     bounds = _bounds(roster, row_weights, rule)
     limits = score_limits(rule, row_weights, roster.n_rows, draw.rows)
     for party, told in scores.items():
         what = limits.broken_by(told, bounds[party].score, 1, draw.totals[party], ROUNDING)
         if what is not None:
             raise checks.wrong(party, replies[party], what)
-    return add_scores(replies, scores)
 
 
 def add_scores(replies: Mapping[str, Message], scores: Mapping[str, Floats]) -> Floats:

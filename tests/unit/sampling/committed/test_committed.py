@@ -102,7 +102,7 @@ def test_set_totals_weigh_without_bias() -> None:
     ("options", "match"),
     [
         ({"totals": "guessed"}, 'totals must be "checked" or "set"'),
-        ({"draws": "sealed"}, "draws must be one of stratified, independent, committed"),
+        ({"draws": "sealed"}, "draws must be one of stratified, independent, distinct, committed"),
         ({"round_scores": True, "totals": "set"}, r'round_scores=True and totals="set" do not go together'),
         ({"round_scores": True, "draws": "committed"}, r'round_scores=True and draws="committed" do not go together'),
     ],
