@@ -95,9 +95,8 @@ def distinct_audit(seed: int, m: int = 400, *, evenly: bool = False) -> AuditedR
 
 
 def test_intervals_of_distinct_rows_hold_and_are_not_too_wide() -> None:
-    """Of 400, where a few rows are most of the cost. Fewer than 92.5 % come once in 80 sets of seeds, 98.5 % once in 500.
-
-    As if draws had been independent, they would nearly all hold.
+    """Of 400, where a few rows are most of the cost. Fewer than 92.5 % come once in 80 sets of seeds; more than 98.5 %
+    once in 500. As if draws had been independent, they would nearly all hold.
     """
     truth, audits = np.square(A3 + B3).sum(), [distinct_audit(seed) for seed in range(400)]
     held = [low <= truth <= high for low, high in (each.cost().interval() for each in audits)]
