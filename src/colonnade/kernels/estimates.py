@@ -100,7 +100,7 @@ def from_errors(value: float, errors: Floats, chances: Floats | None = None) -> 
     """Give an estimate whose error is a sum of independent ones, of which these, shape (m,), are samples."""
     exponent = exponent_of(float(np.abs(errors).max(initial=0.0)))
     squares = np.square(np.ldexp(errors, -exponent)) * uncertainty(chances, len(errors))
-    variance, n_varying = float(squares.sum()), float(max(np.count_nonzero(squares), 1))
+    variance, n_varying = float(squares.sum()), float(np.count_nonzero(squares) or 1)
     spread = float(np.square(squares).sum()) - variance**2 / n_varying
     degrees = 2 * variance**2 / spread if spread > 0 else n_varying
     deviation = math.ldexp(math.sqrt(variance + MISSED * float(squares.max(initial=0.0))), exponent)
