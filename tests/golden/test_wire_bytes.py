@@ -86,6 +86,7 @@ from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
+    AskMaskedLogs,
     AskMaskedScores,
     AskPublicKey,
     MaskedScores,
@@ -170,6 +171,10 @@ EXAMPLES: dict[str, Message] = {
     "ask masked scores": AskMaskedScores(
         *(2, (SignedRows("bank", sendable_rows([3, 3]), bytes(64)),), 0.0, 5),
         *(6, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
+    ),
+    "ask masked logs": AskMaskedLogs(
+        *(2, (SignedRows("bank", sendable_rows([3, 4]), bytes(64)),), 0.0, 5),
+        *(3, 8, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
     ),
     "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
     "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),

@@ -94,6 +94,13 @@ def draw_distinct(chance: Floats, rng: np.random.Generator) -> Rows:
     return np.sort(np.concatenate([certain, others[places]]))
 
 
+def log_of(chance: Floats) -> Floats:
+    """Give -log(1 - pi_i), infinite where a row is certain: a row is among several draws with 1 - exp(-their sum)."""
+    logs = np.full(len(chance), np.inf)
+    np.negative(np.log1p(-chance, where=chance < 1, out=np.zeros(len(chance))), where=chance < 1, out=logs)
+    return logs
+
+
 def even_chances(n_rows: int, count: int, weights: Floats | None = None) -> tuple[float, Floats]:
     """Give `chances` of so many distinct rows that are drawn evenly, or by their weight, as if it counted copies."""
     return chances(np.ones(n_rows) if weights is None else weights, count)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Ring, Words, masked, to_words
@@ -21,13 +23,19 @@ class Secret:
     def masked(self, numbers: Floats, ring: Ring, keys: Sequence[bytes], transcript: bytes) -> Words:
         """Hide numbers, shape (m,), under a mask with each other party; summed over all parties, masks cancel.
 
-        Keys are all parties', in one order for all. Masks of different transcripts do not cancel.
+        Keys are all parties', in one order for all. Masks of different transcripts do not cancel. An infinite number
+        is any of the ring's, all alike: so is every sum with it, however many others are infinite.
         """
         ours = keys.index(self.key)
         masks = [
             self.stream(other, keys, transcript, b"mask", len(numbers)) for other in range(len(keys)) if other != ours
         ]
-        return masked(to_words(numbers, ring), masks[ours:], masks[:ours], ring.width)
+        infinite = np.isinf(numbers)
+        words = to_words(np.where(infinite, 0.0, numbers), ring)
+        if infinite.any():
+            any_number = mask_words(self._secret, key_context(b"infinite", transcript), len(numbers))
+            words = np.where(infinite, any_number, words)
+        return masked(words, masks[ours:], masks[:ours], ring.width)
 
     def stream(self, other: int, keys: Sequence[bytes], transcript: bytes, purpose: bytes, count: int) -> Words:
         """Stretch what is agreed with the party at a place among the keys to so many uniform words, the same at both.

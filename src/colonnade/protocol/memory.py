@@ -80,6 +80,17 @@ class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
     digest: bytes
 
 
+class SummedScoresNote(msgspec.Struct, frozen=True, array_like=True, tag="summed scores"):
+    """In which way scores were added to others' under masks; the digest names how rows were scored.
+
+    `draws` is 0 where scores were added as they are, and else how many distinct rows were drawn by the chances whose
+    logarithms were.
+    """
+
+    digest: bytes
+    draws: int
+
+
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):
     """What a sum was of: which rows, a bit a row, how much each counted, and its numbers.
 
@@ -113,6 +124,7 @@ Note = (
     | DistancesNote
     | PreparedNote
     | ScoredNote
+    | SummedScoresNote
     | SumNote
 )
 

@@ -24,7 +24,8 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
 from colonnade.sampling.rules.rounded import RoundedScores, rounded_rule
-from colonnade.sampling.secure.server import SecureSum, secure_sum_route
+from colonnade.sampling.secure.messages import AskMaskedLogs, AskMaskedScores
+from colonnade.sampling.secure.server import SecureLogs, SecureSum, secure_sum_route
 from colonnade.sampling.size import sample_size
 from colonnade.sampling.weights import Design
 
@@ -116,8 +117,6 @@ class ImportanceSampling(
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
-        if self.draws == "distinct" and self.scores == "secure":
-            raise UnsupportedError('draws="distinct" has no secure sums yet. Pass scores="plain".')
         if self.round_scores and self.scores == "secure":
             raise InputError(
                 f'round_scores={self.round_scores} and scores="secure" do not go together: under a mask a rounded '
@@ -186,7 +185,7 @@ class ImportanceSampling(
 
     def _sum_route(self, rule: ScoreRule, asked: dict[str, object]) -> Route:
         if self.scores == "secure":
-            return secure_sum_route(asked)
+            return secure_sum_route(AskMaskedLogs if self.draws == "distinct" else AskMaskedScores, asked)
         if self.draws == "distinct":
             return Ask(AskDistinctCodes if isinstance(rule, RoundedScores) else AskDistinctScores, **asked)
         return Ask(AskScoreCodes if isinstance(rule, RoundedScores) else AskScores, **asked)
@@ -201,7 +200,8 @@ class ImportanceSampling(
 
     def _way(self, rule: ScoreRule, row_weights: Floats | None) -> Way:
         if self.draws == "distinct":
-            return Distinct(LogsInTheClear(rule, row_weights))
+            in_secret = self.scores == "secure"
+            return Distinct(SecureLogs(row_weights) if in_secret else LogsInTheClear(rule, row_weights))
         return WithReplacement(_drawn(self.draws), self._sum_mechanism(rule, row_weights))
 
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:

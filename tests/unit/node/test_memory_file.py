@@ -15,6 +15,7 @@ from colonnade.protocol.memory import (
     ModelNote,
     Note,
     ScoredNote,
+    SummedScoresNote,
     sum_note,
 )
 
@@ -25,6 +26,7 @@ NOTES: list[Note] = [
     CommittedNote(b"a" * 32),
     DistancesNote(10),
     ScoredNote(b""),
+    SummedScoresNote(b"", 40),
     sum_note("moments", np.arange(30), np.ones(30), 100, 4, 2),
 ]
 

@@ -12,20 +12,19 @@ from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.weighing import with_coreset
 from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores, DistinctCodes, DistinctScores
+from colonnade.sampling.plain.messages import AskScores
 from colonnade.sampling.plain.party import DRAWN, check_even, codes_of, joined
 from colonnade.sampling.seeds import even_quota, even_rng
 from colonnade.sampling.size import MAX_SIZE
 
-AnyRequest = AskDistinctScores | AskDistinctCodes
-
 
 def _answer_scores(state: PartyState, request: AskDistinctScores, data: PartyData) -> tuple[PartyState, Message]:
-    rows, state = all_distinct(state, request, data)
+    rows, state = all_distinct(state, request, request.n_draws, data)
     return state, DistinctScores(sendable_floats(data.scores(state.rule)[rows]), factor_of(state, request))
 
 
 def _answer_codes(state: PartyState, request: AskDistinctCodes, data: PartyData) -> tuple[PartyState, Message]:
-    rows, state = all_distinct(state, request, data)
+    rows, state = all_distinct(state, request, request.n_draws, data)
     return state, DistinctCodes(len(rows), codes_of(state, rows, data), factor_of(state, request))
 
 
@@ -36,12 +35,12 @@ def factor_of(state: PartyState, request: Message) -> float:
     return state.draw_factor
 
 
-def all_distinct(state: PartyState, request: AnyRequest, data: PartyData) -> tuple[Rows, PartyState]:
+def all_distinct(state: PartyState, request: AskScores, n_draws: int, data: PartyData) -> tuple[Rows, PartyState]:
     """Join the rows that the party drew with those that the others signed, and those drawn evenly; each once, (m,)."""
     factor_of(state, request)
     check_even(request)
-    checks.count(request, request.n_draws, MAX_SIZE)
-    n_even = even_quota(request.n_draws, request.even_share)
+    checks.count(request, n_draws, MAX_SIZE)
+    n_even = even_quota(n_draws, request.even_share)
     even_factor, chance = even_chances(data.table.n_rows, n_even, data.table.row_weights)
     drawn = joined(state, request, data, draw_distinct(chance, even_rng(request.even_seed)))
     rows = sendable_rows(np.unique(drawn))

@@ -13,7 +13,7 @@ from colonnade.contracts import Draw, Outbox, Roster, ScoreRule, Script, SumMech
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_distinct, even_chances
+from colonnade.kernels.draws import draw_distinct, even_chances, log_of
 from colonnade.messages import MAX_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
 from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores, DistinctCodes, DistinctScores
@@ -62,13 +62,6 @@ class Distinct:
         logs = yield from self.sum_logs(design.roster, draw)
         _, even = even_chances(design.roster.n_rows, draw.n_even, design.row_weights)
         return design.weigh_distinct(draw.rows, logs + log_of(even[draw.rows]), sum(draw.totals.values()))
-
-
-def log_of(chance: Floats) -> Floats:
-    """Give -log(1 - pi), infinite where a row is certain."""
-    logs = np.full(len(chance), np.inf)
-    np.negative(np.log1p(-chance, where=chance < 1, out=np.zeros(len(chance))), where=chance < 1, out=logs)
-    return logs
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,9 +52,7 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
     if (least := data.policy.least_rows) == 1 or Reveals.FEATURES not in data.policy.never:
         return state
     table, n_rows = data.table, data.table.n_rows
-    scaling = "own" if state.view is None else state.view.scaling
-    counted, which = _by_number(table)
-    note = ScoredNote(digest(digest_of_view(counted, scaling), str(_inner(rule)).encode(), *which, *_prepared(data)))
+    note = ScoredNote(way_of_scoring(state, rule, data))
     n_columns = len(table.feature_names) + (table.label_name is not None)
     products = n_columns * (n_columns + 1) // 2
     most = max(1, min(int(math.log2(max(n_rows / least, 1))), products // 2))
@@ -66,6 +64,13 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
             party=data.name,
         )
     return replace(state, notes=(*state.notes, note))
+
+
+def way_of_scoring(state: PartyState, rule: ScoreRule, data: PartyData) -> bytes:
+    """Name by a digest which rows count, how much, in which units, and the rule."""
+    scaling = "own" if state.view is None else state.view.scaling
+    counted, which = _by_number(data.table)
+    return digest(digest_of_view(counted, scaling), str(_inner(rule)).encode(), *which, *_prepared(data))
 
 
 def _by_number(table: Table) -> tuple[Floats | None, list[bytes]]:

@@ -1,5 +1,6 @@
 """What a secure sum of scores tells, and what server and parties hash of it."""
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
@@ -13,7 +14,13 @@ from colonnade.protocol.codec import wire_bytes
 from colonnade.sampling.plain.messages import AskScores
 from colonnade.signing import digest
 
-PURPOSE = "scores"
+# A chance above 1 - 2^-20 counts as certain; no other has a larger -log(1 - pi).
+MOST_LOG = 20 * math.log(2)
+# A certain row is any number of the ring, all alike. The ring is so many times wider than sums of other rows are, that
+# one in a million of them looks like one of these; as most such sums are large, the row then weighs next to 1, too.
+MARGIN = 2.0**20
+# What is summed: scores, or logarithms of the chances of distinct draws.
+SCORES, LOGS = "scores", "logarithms of chances"
 
 
 class PublicKey(Message, frozen=True):
@@ -38,7 +45,7 @@ class AskPublicKey(Message, frozen=True):
 class MaskedScores(Message, frozen=True):
     """The scores of the rows in S under masks, `width` bytes each, or none where the party no longer has its key.
 
-    With what the party saw (a digest), and its signature on both.
+    Or logarithms of the chances that follow from them. With what the party saw (a digest), and its signature on both.
     """
 
     phase: ClassVar[str] = "summing"
@@ -68,6 +75,17 @@ class AskMaskedScores(AskScores, frozen=True):
     keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
 
 
+class AskMaskedLogs(AskScores, frozen=True):
+    """S as in `AskDistinctScores`, and ring and keys as in `AskMaskedScores`: add -log(1 - pi_ij) of each row."""
+
+    reply: ClassVar[type[Message]] = MaskedScores
+
+    n_draws: Annotated[int, Reveals.NOTHING]
+    width: Annotated[int, Reveals.NOTHING]
+    exponent: Annotated[int, Reveals.NOTHING]
+    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+
+
 class Agreement(Message, frozen=True):
     """The digest of all that the party saw."""
 
@@ -86,11 +104,11 @@ class AskAgreement(Message, frozen=True):
 
 
 def transcript_of_scores(
-    parties: Sequence[str], rows: Rows, ring: Ring, keys: Sequence[SignedKey], view: bytes
+    purpose: str, parties: Sequence[str], rows: Rows, ring: Ring, keys: Sequence[SignedKey], view: bytes
 ) -> bytes:
-    """Hash what parties and server must agree on in the round of masked scores."""
+    """Hash what parties and server must agree on in the round of masked scores, or of masked logarithms."""
     asked = np.ascontiguousarray(rows, "<i8").tobytes()
-    return transcript_of(PURPOSE, parties, keys, view, asked, ring)
+    return transcript_of(purpose, parties, keys, view, asked, ring)
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:

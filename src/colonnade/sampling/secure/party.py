@@ -2,23 +2,33 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from colonnade.contracts import PartyCard
-from colonnade.errors import LocalProtocolError
-from colonnade.kernels.arrays import Rows
+from colonnade.errors import LocalProtocolError, PolicyRefusedError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.draws import log_of
 from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.ledger import SERVER
-from colonnade.messages import Message
+from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import identity_of, view_digest
 from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
 from colonnade.privacy.primitives import KEY_BYTES, check_available
 from colonnade.privacy.statements import agreement_of, key_statement, sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.memory import SummedScoresNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.sampling.plain.party import DRAWN, all_rows
+from colonnade.sampling.distinct.party import all_distinct, factor_of
+from colonnade.sampling.plain.party import DRAWN, all_rows, way_of_scoring
 from colonnade.sampling.secure.messages import (
+    LOGS,
+    MARGIN,
+    MOST_LOG,
+    SCORES,
     Agreement,
     AskAgreement,
+    AskMaskedLogs,
     AskMaskedScores,
     AskPublicKey,
     MaskedScores,
@@ -52,21 +62,72 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
-    identity, view = _identity(data), view_digest(state, data)
-    check_keys(identity, request.keys, view)
-    ring, kept = _ring(state, request, data), _sum_secret(state)
+    ring, kept = _ring(request, _largest_score(state, data)), _check_asked(state, request, data)
     rows, state = all_rows(replace(state, rows=kept.own), request, data)
-    transcript = transcript_of_scores(identity.parties, rows, ring, request.keys, view)
-    secret = kept.secret
+    state = _check_summed(state, 0, data)
+    return _masked(state, request, data, Summed(SCORES, kept, ring, rows, data.scores(state.rule)[rows]))
+
+
+def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> tuple[PartyState, Message]:
+    ring, kept = _ring(request, MOST_LOG * MARGIN), _check_asked(state, request, data)
+    rows, state = all_distinct(replace(state, rows=kept.own), request, request.n_draws, data)
+    state = _check_summed(state, len(kept.own), data)
+    logs = log_of(np.minimum(1.0, factor_of(state, request) * data.scores(state.rule)[rows]))
+    return _masked(state, request, data, Summed(LOGS, kept, ring, rows, np.where(logs > MOST_LOG, np.inf, logs)))
+
+
+@dataclass(frozen=True)
+class Summed:
+    """What a party adds: numbers of rows, shape (m,), in a ring, for a purpose; and what it kept until now."""
+
+    purpose: str
+    kept: SumSecret
+    ring: Ring
+    rows: Rows
+    numbers: Floats
+
+
+def _masked(
+    state: PartyState, request: AskMaskedScores | AskMaskedLogs, data: PartyData, summed: Summed
+) -> tuple[PartyState, Message]:
+    identity, view, ring, secret = _identity(data), view_digest(state, data), summed.ring, summed.kept.secret
+    transcript = transcript_of_scores(summed.purpose, identity.parties, summed.rows, ring, request.keys, view)
     ours = request.keys[identity.parties.index(identity.name)]
-    state = replace(state, secret=SumSecret(kept.own, None, transcript))
+    state = replace(state, secret=SumSecret(summed.kept.own, None, transcript))
     if secret is None or secret.key != ours.key:
         # It signed that key and has it no longer: a restart came between, and with the key went the masks.
         return state, MaskedScores(None, ring.width, transcript, b"")
-    scores = data.scores(state.rule)[rows]
-    packed = pack(secret.masked(scores, ring, [entry.key for entry in request.keys], transcript), ring.width)
+    packed = pack(secret.masked(summed.numbers, ring, [entry.key for entry in request.keys], transcript), ring.width)
     signature = identity.sign(sent_statement(identity.name, transcript, digest(packed)))
     return state, MaskedScores(packed, ring.width, transcript, signature)
+
+
+def _check_asked(state: PartyState, request: AskMaskedScores | AskMaskedLogs, data: PartyData) -> SumSecret:
+    check_keys(_identity(data), request.keys, view_digest(state, data))
+    return _sum_secret(state)
+
+
+def _check_summed(state: PartyState, draws: int, data: PartyData) -> PartyState:
+    """Require one way to sum these scores, for all time, where they, or the columns, are never shown.
+
+    Sums of logarithms for another number of draws are other functions of the same scores, as sums of the scores are:
+    as many as there are parties, or two and what the others know of theirs, tell each party's own.
+    """
+    if not {Reveals.SCORES, Reveals.FEATURES} & set(data.policy.never) or state.rule is None:
+        return state
+    note = SummedScoresNote(way_of_scoring(state, state.rule, data), draws)
+    notes = (each for each in data.memory.notes() if isinstance(each, SummedScoresNote))
+    earlier = {each.draws for each in notes if each.digest == note.digest} - {draws}
+    if earlier:
+        was_logs = max(earlier) > 0
+        how = "for distinct draws of another size" if was_logs else "as they are"
+        advice = 'the earlier size, with draws="distinct"' if was_logs else 'draws="stratified", as before'
+        raise PolicyRefusedError(
+            f"its owner's policy lets scores of the same rows be summed in one way, for all time: they were, {how}. "
+            f"Sums in two ways would tell a party's own. Use {advice}; or draw rows evenly.",
+            party=data.name,
+        )
+    return replace(state, notes=(*state.notes, note))
 
 
 def _answer_agreement(state: PartyState, request: AskAgreement, data: PartyData) -> tuple[PartyState, Message]:
@@ -85,11 +146,14 @@ def _sum_secret(state: PartyState) -> SumSecret:
     return state.secret
 
 
-def _ring(state: PartyState, request: AskMaskedScores, data: PartyData) -> Ring:
-    """Require a ring in which no sum of scores wraps round, whatever the data: a refusal must tell nothing of it."""
+def _largest_score(state: PartyState, data: PartyData) -> float:
     table = data.table
     card = PartyCard(_identity(data).name, table.n_rows, table.feature_names, table.label_name)
-    largest = 0.0 if state.rule is None else state.rule.bounds(card, table.n_rows).score
+    return 0.0 if state.rule is None else state.rule.bounds(card, table.n_rows).score
+
+
+def _ring(request: AskMaskedScores | AskMaskedLogs, largest: float) -> Ring:
+    """Require a ring in which no sum wraps round, whatever the data: a refusal must tell nothing of it."""
     sane = 1 <= request.width <= WORD_BYTES and 0 <= request.exponent <= MAX_EXPONENT
     ring = Ring(request.width, request.exponent)
     if not sane or ring.largest < largest * len(request.keys):
@@ -100,5 +164,6 @@ def _ring(state: PartyState, request: AskMaskedScores, data: PartyData) -> Ring:
 HANDLERS = (
     Handler(AskPublicKey, _answer_key, after=frozenset({DRAWN, KEYED, MASKED}), then=KEYED),
     Handler(AskMaskedScores, _answer_masked, after=frozenset({KEYED}), then=MASKED),
+    Handler(AskMaskedLogs, _answer_logs, after=frozenset({KEYED}), then=MASKED),
     Handler(AskAgreement, _answer_agreement, after=frozenset({MASKED}), then=SELECTED),
 )

@@ -12,15 +12,22 @@ import numpy as np
 from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.masks import Ring, Words, narrowest_ring, to_numbers, unpack
+from colonnade.kernels.draws import even_chances, log_of
+from colonnade.kernels.masks import TOLERANCE, Ring, Words, narrowest_ring, to_numbers, unpack
+from colonnade.messages import Message
 from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, check_key, until_kept, usual_view
 from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of
 from colonnade.protocol import checks
 from colonnade.routes import Ask, Route, cut_short, some, then
 from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.secure.messages import (
+    LOGS,
+    MARGIN,
+    MOST_LOG,
+    SCORES,
     Agreement,
     AskAgreement,
+    AskMaskedLogs,
     AskMaskedScores,
     AskPublicKey,
     MaskedScores,
@@ -58,8 +65,7 @@ class SecureSum:
                 f"The weights of drawn rows{whose} differ so much (the lightest is {smallest:.3g} of all) that "
                 'a secure sum does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
-        said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
-        total = yield from until_kept(lambda: _attempt(roster, draw, ring, said))
+        total = yield from until_kept(lambda: _attempt(roster, draw, ring, SCORES))
         return self._checked(to_numbers(total, ring), roster, draw)
 
     def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
@@ -81,24 +87,60 @@ class SecureSum:
         return sums
 
 
-def secure_sum_route(asked: dict[str, object]) -> Route:
-    """Say what a party is asked: keys and masked scores, again where a key is lost, and a comparison."""
-    attempt = cut_short(Ask(AskPublicKey), Ask(AskMaskedScores, **asked))
+class SecureLogs:
+    """Sums -log(1 - pi_ij) of distinct draws so that nobody learns a single party's, or which of them is certain.
+
+    The rows' weights (shape (n_rows,); 1 if None) bound scores, and so chances, from below; that decides the ring.
+    """
+
+    def __init__(self, row_weights: Floats | None) -> None:
+        self._row_weights = row_weights
+
+    def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
+        """Sum the logarithms of the drawn rows, shape (m,); infinite where a party is certain.
+
+        Within a millionth of the smallest that the sum of all, the even draw's among them, can be: so are the weights.
+        """
+        least, even = self._least(roster, draw)
+        ring = narrowest_ring(float((least + even).min()), MOST_LOG * MARGIN, len(roster.cards))
+        if ring is None:
+            raise UnsupportedError(
+                f"Rows have so small a chance to be drawn (the least is {(least + even).min():.3g}) that a secure sum "
+                'of its logarithm does not fit in 64 bits. Draw more rows, or pass draws="stratified".'
+            )
+        total = yield from until_kept(lambda: _attempt(roster, draw, ring, LOGS))
+        sums = to_numbers(total, ring)
+        if (sums < least * (1 - SLACK) - TOLERANCE * (least + even).min()).any():
+            raise RemoteProtocolError(
+                f"The sum of the chances of {', '.join(roster.names)} is smaller than scores allow. One of them masked "
+                "something else, and a secure sum does not show which. Nothing of it was used; see that all run the "
+                "same version."
+            )
+        return np.where(sums > len(roster.cards) * MOST_LOG * (1 + SLACK), np.inf, sums)
+
+    def _least(self, roster: Roster, draw: Draw) -> tuple[Floats, Floats]:
+        """Bound the sums of all parties from below, from what all sides know; and give what the even draw adds."""
+        weights, rows = self._row_weights, draw.rows
+        part = np.full(len(rows), 1 / roster.n_rows) if weights is None else weights[rows] / weights.sum()
+        _, even = even_chances(roster.n_rows, draw.n_even, weights)
+        factor = sum(len(draw.by(party)) / total for party, total in draw.totals.items())
+        return factor * part, np.minimum(log_of(even[rows]), MOST_LOG)
+
+
+def secure_sum_route(kind: type[AskMaskedScores | AskMaskedLogs], asked: dict[str, object]) -> Route:
+    """Say what a party is asked: keys and masked numbers, again where a key is lost, and a comparison."""
+    attempt = cut_short(Ask(AskPublicKey), Ask(kind, **asked))
     return then(some(attempt, least=1, most=MAX_ATTEMPTS), Ask(AskAgreement))
 
 
-def _attempt(roster: Roster, draw: Draw, ring: Ring, said: Mapping[str, bytes]) -> Script[Words | LostKey]:
+def _attempt(roster: Roster, draw: Draw, ring: Ring, purpose: str) -> Script[Words | LostKey]:
     """Play the three rounds once; return the sum, or the party that lost its key."""
+    said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
     inbox = yield {party: AskPublicKey() for party in roster.names}
     keys, view = _read_keys(checks.replies(inbox, PublicKey), said)
     relayed = tuple(keys.values())
-    transcript = transcript_of_scores(tuple(keys), draw.rows, ring, relayed, view)
-
-    evenly = (draw.even_share, draw.even_seed)
-    inbox = yield {
-        party: AskMaskedScores(len(draw.rows), draw.of_others(party), *evenly, ring.width, ring.exponent, relayed)
-        for party in roster.names
-    }
+    transcript = transcript_of_scores(purpose, tuple(keys), draw.rows, ring, relayed, view)
+    inbox = yield {party: _question(party, draw, ring, purpose, relayed) for party in roster.names}
     replies = checks.replies(inbox, MaskedScores)
     for party, reply in replies.items():
         if reply.masked is None:
@@ -114,6 +156,13 @@ def _attempt(roster: Roster, draw: Draw, ring: Ring, said: Mapping[str, bytes]) 
         [unpack(reply.masked or b"", ring.width) for reply in replies.values()], axis=0, dtype=np.uint64
     )
     return total
+
+
+def _question(party: str, draw: Draw, ring: Ring, purpose: str, keys: tuple[SignedKey, ...]) -> Message:
+    about = (len(draw.rows), draw.of_others(party), draw.even_share, draw.even_seed)
+    if purpose == SCORES:
+        return AskMaskedScores(*about, ring.width, ring.exponent, keys)
+    return AskMaskedLogs(*about, draw.n_draws, ring.width, ring.exponent, keys)
 
 
 def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:

@@ -46,7 +46,7 @@ SOLVERS: list[tuple[str, Any]] = [
 ]
 SAMPLERS: list[tuple[Any, Any]] = [
     ("C-", cn.ImportanceSampling(40, draws="independent")),
-    ("U-", cn.UniformSampling(40)),
+    ("U-", cn.UniformSampling(40, draws="independent")),
     ("", cn.AllRows()),
 ]
 

@@ -8,8 +8,8 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import PartyCard, Roster
-from colonnade.kernels.draws import chances, draw_distinct, even_chances
-from colonnade.sampling.distinct.server import Distinct, LogsInTheClear, log_of
+from colonnade.kernels.draws import chances, draw_distinct, even_chances, log_of
+from colonnade.sampling.distinct.server import Distinct, LogsInTheClear
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.seeds import Seeds, even_rng
 from colonnade.sampling.weights import Design
