@@ -102,7 +102,7 @@ def in_secret(sampler: str, n_parties: int, *, between_machines: bool) -> bool:
 def audit_sampler(rows: int, *, secure: bool) -> ImportanceSampling:
     """Draw distinct rows, so that heavy ones are told once; with scores as secret as those of the run.
 
-    Where scores are summed in secret draws are independent, for now: either way variances are of such draws.
+    In secret, independently: sums of scores may be told for audits of any size, chances of distinct rows for only one.
     """
     return ImportanceSampling(
         rows,
