@@ -1,16 +1,26 @@
 """How often a certificate is right: coverage of its interval and bound, false alarms, and what tampering it finds.
 
-    python benchmarks/certificate.py --data FOLDER [--seeds 1000] [--only houses,compact,...] [--json results.json]
+    python benchmarks/certificate.py --data FOLDER [--seeds 400] [--only houses,bills,...] [--json results.json]
 
-    houses      least squares on KC House, two parties of nine columns, 600 rows, an audit of 600 rows; beside it the
-                usual interval of as many rows drawn evenly
-    compact     the same with rows that travelled rounded (CompactCentral, step 0.5)
+Least squares on 600 rows, an audit of 600 rows, on tables whose tails are light or heavy:
+
+    houses      KC House, two parties of nine columns; beside it the usual interval of as many rows drawn evenly
+    limits      credit default: the limit, three parties
+    bills       credit default: the first bill, which the other bills nearly tell
+    elevation   Covertype: elevation of 60,000 rows from all other columns, with rare soil types; three parties
+    ratios      made up: quotients among the columns, one row with leverage 0.7; two parties
+    tails       made up: columns with Student's t of two degrees; three parties
+
+    distinct    houses, learned on distinct rows
+    compact     houses, with rows that travelled rounded (CompactCentral, step 0.5)
     years       ridge on the twin of YearPredictionMSD, three parties, 1,000 rows (a tenth of the seeds)
-    covertype   k-means on Covertype, three parties, 15 centres: 10 models, a fiftieth of the seeds audits of each
+    covertype   k-means on Covertype, three parties, 15 centres: 10 models, a twentieth of the seeds audits of each
     tampering   KC House with a party that is not honest (a tenth of the seeds): how often the certificate says so
 
-The truth is computed from all rows. Everything goes through the messages that a federation sends. Exits with 0 if
-interval and bound of `houses` and `compact` each hold in at least 93 % of the runs, else 1.
+The truth is computed from all rows. Everything goes through the messages that a federation sends. How much of a heavy
+row that may have been missed is counted (`MISSED` in kernels/estimates.py) was chosen on houses, bills, elevation and
+tails. Exits with 1 if an interval of the first six, in the runs asked for, holds in less than 93 % of them or in more
+than 97 %, or a bound in less than 93 %.
 """
 
 import argparse
@@ -28,7 +38,8 @@ from threadpoolctl import threadpool_limits
 
 import colonnade as cn
 from colonnade.contracts import Inbox, Outbox
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.draws import chances
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.protocol.session import PartySession
@@ -36,7 +47,7 @@ from colonnade.sampling.plain.messages import DrawnRows, DrawRows
 from colonnade.sampling.plain.party import signed_draw
 
 AUDIT = 600
-LEAST_COVERAGE = 0.93
+COVERAGE = 0.93, 0.97
 Results = dict[str, float]
 
 
@@ -81,7 +92,15 @@ def houses_data(folder: Path) -> tuple[Floats, Floats]:
 
 
 def coverage(
-    data: tuple[Floats, Floats], widths: list[int], task: Any, size: int, solver: Any, seeds: int, *, evenly: bool
+    data: tuple[Floats, Floats],
+    widths: list[int],
+    task: Any,
+    size: int,
+    solver: Any,
+    seeds: int,
+    *,
+    evenly: bool = False,
+    draws: Any = "stratified",
 ) -> Results:
     """Learn and certify once a seed, and compare with the truth."""
     federation = cn.Federation(cn.split_columns(*data, widths))
@@ -89,7 +108,7 @@ def coverage(
     best = truth.objective(federation.fit(task, sampler=cn.AllRows()).model)
     found: dict[str, list[float]] = {}
     for seed in range(seeds):
-        run = federation.fit(task, sampler=cn.ImportanceSampling(size), solver=solver, seed=seed)
+        run = federation.fit(task, sampler=cn.ImportanceSampling(size, draws=draws), solver=solver, seed=seed)
         certificate = federation.certify(run, rows=AUDIT, seed=seed)
         cost, excess = truth.cost(run.model), truth.objective(run.model) - best
         for name, value in {**_interval(certificate, cost), **_bound(certificate, excess, best)}.items():
@@ -98,7 +117,13 @@ def coverage(
             low, high = federation.evaluate(run.model, rows=AUDIT, seed=seed).cost_interval or (0.0, 0.0)
             found.setdefault("even audit: interval holds", []).append(low <= cost <= high)
             found.setdefault("even audit: interval length / cost", []).append((high - low) / cost)
-    return {name: float(np.mean(values)) for name, values in found.items()}
+    results = {name: float(np.mean(values)) for name, values in found.items()}
+    held = results["interval holds"]
+    return {
+        "runs": float(seeds),
+        **results,
+        "interval holds: binomial error": float(np.sqrt(held * (1 - held) / seeds)),
+    }
 
 
 def _interval(certificate: cn.Certificate, cost: float) -> Results:
@@ -131,9 +156,47 @@ def houses(folder: Path, seeds: int) -> Results:
     return coverage(houses_data(folder), [9, 9], cn.Regression(), 600, cn.Central(), seeds, evenly=True)
 
 
+def distinct(folder: Path, seeds: int) -> Results:
+    """Learn on distinct rows, too."""
+    return coverage(houses_data(folder), [9, 9], cn.Regression(), 600, cn.Central(), seeds, draws="distinct")
+
+
 def compact(folder: Path, seeds: int) -> Results:
     """Round rows to half a standard deviation."""
-    return coverage(houses_data(folder), [9, 9], cn.Regression(), 600, cn.CompactCentral(), seeds, evenly=False)
+    return coverage(houses_data(folder), [9, 9], cn.Regression(), 600, cn.CompactCentral(), seeds)
+
+
+def credit(label: int, folder: Path, seeds: int) -> Results:
+    """Predict a column of credit default from all others."""
+    values = read(folder / "credit_default.parquet", range(1, 25))
+    data = np.delete(values, label, axis=1), values[:, label]
+    return coverage(data, [8, 8, 7], cn.Regression(), 600, cn.Central(), seeds)
+
+
+def elevation(folder: Path, seeds: int) -> Results:
+    """Predict the first column of Covertype from the other 53."""
+    values = read(folder / "covtype.parquet", range(54))
+    values = values[np.sort(np.random.default_rng(5).permutation(len(values))[:60_000])]
+    return coverage((values[:, 1:], values[:, 0]), [18, 18, 17], cn.Regression(), 600, cn.Central(), seeds)
+
+
+def ratios(_: Path, seeds: int) -> Results:
+    """Divide normal numbers by some that come near zero."""
+    rng, n = np.random.default_rng(12), 20_000
+    Z = rng.normal(size=(n, 8))
+    R = rng.normal(size=(n, 4)) / np.abs(rng.normal(size=(n, 4)) + 0.01)
+    X = np.column_stack([Z[:, :4], R[:, :2], Z[:, 4:], R[:, 2:]])
+    means = X[:, :4] @ [1.0, 2.0, -1.0, 0.5] + 0.5 * np.tanh(X[:, 4]) + 0.3 * np.tanh(X[:, 11]) + Z[:, 4]
+    y = means + rng.normal(size=n) * (1 + 0.3 * np.log1p(np.abs(X[:, 5])))
+    return coverage((X, y), [6, 6], cn.Regression(), 600, cn.Central(), seeds)
+
+
+def tails(_: Path, seeds: int) -> Results:
+    """Make columns that have no variance."""
+    rng, n = np.random.default_rng(11), 20_000
+    X = rng.standard_t(2, size=(n, 9))
+    y = X @ rng.normal(size=9) + 3 * rng.normal(size=n)
+    return coverage((X, y), [3, 3, 3], cn.Regression(), 600, cn.Central(), seeds)
 
 
 def years(folder: Path, seeds: int) -> Results:
@@ -154,15 +217,18 @@ def covertype(folder: Path, seeds: int) -> Results:
         task = cn.KMeans(n_clusters=15, n_starts=2)
         run = federation.fit(task, sampler=cn.ImportanceSampling(1000), seed=number)
         cost = float(nearest_centers(values, run.model.cluster_centers_)[1].sum())
-        for seed in range(max(seeds // 50, 1)):
-            certificate = federation.certify(run, rows=AUDIT, seed=seed)
+        for seed in range(max(seeds // 20, 1)):
+            certificate = federation.certify(run, rows=AUDIT, seed=1000 * number + seed)
             for name, value in _interval(certificate, cost).items():
                 found.setdefault(name, []).append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
 class DishonestTransport:
-    """A transport on which one party draws its rows evenly, and says that it drew them by their scores."""
+    """A transport on which one party draws its rows evenly, and says that it drew them by their scores.
+
+    But for rows that are certain: without them it would be told at once.
+    """
 
     def __init__(self, sessions: Mapping[str, PartySession], party: str) -> None:
         self._sessions, self._party = sessions, party
@@ -176,11 +242,20 @@ class DishonestTransport:
         reply = session.answer(request)
         if party != self._party or not isinstance(request, DrawRows) or not isinstance(reply, DrawnRows):
             return reply
-        rng, n_rows = np.random.default_rng(request.seed), session._data.table.n_rows
-        state = session.state
-        told = signed_draw(state, np.sort(rng.integers(n_rows, size=request.count)), session._data.seen(state.view))
+        rng, state = np.random.default_rng(request.seed), session.state
+        data = session._data.seen(state.view)
+        rows = _evenly(data.scores(state.rule), request, rng)
+        told = signed_draw(state, np.sort(rows), data)
         session.state = replace(state, rows=told.rows)
         return told
+
+
+def _evenly(scores: Floats, request: DrawRows, rng: np.random.Generator) -> Rows:
+    if request.draws != "distinct":
+        return rng.integers(len(scores), size=request.count)
+    chance = chances(scores, request.count)[1]
+    certain, others = np.flatnonzero(chance == 1), np.flatnonzero(chance < 1)
+    return np.append(certain, rng.choice(others, size=request.count - len(certain), replace=False))
 
 
 def tampering(folder: Path, seeds: int) -> Results:
@@ -237,8 +312,17 @@ def _shuffled(features: Floats, columns: slice, rng: np.random.Generator) -> Flo
     return changed
 
 
-JOBS: dict[str, Callable[[Path, int], Results]] = {
+JUDGED: dict[str, Callable[[Path, int], Results]] = {
     "houses": houses,
+    "limits": partial(credit, 0),
+    "bills": partial(credit, 11),
+    "elevation": elevation,
+    "ratios": ratios,
+    "tails": tails,
+}
+JOBS: dict[str, Callable[[Path, int], Results]] = {
+    **JUDGED,
+    "distinct": distinct,
     "compact": compact,
     "years": years,
     "covertype": covertype,
@@ -250,7 +334,7 @@ def main() -> int:
     """Run the jobs, print what they found, and say whether the bar holds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--only", default=",".join(JOBS))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -261,8 +345,9 @@ def main() -> int:
         print(f"{name}", flush=True)
         for what, value in results[name].items():
             print(f"  {what:45} {value:10.4g}", flush=True)
-        if name in ("houses", "compact"):
-            holds &= min(results[name]["interval holds"], results[name].get("bound holds", 0.0)) >= LEAST_COVERAGE
+        if name in JUDGED:
+            holds &= COVERAGE[0] <= results[name]["interval holds"] <= COVERAGE[1]
+            holds &= results[name].get("bound holds", 0.0) >= COVERAGE[0]
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     print("The bar holds." if holds else "The bar does not hold.")

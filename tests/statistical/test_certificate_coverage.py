@@ -22,9 +22,9 @@ def coverage(data: House, solver: Any, seeds: int) -> dict[str, float]:
 
 @pytest.mark.slow
 def test_interval_and_bound_hold_in_nineteen_of_twenty_runs(kc_house: House) -> None:
-    """Of 200 seeds. Over 1,000 it is 94.9 and 98.1 %: below 91 % come once in 100 and never; alarms above 4 % never."""
+    """Of 200 seeds. Over 400 it is 96.8 and 98.8 %: below 91 % or above 99.5 % come once in 100 of 95 and 97 %."""
     found = coverage(kc_house, cn.Central(), 200)
-    assert found["interval holds"] >= 0.91
+    assert 0.91 <= found["interval holds"] <= 0.995
     assert found["bound holds"] >= 0.91
     assert found["relative bound holds"] >= 0.91
     assert found["coreset doubted"] <= 0.04
@@ -36,10 +36,43 @@ def test_interval_and_bound_hold_in_nineteen_of_twenty_runs(kc_house: House) -> 
 
 @pytest.mark.slow
 def test_with_rounded_rows_the_bound_holds_too(kc_house: House) -> None:
-    """Of 100 seeds. Over 1,000 each bound given held, none was given in 46, and intervals held in 95.6 %."""
+    """Of 100 seeds. Over 400 each bound given held, none was given in 13, and intervals held in 94.8 %."""
     found = coverage(kc_house, cn.CompactCentral(), 100)
     assert found["bound holds"] >= 0.95
     assert found["interval holds"] >= 0.88
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["ratios", "tails"])
+def test_intervals_hold_where_tails_are_heavy(table: str) -> None:
+    """Of 150 seeds. Of exact intervals fewer than 90 % hold in one of 100 sets of seeds, above 99.3 % in one of 250."""
+    found = STUDY[table](Path(), 150)
+    assert 0.90 <= found["interval holds"] <= 0.993
+    assert found["bound holds"] >= 0.90
+    assert found["draws doubted"] <= 0.04
+    assert found["coreset doubted"] <= 0.04
+
+
+@pytest.mark.parametrize("draws", ["stratified", "distinct"])
+def test_rows_that_are_certain_do_not_widen_an_interval(draws: Any) -> None:
+    """Of 60 audits of three models at least 52 hold: fewer come once in 200 of exact ones. A few rows weigh much."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 6))
+    X[:20] *= np.geomspace(30, 300, 20)[:, np.newaxis]
+    y = X @ rng.normal(size=6) + rng.normal(size=4000) * (1 + 0.1 * np.abs(X[:, 0]))
+    federation = cn.Federation(cn.split_columns(X, y, [3, 3]))
+    held, lengths = [], []
+    for number in range(3):
+        run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(400, draws=draws), seed=number)
+        cost = federation.evaluate(run.model).cost
+        for seed in range(20):
+            found = federation.certify(run, rows=400, seed=seed)
+            low, high = found.cost_interval
+            held.append(low <= cost <= high)
+            lengths.append((high - low) / cost)
+            assert found.draws_p > 1e-4
+    assert sum(held) >= 52
+    assert np.mean(lengths) < 0.35, "0.22; with draws that are independent 0.52"
 
 
 @pytest.mark.parametrize(("party", "too"), [("party1", False), ("party2", True)])

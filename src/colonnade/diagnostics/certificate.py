@@ -21,7 +21,7 @@ class Certificate(msgspec.Struct, frozen=True):
     task : str
         Regression or KMeans.
     rows : int
-        How many rows the audit drew.
+        How many rows the audit looked at; fewer than were drawn, where parties drew the same.
     cost : float
         ``sum_i w_i (prediction_i - y_i)^2`` without the penalty, or ``sum_i w_i min_c |x_i - c|^2``, over all rows that
         were there to learn from; estimated, and 0 where the estimate is below that.

@@ -100,10 +100,13 @@ def in_secret(sampler: str, n_parties: int, *, between_machines: bool) -> bool:
 
 
 def audit_sampler(rows: int, *, secure: bool) -> ImportanceSampling:
-    """Draw independently, which is what the variances are of; with scores as secret as those of the run."""
+    """Draw distinct rows, so that heavy ones are told once; with scores as secret as those of the run.
+
+    In secret, independently: sums of scores may be told for audits of any size, chances of distinct rows for only one.
+    """
     return ImportanceSampling(
         rows,
-        draws="independent",
+        draws="independent" if secure else "distinct",
         round_scores=not secure,
         scores="secure" if secure else None,
         allow_two_parties=secure,
@@ -135,11 +138,13 @@ def _audit_clustering(
     run: AuditSubject, model: KMeansModel, roster: Roster, view: JobView, drawn: Coreset
 ) -> Script[Certificate]:
     distances = yield from audited_distances(roster, len(drawn), model.cluster_centers_, model.scale_, view)
-    found = clustering_cost(distances, drawn.weights, drawn.total_weight)
+    counted = _counted(roster, view)
+    chances = _chances(drawn, counted)
+    found = clustering_cost(distances, drawn.weights, drawn.total_weight, chances)
     low, high = found.interval()
     # Rounded distances are off by half a step at most, relative.
     interval = low * (1 - LOG_STEP / 2), high * (1 + LOG_STEP / 2)
-    draws_p = _also_of_coreset(run, weights_p(drawn.weights, drawn.total_weight))
+    draws_p = _also_of_coreset(run, weights_p(drawn.weights, drawn.total_weight, chances), counted)
     why = "nobody can tell what the best centres would cost"
     return Certificate("KMeans", len(drawn), found.value, interval, None, None, why, None, draws_p)
 
@@ -156,10 +161,11 @@ def _audit_regression(
     coef, intercept = _in_view(model, view)
     precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
     hidden = np.array(precision.hidden).reshape(-1, len(coef))
-    counted = np.ones(roster.n_rows) if view.row_weights is None else view.row_weights
+    counted = _counted(roster, view)
     parts = counted[drawn.rows] / counted.sum()
     told, along = yield from audited_predictions(roster, drawn.rows, parts, model.coef_, hidden, shared)
-    audit = AuditedRows(_with_intercept(told, roster, intercept), drawn.weights, drawn.total_weight)
+    told_parts = _with_intercept(told, roster, intercept)
+    audit = AuditedRows(told_parts, drawn.weights, drawn.total_weight, _chances(drawn, counted))
     found = audit.cost()
     low, high = found.interval()
     if high == 0 and found.value < -SLACK * audit.size():
@@ -169,7 +175,7 @@ def _audit_regression(
         )
     # Squares are not negative, also where too few rows leave their sum open on both sides of zero.
     common = ("Regression", len(drawn), max(found.value, 0.0), (low, high))
-    draws_p = _also_of_coreset(run, audit.draws_p())
+    draws_p = _also_of_coreset(run, audit.draws_p(), counted)
     if precision.excess is None:
         return Certificate(*common, None, None, precision.why_none, None, draws_p)
     excess = precision.excess + (audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0)
@@ -212,11 +218,22 @@ def _with_intercept(told: Mapping[str, ResidualPart], roster: Roster, intercept:
     )
 
 
-def _also_of_coreset(run: AuditSubject, chance: float) -> float:
+def _also_of_coreset(run: AuditSubject, chance: float, counted: Floats) -> float:
     """Join the chance of the audit's draws with that of the coreset's, if it was drawn by scores."""
-    if run.coreset.rule is None:
+    coreset = run.coreset
+    if coreset.rule is None:
         return chance
-    return min(1.0, 2 * min(chance, weights_p(run.coreset.weights, run.coreset.total_weight)))
+    return min(1.0, 2 * min(chance, weights_p(coreset.weights, coreset.total_weight, _chances(coreset, counted))))
+
+
+def _counted(roster: Roster, view: JobView) -> Floats:
+    """Say what each row counts, shape (n_rows,)."""
+    return np.ones(roster.n_rows) if view.row_weights is None else view.row_weights
+
+
+def _chances(drawn: Coreset, counted: Floats) -> Floats | None:
+    """Give each row's chance of being there, shape (m,), if they are distinct: what it counts over its weight."""
+    return np.minimum(counted[drawn.rows] / drawn.weights, 1.0) if drawn.distinct else None
 
 
 def _in_view(model: LinearModel, view: JobView) -> tuple[Floats, float]:

@@ -11,10 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.estimates import Estimate, exactly, plain_estimate, ratio_estimate, regression_estimate
+from colonnade.kernels.estimates import (
+    Estimate,
+    exactly,
+    plain_estimate,
+    ratio_estimate,
+    regression_estimate,
+    uncertainty,
+)
 
 # Standard errors: a normal number falls short by more in one of forty draws, or is off by more in one of a hundred.
 ONE_IN_FORTY, ONE_IN_A_HUNDRED = 1.96, 2.58
+# Weights are told, or follow from scores that were summed in secret, to about a millionth.
+ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +48,14 @@ class ResidualPart:
 class AuditedRows:
     """Drawn rows, with the parts whose values add up to their residuals.
 
-    With `weights`, shape (m,), the rows, drawn independently, stand for all, which weigh `total_weight`.
+    With `weights`, shape (m,), the rows stand for all, which weigh `total_weight`. They were drawn independently, or
+    are distinct, each there with its chance, shape (m,).
     """
 
     parts: Sequence[ResidualPart]
     weights: Floats
     total_weight: float
+    chances: Floats | None = None
 
     @property
     def residuals(self) -> Floats:
@@ -86,7 +97,7 @@ class AuditedRows:
         controls, sums = self.controls()
         return _least(
             [
-                plain_estimate(control, self.weights).p_value(exactly(total))
+                plain_estimate(control, self.weights, self.chances).p_value(exactly(total))
                 for control, total in zip(controls.T, sums.tolist(), strict=True)
             ]
         )
@@ -107,13 +118,14 @@ class AuditedRows:
         if not errors.size:
             return 0.0
         # The gradient is no longer than what is seen of it, and what was missed along it.
-        seen, missed = np.linalg.norm(errors.sum(axis=1)), np.linalg.norm(errors, 2)
+        uncertain = np.sqrt(uncertainty(self.chances, len(w)))
+        seen, missed = np.linalg.norm(errors.sum(axis=1)), np.linalg.norm(errors * uncertain, 2)
         if seen > ONE_IN_A_HUNDRED * np.sqrt(len(errors)) * missed:
             return float("inf")
         return float((seen + ONE_IN_FORTY * missed) ** 2)
 
     def _estimate(self, values: Floats, known: float) -> Estimate:
-        found = regression_estimate(values, *self.controls(), self.weights)
+        found = regression_estimate(values, *self.controls(), self.weights, self.chances)
         return Estimate(found.value - known, found.deviation, found.degrees)
 
 
@@ -122,14 +134,17 @@ def gradient_p(found: Sequence[tuple[Estimate, Estimate]]) -> float:
     return _least([gradient.p_value(expected) for gradient, expected in found])
 
 
-def weights_p(weights: Floats, total_weight: float) -> float:
+def weights_p(weights: Floats, total_weight: float, chances: Floats | None = None) -> float:
     """Give the chance that the weights of drawn rows miss the weight of all rows by so much."""
-    return plain_estimate(np.ones(len(weights)), weights).p_value(exactly(total_weight))
+    found = plain_estimate(np.ones(len(weights)), weights, chances)
+    if found.deviation == 0:  # all are certain, or weigh the same: nothing can be missed
+        return float(abs(found.value - total_weight) <= ROUNDING * total_weight)
+    return found.p_value(exactly(total_weight))
 
 
-def clustering_cost(distances: Floats, weights: Floats, total_weight: float) -> Estimate:
+def clustering_cost(distances: Floats, weights: Floats, total_weight: float, chances: Floats | None = None) -> Estimate:
     """Estimate the sum of all rows' distances."""
-    return ratio_estimate(distances, weights, total_weight)
+    return ratio_estimate(distances, weights, total_weight, chances)
 
 
 def _least(chances: Sequence[float]) -> float:

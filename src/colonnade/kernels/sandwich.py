@@ -4,8 +4,9 @@ Least squares with a convex penalty has a cost that is at least quadratic around
 of drawn rows misses the least cost of all rows by e'H^-1 e at most (exactly that without a penalty), where H is the
 Hessian's half on all rows and e the error of the drawn rows' gradient: drawn less true. e is a sum over independent
 draws, so it is nearly normal, and its covariance is the sum of w_i^2 r_i^2 x_i x_i', with residuals r_i of models that
-were learned without the row. The excess is then a weighted sum of chi-squares; its 95 % quantile is the bound. H is
-taken from the drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
+were learned without the row. Of distinct rows only 1 - pi_i of that is a matter of chance (Hajek), and nothing of one
+that is certain. The excess is then a weighted sum of chi-squares; its 95 % quantile is the bound. H is taken from the
+drawn rows, whose inverse is too large by about 1 / (1 - d/m) on average.
 """
 
 import math
@@ -16,7 +17,7 @@ import numpy as np
 from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.estimates import Estimate, exactly, from_errors
+from colonnade.kernels.estimates import Estimate, exactly, from_errors, uncertainty
 from colonnade.kernels.leverage import basis
 from colonnade.kernels.linear import ROUNDING
 
@@ -82,6 +83,7 @@ def sandwich(
     *,
     fit_intercept: bool,
     rounded: RoundedRows | None = None,
+    chances: Floats | None = None,
 ) -> Sandwich:
     """Bound the excess of a model, and say what to expect of the gradient that is left at it.
 
@@ -98,9 +100,13 @@ def sandwich(
     blocks : sequence of slice
         Parts of the coefficients.
     rounded : RoundedRows, optional
-        What the rows were before their rounding was made good for.
+        What the rows were before their rounding was made good for. It is in certain rows too, so all of their errors
+        count.
+    chances : (m,) array, optional
+        Of distinct rows; None where draws are independent.
     """
     m = len(residuals)
+    uncertain = np.sqrt(uncertainty(chances if rounded is None else None, m))
     centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
     X = features - centre
     spread = weights @ np.square(X)
@@ -109,11 +115,10 @@ def sandwich(
     to_unit = _unit_basis(X, weights, ridge)
     units = X @ to_unit
     leverage = weights * (np.einsum("ij,ij->i", units, units) + fit_intercept / weights.sum())
-    n_free = float(leverage.sum())
-    if m <= n_free or leverage.max() > MOST_LEVERAGE:
+    if m <= leverage.sum() or leverage.max(where=uncertain > 0, initial=0.0) > MOST_LEVERAGE:
         return Sandwich(float("inf"))
-    too_small = 1.0 - n_free / m
-    without = residuals / (1.0 - leverage)
+    too_small = 1.0 - float(leverage @ np.square(uncertain)) / m
+    without = residuals / np.where(uncertain > 0, 1.0 - leverage, 1.0)
     one = 1.0 / np.sqrt(weights.sum()) if fit_intercept else 0.0
     if rounded is None:
         gradient, bias = np.column_stack([units * without[:, np.newaxis], one * without]), np.zeros(X.shape[1])
@@ -123,11 +128,11 @@ def sandwich(
         noisy *= own[:, np.newaxis]
         noisy -= rounded.removed @ to_unit
         gradient, bias = rounded.left(np.column_stack([noisy, one * own])), rounded.bias
-    gradient *= weights[:, np.newaxis]
+    gradient *= (weights * uncertain)[:, np.newaxis]
     eigenvalues, V = np.linalg.eigh(gradient.T @ gradient)
     shift = np.append(bias @ to_unit, 0.0)
     excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
-    errors = weights * without / np.sqrt(too_small)
+    errors = weights * uncertain * without / np.sqrt(too_small)
     # Of its part of the fit: sum_i errors_i^2 (1 - leverage_i) x_i units_i'.
     learned = X.T @ (units * (np.square(errors) * (1.0 - leverage))[:, np.newaxis])
     gradients = []

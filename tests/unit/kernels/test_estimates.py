@@ -1,10 +1,20 @@
 """Sums estimated from drawn rows."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from colonnade.kernels.estimates import Estimate, exactly, plain_estimate, ratio_estimate, regression_estimate
+from colonnade.kernels.estimates import (
+    MISSED,
+    Estimate,
+    exactly,
+    from_errors,
+    plain_estimate,
+    ratio_estimate,
+    regression_estimate,
+)
 
 
 def test_a_value_that_its_controls_explain_is_known_exactly() -> None:
@@ -57,3 +67,58 @@ def test_p_values_are_students_and_of_both_errors() -> None:
     assert found.p_value(exactly(0.0)) == pytest.approx(2 * t.sf(3.0, 20))
     assert found.p_value(Estimate(0.0, np.sqrt(8.0), 7.0)) == pytest.approx(2 * t.sf(1.0, 81 / (1 / 20 + 64 / 7)))
     assert exactly(3.0).p_value(exactly(3.0)) == 1.0
+
+
+def test_errors_of_distinct_rows_have_the_variance_that_all_their_samples_have() -> None:
+    """Of six rows, each in a sample by itself: every sample's variance, by how likely it is, adds up to the exact."""
+    values, chances = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0]), np.array([0.2, 0.9, 0.5, 0.3, 0.7, 1.0])
+    expected, sums = 0.0, []
+    for each in product([False, True], repeat=6):
+        drawn = np.array(each)
+        likely = float(np.prod(np.where(drawn, chances, 1 - chances)))
+        errors = (values / chances)[drawn]
+        found = from_errors(0.0, errors, chances[drawn])
+        missed = MISSED * np.max((1 - chances[drawn]) * errors**2, initial=0.0)
+        expected += likely * (found.deviation**2 - missed)
+        sums.append((likely, errors.sum()))
+    likely, totals = np.array(sums).T
+    assert likely @ totals == pytest.approx(values.sum())
+    assert expected == pytest.approx(likely @ (totals - values.sum()) ** 2)
+
+
+def test_an_even_draw_of_distinct_rows_has_the_textbook_variance() -> None:
+    """It is n^2 (1 - m / n) s^2 / m, up to m / (m - 1)."""
+    values, m, n = np.random.default_rng(4).exponential(size=200), 200, 500
+    found = ratio_estimate(values, np.full(m, n / m), float(n), np.full(m, m / n))
+    parts = np.square(values - values.mean())
+    exact = n**2 * (1 - m / n) * parts.mean() / m
+    assert found.deviation**2 == pytest.approx(exact * (1 + MISSED * parts.max() / parts.sum()))
+
+
+def test_certain_rows_are_no_matter_of_chance() -> None:
+    rng = np.random.default_rng(5)
+    values, weights = rng.exponential(size=60), np.ones(60)
+    controls = np.column_stack([np.ones(60), rng.normal(size=60)])
+    for found in (
+        plain_estimate(values, weights, np.ones(60)),
+        ratio_estimate(values, weights, 60.0, np.ones(60)),
+        regression_estimate(values, controls, controls.sum(axis=0), weights, np.ones(60)),
+    ):
+        assert found.value == pytest.approx(values.sum())
+        assert found.deviation == 0.0
+        assert found.interval() == (found.value, found.value)
+
+
+def test_a_certain_row_that_is_far_off_hardly_widens_the_interval() -> None:
+    """It pulls the coefficients a little; as one of independent draws it would make up the whole interval."""
+    rng = np.random.default_rng(6)
+    values, weights = np.append(rng.exponential(size=100), 1e3), np.append(np.full(100, 4.0), 1.0)
+    ones, n = np.ones((101, 1)), np.array([401.0])
+    certain = regression_estimate(values, ones, n, weights, 1 / weights)
+    assert certain.deviation < 0.1 * regression_estimate(values, ones, n, weights).deviation
+
+
+def test_a_row_as_heavy_as_the_heaviest_may_have_been_missed() -> None:
+    errors = np.append(np.full(99, 0.1), 3.0)
+    assert from_errors(0.0, errors).deviation ** 2 == pytest.approx(99 * 0.01 + (1 + MISSED) * 9.0)
+    assert from_errors(0.0, errors).degrees < 3
