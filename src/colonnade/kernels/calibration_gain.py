@@ -7,6 +7,7 @@ same rows. With p moments and m rows that is the risk of ridge regression on new
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.linalg
 
 from colonnade.kernels.arrays import Floats
 
@@ -50,9 +51,12 @@ def explained_part(parties: Sequence[Floats], w: Floats, gradients: Floats) -> f
         # All moments with one mean square: one for each column, and one for each pair of columns.
         kernel += products * (r / (w @ norms)) + np.square(products) * (r**2 / (w @ np.square(norms)))
     root = np.sqrt(w)[:, np.newaxis]
-    # The smoother is 1 - strength / (kernel + strength), and what it misses without a row's own part the same ratio.
-    inverse = np.linalg.inv(root * kernel * root.T + PILOT_STRENGTH * np.eye(len(w)))
-    missed = inverse @ (root * gradients) / np.diag(inverse)[:, np.newaxis]
+    # With B the kernel plus its strength, a ridge misses B^-1 y; over the diagonal of B^-1, without each row's own part.
+    one = np.eye(len(w))
+    L = scipy.linalg.solve_triangular(
+        np.linalg.cholesky(root * kernel * root.T + PILOT_STRENGTH * one), one, lower=True, check_finite=False
+    )
+    missed = L.T @ (L @ (root * gradients)) / np.square(L).sum(axis=0)[:, np.newaxis]
     total = float(np.sum(w @ (w[:, np.newaxis] * np.square(gradients))))
     if total <= 0:
         return 0.0
