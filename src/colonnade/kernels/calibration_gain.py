@@ -51,7 +51,7 @@ def explained_part(parties: Sequence[Floats], w: Floats, gradients: Floats) -> f
         # All moments with one mean square: one for each column, and one for each pair of columns.
         kernel += products * (r / (w @ norms)) + np.square(products) * (r**2 / (w @ np.square(norms)))
     root = np.sqrt(w)[:, np.newaxis]
-    # With B the kernel plus its strength, a ridge misses B^-1 y; over the diagonal of B^-1, without each row's own part.
+    # With B the kernel plus its strength, a ridge misses B^-1 y; over the diagonal of B^-1, without a row's own part.
     one = np.eye(len(w))
     L = scipy.linalg.solve_triangular(
         np.linalg.cholesky(root * kernel * root.T + PILOT_STRENGTH * one), one, lower=True, check_finite=False
