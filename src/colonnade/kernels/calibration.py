@@ -66,8 +66,11 @@ def calibrate(
 
 def _chunk(w: Floats, parties: Sequence[Floats], start: int) -> tuple[Floats, list[Floats]]:
     """Take some rows' weights, and each party's (1, u): the moments of 1, u and u u' are those of its square."""
-    here = slice(start, start + CHUNK_ROWS)
-    return w[here], [np.column_stack([np.ones(len(w[here])), u[here]]) for u in parties]
+    own = w[start : start + CHUNK_ROWS]
+    blocks = [np.ones((len(own), 1 + u.shape[1])) for u in parties]  # row by row, which products are fastest with
+    for block, u in zip(blocks, parties, strict=True):
+        block[:, 1:] = u[start : start + CHUNK_ROWS]
+    return own, blocks
 
 
 def _scale(squares: Floats, widths: Sequence[int]) -> Floats:

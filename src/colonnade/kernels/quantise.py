@@ -105,13 +105,11 @@ def expected_bits(values: Floats, step: float, shares: Floats) -> Floats:
     scaled = values.T / step
     below = np.floor(scaled)
     above = scaled - below  # how often the code is the next one
-    codes = below.astype(np.int64)
-    low, high = zigzag(codes), zigzag(codes + 1)
-    means: list[float] = ((low + above * (high.astype(np.float64) - low)) @ (shares / shares.sum())).tolist()
-    parameters = np.array([rice_parameter(mean) for mean in means], np.uint64)[:, np.newaxis]
-    low, high = low >> parameters, high >> parameters
-    unary = (low + above * (high.astype(np.float64) - low)).sum(axis=0)
-    return np.asarray(unary + float(parameters.sum()) + len(parameters))
+    low, high = (np.abs(2 * below + shift) - 0.5 for shift in (0.5, 2.5))  # signs folded in, as `zigzag` does
+    means: list[float] = ((low + above * (high - low)) @ (shares / shares.sum())).tolist()
+    parameters = np.array([rice_parameter(mean) for mean in means], np.int64)
+    low, high = (np.floor(np.ldexp(each, -parameters[:, np.newaxis])) for each in (low, high))
+    return np.asarray((low + above * (high - low)).sum(axis=0) + float(parameters.sum()) + len(parameters))
 
 
 def decode_codes(data: Buffer, n_columns: int, count: int) -> Codes:

@@ -18,14 +18,15 @@ from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.estimates import Estimate, exactly, from_errors, uncertainty
-from colonnade.kernels.leverage import basis
-from colonnade.kernels.linear import ROUNDING
+from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
 
 CONFIDENCE = 0.95
 # A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.
 MOST_LEVERAGE = 0.999
 # Of the skewness of a sum of squares: below, it is normal to four digits.
 NEARLY_NORMAL = 1e-4
+# Of which triangles are made, and one of these: in cache, it takes half the time.
+CHUNK_ROWS = 1000
 NOTHING = exactly(0.0)
 
 
@@ -148,10 +149,15 @@ def sandwich(
 
 def _unit_basis(X: Floats, weights: Floats, ridge: float) -> Floats:
     """Find W with W'(X'wX + ridge I) W = I on its span. Safe for any rank."""
-    if not ridge:
-        return basis(lambda: iter([X]), weights=weights)
     d = X.shape[1]
-    return basis(lambda: iter([X, np.sqrt(ridge) * np.eye(d)]), weights=np.append(weights, np.ones(d)))
+    roots = np.sqrt(weights)[:, np.newaxis]
+    chunks = [slice(start, start + CHUNK_ROWS) for start in range(0, len(X), CHUNK_ROWS)]
+    lhs = np.vstack([*(np.linalg.qr(roots[here] * X[here], mode="r") for here in chunks), np.sqrt(ridge) * np.eye(d)])
+    scale = np.linalg.norm(lhs, axis=0)
+    scale[scale == 0] = np.inf
+    _, values, Vt = np.linalg.svd(np.linalg.qr(lhs / scale, mode="r"), full_matrices=False)
+    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
+    return np.asarray((Vt[kept] / values[kept, np.newaxis] / scale).T)
 
 
 def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:
