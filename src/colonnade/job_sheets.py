@@ -26,7 +26,7 @@ from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
-from colonnade.routes import Ask, Route, then
+from colonnade.routes import Ask, Route, some, then
 from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
@@ -34,6 +34,7 @@ from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import UseAllRows, even_draw_route, rows_route
 from colonnade.signing import DrawSeeds, rows_digest
 from colonnade.solvers import AnySolver
+from colonnade.solvers.finer_rows import AskFinerRows
 from colonnade.solvers.scaled_columns import AskScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns
 from colonnade.tasks import AnyTask
@@ -47,6 +48,8 @@ USUAL_STREAMS = (0,)
 KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySolver, "split": AnySplit}
 # Fine enough that rounding a pilot's rows again, by any step a plan may choose, is as rounding the rows themselves.
 PILOT_STEP = 0.25
+# Columns of two parties that agree to this part of their spread are taken to be the same.
+FINE_STEP = 1 / 256
 learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
 
 
@@ -85,6 +88,12 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
 def pilot_dithers(roster: Roster, shared: int) -> list[int]:
     """Draw the seeds that a pilot's rows are rounded with, for each party, from the seed on the sheet."""
     seeds: list[int] = np.random.default_rng([shared, 3]).integers(2**63, size=len(roster.cards)).tolist()
+    return seeds
+
+
+def finer_dithers(roster: Roster, shared: int) -> list[int]:
+    """Draw those of rows that are looked at once more."""
+    seeds: list[int] = np.random.default_rng([shared, 4]).integers(2**63, size=len(roster.cards)).tolist()
     return seeds
 
 
@@ -285,8 +294,12 @@ def _evaluate(job: _Reader) -> Route:
 def _plan(job: _Reader) -> Route:
     pilot = planned_draw(job.size)
     dither = pilot_dithers(job.roster, job.sheet.seed)[job.place]
-    kind = AskScaledColumns if isinstance(job.task, ClusteringTask) else AskWhitenedColumns
-    return then(job.view(), job.drawn(pilot), Ask(kind, step=PILOT_STEP, seed=dither))
+    if isinstance(job.task, ClusteringTask):
+        return then(job.view(), job.drawn(pilot), Ask(AskScaledColumns, step=PILOT_STEP, seed=dither))
+    finest = {"finer_step": FINE_STEP, "finer_seed": finer_dithers(job.roster, job.sheet.seed)[job.place]}
+    finer = Ask(AskFinerRows, step=PILOT_STEP, seed=dither, **finest)
+    looked = then(Ask(AskWhitenedColumns, step=PILOT_STEP, seed=dither), some(finer, least=0, most=2))
+    return then(job.view(), job.drawn(pilot), looked)
 
 
 def _planned_fit(job: _Reader) -> Route:

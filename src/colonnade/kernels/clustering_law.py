@@ -14,6 +14,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import best_of_starts, nearest_centers
+from colonnade.kernels.regression_law import copies_drawn
 
 STARTS = 3
 MOST_OWN = 0.5
@@ -85,9 +86,7 @@ class ClusteringLaw:
         return float(np.sqrt((1 - 1 / copies) @ np.square(parts / parts.sum())))
 
     def _one_run(self, chances: Floats, step: float | None, rng: np.random.Generator) -> float:
-        copies = self.weights / self.counts
-        whole = np.floor(copies)
-        drawn = rng.binomial((whole + (rng.random(len(copies)) < copies - whole)).astype(np.int64), chances)
+        drawn = copies_drawn(self.weights / self.counts, chances, rng)
         there = np.flatnonzero(drawn)
         if len(there) <= len(self.centers):
             return float("inf")

@@ -50,6 +50,8 @@ class RegressionLaw:
         That weights are calibrated to.
     n_hidden : int
         Directions of features in which the pilot saw nothing but rounding.
+    own_leverage : (m0,) array
+        What leverage in the pilot each row has in the columns of each party alone, summed.
     """
 
     rows: Floats
@@ -60,6 +62,7 @@ class RegressionLaw:
     penalty: Floats
     n_moments: int
     n_hidden: int
+    own_leverage: Floats
 
     @property
     def n_coefficients(self) -> int:
@@ -74,8 +77,12 @@ class RegressionLaw:
 
     @property
     def loose(self) -> float:
-        """The largest leverage of a row that the pilot might as well have missed: near 1, it may have missed others."""
-        return float(np.max(self._chance_missed * self._parts * self._leverage, initial=0.0))
+        """The largest leverage that no party's own columns show, of a row that the pilot might as well have missed.
+
+        Near 1, a row decides a direction alone that its scores do not know of: nobody knows how many were missed.
+        """
+        unforeseen = self._parts * self._leverage - self.own_leverage
+        return float(np.max(self._chance_missed * unforeseen, initial=0.0))
 
     def heaviest(self, chances: Floats) -> float:
         """Give the largest weight times leverage of a row that a draw with these chances may miss."""
@@ -117,10 +124,7 @@ class RegressionLaw:
         return float(np.sqrt(self._chance_missed @ np.square(ratio)))
 
     def _one_run(self, chances: Floats, step: float | None, rng: np.random.Generator) -> float:
-        copies = self.weights / self.counts
-        whole = np.floor(copies)
-        there = (whole + (rng.random(len(copies)) < copies - whole)).astype(np.int64)
-        drawn = rng.binomial(there, chances).astype(np.float64)
+        drawn = copies_drawn(self.weights / self.counts, chances, rng)
         each = self.counts / chances
         if np.count_nonzero(drawn) <= self.features.shape[1] + 1:
             return float("inf")
@@ -293,8 +297,16 @@ def regression_law(
         penalty=V[:, there].T @ penalty @ V[:, there],
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
         n_hidden=int(np.count_nonzero(~there)),
+        own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
     )
     return _with_larger_residuals(law, noise, features)
+
+
+def copies_drawn(copies: Floats, chances: Floats, rng: np.random.Generator) -> Floats:
+    """Draw of each row's copies, each by its chance; of copies that are no whole number, the last is a part of one."""
+    whole = np.floor(copies)
+    last = (copies - whole) * (rng.random(len(copies)) < chances)
+    return np.asarray(rng.binomial(whole.astype(np.int64), chances) + last)
 
 
 def _with_larger_residuals(law: RegressionLaw, noise: float, features: Floats) -> RegressionLaw:
@@ -318,7 +330,15 @@ def _with_larger_residuals(law: RegressionLaw, noise: float, features: Floats) -
         law.penalty,
         law.n_moments,
         law.n_hidden,
+        law.own_leverage,
     )
+
+
+def _own_leverage(columns: Floats, w: Floats) -> Floats:
+    centred = columns - w @ columns
+    eigenvalues, V = eigen((centred * w[:, np.newaxis]).T @ centred)
+    there = eigenvalues > 1e-10 * max(eigenvalues.max(initial=0.0), 1e-300)
+    return np.asarray(w * np.sum(np.square(centred @ V[:, there]) / eigenvalues[there], axis=1))
 
 
 def _kept(law: RegressionLaw) -> Floats:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from colonnade.branches import Branch, planned_draw
 from colonnade.contracts import Roster
-from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats
 from colonnade.planning.code_lengths import Lengths, RowLengths, row_lengths, score_lengths
 from colonnade.planning.forecast import Forecast, forecast
@@ -192,7 +191,7 @@ class Arm:
             return 0.0, own, self.step
         share = pilot_share(len(pilot.chances), self._n_sent(size))
         variance = (1 - share) ** 2 * (1 / own - 1) + share**2 * (1 / pilot.chances - 1)
-        step = math.sqrt((1 - share) * self.step**2 + share * PILOT_STEP**2)
+        step = math.sqrt((1 - share) * self.step**2 + share * pilot.step**2)
         return share, 1 / (1 + variance), step
 
     @property

@@ -10,7 +10,6 @@ from colonnade.contracts import Inbox, JobView, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.telling import tell_model
-from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.planning.code_lengths import code_bytes
 from colonnade.planning.records import Choice
@@ -32,11 +31,12 @@ LIMIT_BYTES = 8
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """A pilot's rows, ascending, what each stands for, and what parties sent of them."""
+    """A pilot's rows, ascending, what each stands for, what parties sent of them, and by which step rounded."""
 
     rows: Rows
     weights: Floats
     columns: Columns
+    step: float
 
 
 class Meter:
@@ -97,7 +97,7 @@ def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tu
     order = np.argsort(rows, kind="stable")
     weights = np.concatenate([(1 - share) * coreset.weights, share * pilot.weights])[order]
     columns = {party: _with_pilot(party, each, pilot, order) for party, each in fetched.columns.items()}
-    variance = np.concatenate([np.full(len(coreset), fetched.variance), np.full(len(pilot.rows), PILOT_STEP**2 / 12)])
+    variance = np.concatenate([np.full(len(coreset), fetched.variance), np.full(len(pilot.rows), pilot.step**2 / 12)])
     both = replace(coreset, rows=rows[order], weights=weights, distinct=False)
     return both, Fetched(columns, variance[order], np.arange(len(rows)))
 

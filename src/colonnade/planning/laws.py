@@ -38,7 +38,7 @@ def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
             features, label = directions(parties)
             penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
             values = [party.values for party in parties]
-            return regression_law(values, pilot.chances, pilot.counts, PILOT_STEP, features, label, penalty)
+            return regression_law(values, pilot.chances, pilot.counts, pilot.step, features, label, penalty)
         case _:
             assert_never(task)
 

@@ -15,6 +15,7 @@ from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.kernels.value_bits import value_bits
 from colonnade.messages import Message
+from colonnade.planning.looking import look_again
 from colonnade.planning.sheet_sizes import opening_bytes, telling_bytes
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
@@ -58,8 +59,12 @@ class PilotRows:
         g^(j) of the rows.
     columns : mapping of str to WhitenedRows or ScaledRows
         By party.
-    replies : mapping of str to bytes
-        In which they came, by party.
+    step : float
+        That whitened columns were rounded by.
+    unclear : bool
+        Whether rounding still hides directions in which they differ.
+    replies, finer : mapping of str to bytes
+        In which columns came, by party, and in which they came again with a finer step, if they did.
     """
 
     rows: Rows
@@ -69,7 +74,10 @@ class PilotRows:
     totals: Floats
     scores: Floats
     columns: Mapping[str, WhitenedRows | ScaledRows]
+    step: float
+    unclear: bool
     replies: Mapping[str, bytes]
+    finer: Mapping[str, bytes]
 
     @property
     def weights(self) -> Floats:
@@ -92,6 +100,7 @@ def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: 
     asked = pilot_requests(task, roster, seed)
     inbox = yield {**asked}
     columns = read_columns(roster, coreset.rows, asked, inbox).columns
+    looked = yield from look_again(roster, columns, coreset.weights, shared_seed(seed))
     totals, codes = _replies(heard, Total), _replies(heard, DistinctCodes)
     counts = np.ones(len(coreset)) if view.row_weights is None else view.row_weights[coreset.rows]
     return PilotRows(
@@ -101,8 +110,11 @@ def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: 
         coreset.total_weight,
         np.array([totals[party].total for party in roster.names]),
         np.array([decode_scores(codes[party].codes, len(coreset), SCORE_STEP) for party in roster.names]),
-        columns,
+        looked.columns,
+        looked.step,
+        looked.unclear,
         {party: wire_bytes(reply) for party, reply in inbox.items()},
+        {party: wire_bytes(reply) for party, reply in looked.replies.items()},
     )
 
 

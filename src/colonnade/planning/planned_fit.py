@@ -9,7 +9,9 @@ import numpy as np
 from colonnade.branches import Branch
 from colonnade.catalogue import codec
 from colonnade.contracts import JobView, Roster, Script
+from colonnade.job_sheets import FINE_STEP, PILOT_STEP
 from colonnade.planning.joining import Meter, Pilot, learn_as_chosen
+from colonnade.planning.looking import read_all
 from colonnade.planning.outcome import planned_facts
 from colonnade.planning.pilot import PilotRows, least_size, pilot_requests, pilot_rows
 from colonnade.planning.planner import Limits, choose_branch, pilot_size
@@ -20,7 +22,7 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.solvers.compact import read_columns
 from colonnade.tasks import PaperTask
-from colonnade.tasks.jobs import JobResult
+from colonnade.tasks.jobs import JobResult, shared_seed
 
 # What a planner chooses between.
 SOLVERS = ("central", "compact")
@@ -53,7 +55,7 @@ def _learn_as_planned(
     chosen = choose_branch(task, roster, split, limits, seed, rows, sent)
     branch = Branch(chosen.sampler, chosen.solver).encoded()
     yield from meter.counting(take_branch(roster.names, branch))
-    pilot = Pilot(rows.rows, rows.weights, rows.columns)
+    pilot = Pilot(rows.rows, rows.weights, rows.columns, rows.step)
     learned = yield from learn_as_chosen(task, chosen, pilot, view, roster, seed, meter)
     facts = {**learned.facts, **planned_facts(sent + chosen.bytes, chosen)}
     return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver))
@@ -62,13 +64,25 @@ def _learn_as_planned(
 def fit_by_plan(plan: Plan, roster: Roster, seed: int, what: Mapping[str, Any]) -> Script[JobResult[Any]]:
     """Carry a plan out in a run of its own, which is decided by what is given."""
     task, opening = plan.task, opening_bytes("fit", what, roster) * len(roster.cards)
-    sample, asked = plan.sample, pilot_requests(task, roster, plan.seed)
-    rows, weights = np.array(sample.rows, np.int64), np.array(sample.weights)
-    replies = {party: codec().decode(reply, party=party) for party, reply in sample.replies.items()}
-    pilot = Pilot(rows, weights, read_columns(roster, rows, asked, replies).columns)
+    pilot = _pilot_of(plan, roster)
     meter = Meter(plan.budget_bytes, plan.pilot_bytes + opening)
     view = yield from meter.counting(agree_on_view(roster, plan.split, "train", task.scaling))
     return (yield from learn_as_chosen(task, plan.chosen, pilot, view, roster, seed, meter))
+
+
+def _pilot_of(plan: Plan, roster: Roster) -> Pilot:
+    """Read a pilot's rows as a plan has kept them."""
+    sample, asked = plan.sample, pilot_requests(plan.task, roster, plan.seed)
+    rows, weights = np.array(sample.rows, np.int64), np.array(sample.weights)
+    coarse, fine = (
+        {party: codec().decode(reply, party=party) for party, reply in replies.items()}
+        for replies in (sample.replies, sample.finer)
+    )
+    columns = read_columns(roster, rows, asked, coarse).columns
+    if not fine:
+        return Pilot(rows, weights, columns, PILOT_STEP)
+    finer = read_all(roster, columns, np.arange(len(rows)), shared_seed(plan.seed), fine)
+    return Pilot(rows, weights, finer, FINE_STEP)
 
 
 def _look(

@@ -31,8 +31,8 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
 FRAMING = "framing"
-# A row that the pilot might as well have missed has at most so much leverage in it, or nobody knows what it missed.
-MOST_LOOSE = 0.8
+# Of leverage that no party's columns show by themselves, a row that the pilot might have missed has at most so much.
+MOST_LOOSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,12 @@ def make_plan(
         by_phase=_sums([(message.phase, message.bytes) for message in messages]),
         by_party=_sums([(message.party, message.bytes) for message in messages]),
         pilot=tuple(sent),
-        sample=PilotSample(tuple(pilot.rows.tolist()), tuple(pilot.weights.tolist()), dict(pilot.replies)),
+        sample=_sample(pilot),
         seconds=seconds * chosen.rounds / n_rounds,
         frontier=frontier(arms, found),
         r2=None if r2 is None else 1 - (1 - r2) * (1 + chosen.excess.mean),
         r2_of_all_rows=r2,
-        unclear=unclear(inputs.law),
+        unclear=unclear(inputs),
     )
     warn_if_unclear(plan.unclear)
     return replace(plan, fingerprint=fingerprint(plan))
@@ -152,13 +152,18 @@ def choose_branch(
 ) -> Choice:
     """Choose how the run of a pilot, that has sent so many bytes, goes on."""
     inputs = PlanInputs(task, roster, split, pilot, _law(task, pilot, seed), None, 0, seed)
-    warn_if_unclear(unclear(inputs.law))
+    warn_if_unclear(unclear(inputs))
     return _chosen(_arms(inputs, limits), limits, sent).choice
 
 
-def unclear(law: Law) -> str | None:
+def unclear(inputs: PlanInputs) -> str | None:
     """Say why a pilot does not tell the excess, if so, and what to do."""
-    if law.loose > MOST_LOOSE:
+    if inputs.pilot.unclear:
+        return (
+            "Columns of different parties agree so closely that rounding hides how they differ, and the label may hang "
+            "on that. Leave out columns that two parties share, or send differences of them as columns of their own."
+        )
+    if inputs.law.loose > MOST_LOOSE:
         return (
             "Single rows of the pilot, drawn by chance, decide parts of the model alone: others may be unseen. "
             "Look at rows that break what else holds between the parties' columns, or make the pilot larger (pilot=)."
@@ -170,6 +175,11 @@ def warn_if_unclear(why: str | None) -> None:
     """Warn that an excess is not known."""
     if why is not None:
         warnings.warn(f"The excess of this plan is not known. {why}", AssumptionWarning, stacklevel=4)
+
+
+def _sample(pilot: PilotRows) -> PilotSample:
+    rows, weights = tuple(pilot.rows.tolist()), tuple(pilot.weights.tolist())
+    return PilotSample(rows, weights, dict(pilot.replies), dict(pilot.finer))
 
 
 def _r2(law: Law, n_rows: int) -> float | None:

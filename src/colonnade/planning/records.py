@@ -81,11 +81,14 @@ class PilotSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         What each stands for.
     replies : dict of str to bytes
         What each party sent of them, rounded.
+    finer : dict of str to bytes
+        What each sent again, rounded by a finer step, if it did.
     """
 
     rows: tuple[int, ...]
     weights: tuple[float, ...]
     replies: dict[str, bytes]
+    finer: dict[str, bytes]
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -146,7 +146,7 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     # Of r columns that are left of d there are fewer numbers, but whether a sum is told must not hang on values.
     d = n_features + (table.label_name is not None)
     state = check_view(state, data, "means and products of columns", d, d + d * (d + 1) // 2)
-    whitening = data.once(_whitening)
+    whitening = whitening_of(data)
     values = whitening.of(table.take(rows))
 
     def encode(places: Rows) -> tuple[bytes, bytes]:
@@ -162,6 +162,11 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
         label_mean=None if table.label_name is None else float(whitening.mean[n_features]),
         codes=codes,
     )
+
+
+def whitening_of(data: PartyData) -> Whitening:
+    """Give the basis of the party's columns."""
+    return data.once(_whitening)
 
 
 def _whitening(table: Table) -> Whitening:

@@ -1,0 +1,116 @@
+"""A pilot looked at once more: directions in which rounding hides how far the parties' columns agree.
+
+Columns of different parties may nearly coincide. Along their difference the pilot's rows have little but rounding, and
+yet the label may hang on it. So some rows are fetched with a finer step. Where these differ by nothing but rounding
+either, the columns are the same, and nothing is lost. Where they do differ, all of the pilot's rows are fetched so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from colonnade.contracts import Roster, Script
+from colonnade.job_sheets import FINE_STEP, PILOT_STEP, finer_dithers, pilot_dithers
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.leverage import eigen
+from colonnade.messages import Message
+from colonnade.protocol import checks
+from colonnade.solvers.compact import directions
+from colonnade.solvers.finer_rows import AskFinerRows, FinerRows, read_finer
+from colonnade.solvers.scaled_columns import ScaledRows
+from colonnade.solvers.whitened_columns import WhitenedRows
+
+Columns = Mapping[str, WhitenedRows | ScaledRows]
+# Less variance than so many times that of rounding is no clear sign of any.
+CLEAR = 3.0
+# Rows that are looked at first: at least so many, and for each feature.
+FEW, FOR_EACH = 24, 2.5
+# Of the variance of rounding, so much is more than chance makes of it.
+SIGN = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """A pilot's columns, the step that they came with, whether some directions stay unclear, and the replies."""
+
+    columns: Columns
+    step: float
+    unclear: bool
+    replies: Mapping[str, Message]
+
+
+def look_again(roster: Roster, columns: Columns, weights: Floats, shared: int) -> Script[Looked]:
+    """Look at the pilot's rows with a finer step, as far as is needed; weights are what they stand for, (m0,)."""
+    doubtful = hidden_in(columns, weights, PILOT_STEP)
+    if not doubtful.shape[1]:
+        return Looked(columns, PILOT_STEP, unclear=False, replies={})
+    joined = np.hstack([each.values for each in columns.values()])
+    some = places_to_look(joined @ doubtful, joined.shape[1])
+    few, _ = yield from _fetch(roster, columns, some, shared)
+    if not _differ(few, doubtful.shape[1]):
+        return Looked(columns, PILOT_STEP, unclear=False, replies={})
+    fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
+    left = hidden_in(fine, weights, FINE_STEP)
+    return Looked(fine, FINE_STEP, unclear=_differ(fine, left.shape[1]), replies=replies)
+
+
+def hidden_in(columns: Columns, weights: Floats, step: float) -> Floats:
+    """Find orthonormal directions of the joined columns' features, shape (r, h), with little in them but rounding.
+
+    Of columns that are not whitened there are none: distances bear rounding in any direction.
+    """
+    parties = [each for each in columns.values() if isinstance(each, WhitenedRows)]
+    if not parties:
+        return np.empty((0, 0))
+    features, _ = directions(parties)
+    rows = np.hstack([party.values for party in parties]) @ features
+    w = weights / weights.sum()
+    rows = rows - w @ rows
+    eigenvalues, V = eigen((rows * w[:, np.newaxis]).T @ rows)
+    return np.asarray(features @ V[:, eigenvalues <= CLEAR * step**2 / 12])
+
+
+def places_to_look(along: Floats, n_columns: int) -> Rows:
+    """Choose rows by what they are along doubtful directions, (m0, h): half of them those that are farthest."""
+    m0 = len(along)
+    count = min(max(FEW, round(FOR_EACH * n_columns)), m0)
+    farthest = np.argsort(-np.square(along).sum(axis=1), kind="stable")[: count // 2]
+    evenly = np.linspace(0, m0 - 1, count - len(farthest)).astype(np.int64)
+    return np.union1d(farthest, evenly)
+
+
+def _differ(columns: Columns, n_doubtful: int) -> bool:
+    """Tell whether rows differ by more than their rounding also in so many directions in which they differ least.
+
+    These are found anew: as the pilot had them they are slightly off, and so not free of what else rows differ by.
+    """
+    parties = [each for each in columns.values() if isinstance(each, WhitenedRows)]
+    rows = np.hstack([party.values for party in parties]) @ directions(parties)[0]
+    variances = np.sort(np.square(np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False)))[::-1] / len(rows)
+    variances = np.pad(variances, (0, max(rows.shape[1] - len(variances), 0)))
+    return n_doubtful > 0 and bool(variances[-n_doubtful] > SIGN * FINE_STEP**2 / 12)
+
+
+def _fetch(
+    roster: Roster, columns: Columns, places: Rows, shared: int
+) -> Script[tuple[Columns, Mapping[str, Message]]]:
+    inbox = yield {**_requests(roster, places, shared)}
+    return read_all(roster, columns, places, shared, inbox), inbox
+
+
+def read_all(
+    roster: Roster, columns: Columns, places: Rows, shared: int, inbox: Mapping[str, Message]
+) -> dict[str, WhitenedRows]:
+    """Read rows in these places of the pilot, that were looked at with a finer step."""
+    replies, asked = checks.replies(inbox, FinerRows), _requests(roster, places, shared)
+    return {
+        card.name: read_finer(card, replies[card.name], known, asked[card.name])
+        for card in roster.cards
+        if isinstance(known := columns[card.name], WhitenedRows)
+    }
+
+
+def _requests(roster: Roster, places: Rows, shared: int) -> dict[str, AskFinerRows]:
+    seeds = zip(roster.names, pilot_dithers(roster, shared), finer_dithers(roster, shared), strict=True)
+    return {party: AskFinerRows(PILOT_STEP, known, FINE_STEP, seed, places) for party, known, seed in seeds}

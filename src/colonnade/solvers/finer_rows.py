@@ -1,0 +1,84 @@
+"""A second look at rows that were fetched before: what rounding took off them, rounded more finely."""
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from colonnade.contracts import PartyCard
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals
+from colonnade.protocol import checks
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.solvers.whitened_columns import WhitenedRows, check_rounding, whitening_of
+
+
+class FinerRows(Message, frozen=True):
+    """Codes of what whitened rows are beyond their rounded values, the label's too where the party holds it."""
+
+    phase: ClassVar[str] = "solving"
+
+    size: Annotated[int, Reveals.NOTHING]
+    n_columns: Annotated[int, Reveals.NOTHING]
+    has_label: Annotated[bool, Reveals.NOTHING]
+    codes: Annotated[bytes, Reveals.FEATURES]
+
+    def units(self) -> int:
+        """Count the rows as the paper sends them, every value a number."""
+        return self.size * self.n_columns
+
+    def numbers_told(self, units: int) -> dict[Reveals, int]:
+        """Count a label a row, too, where codes are also of these."""
+        told = super().numbers_told(units)
+        labels = {Reveals.LABELS: self.size} if self.has_label else {}
+        return {**told, Reveals.FEATURES: told[Reveals.FEATURES] - sum(labels.values()), **labels}
+
+
+class AskFinerRows(Message, frozen=True):
+    """Look again at some of the rows agreed on, by their places, that were sent with one step and dither.
+
+    Send what they are beyond that, rounded by a finer step and another dither.
+    """
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = FinerRows
+
+    step: Annotated[float, Reveals.NOTHING]
+    seed: Annotated[int, Reveals.NOTHING]
+    finer_step: Annotated[float, Reveals.NOTHING]
+    finer_seed: Annotated[int, Reveals.NOTHING]
+    places: Annotated[Rows, Reveals.ROW_IDS]
+
+
+def read_finer(card: PartyCard, reply: FinerRows, known: WhitenedRows, request: AskFinerRows) -> WhitenedRows:
+    """Check and restore rows that are known already, less finely; no value may be another than before."""
+    party, size, rank = card.name, len(request.places), known.n_rounded
+    if (reply.size, reply.n_columns) != (size, rank) or reply.has_label != (known.label is not None):
+        found = f"{reply.size} rows of {reply.n_columns} columns"
+        raise checks.wrong(party, reply, f"{found}, where {size} of {rank} are due")
+    try:
+        codes = decode_codes(reply.codes, rank, size)
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+    beyond = restore_dithered(codes, request.finer_step, np.random.default_rng(request.finer_seed))
+    if np.any(np.abs(beyond) > (request.step + request.finer_step) / 2 * (1 + 1e-9)):
+        raise checks.wrong(party, reply, "other rows than it sent before")
+    return replace(known, values=known.values[request.places] + beyond)
+
+
+def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[PartyState, Message]:
+    check_rounding(request, request.step, request.seed)
+    check_rounding(request, request.finer_step, request.finer_seed)
+    rows, table = state.selected(), data.table
+    checks.row_ids(SERVER, request, request.places, len(rows))
+    values = whitening_of(data).of(table.take(rows))
+    known = round_with_dither(values, request.step, np.random.default_rng(request.seed))
+    beyond = values - restore_dithered(known, request.step, np.random.default_rng(request.seed))
+    beyond, rng = beyond[request.places], np.random.default_rng(request.finer_seed)
+    codes = encode_codes(round_with_dither(beyond, request.finer_step, rng))
+    return state, FinerRows(len(beyond), beyond.shape[1], table.label_name is not None, codes)
+
+
+HANDLERS = (Handler(AskFinerRows, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)
