@@ -42,6 +42,8 @@ SIDES = ("server", "bank", "shop")
 JOBS: dict[str, dict[str, object]] = {
     "coreset": coreset(),
     "coreset, secure": coreset(scores="secure"),
+    "coreset, distinct": coreset(draws="distinct", uniform_share=0.2),
+    "coreset, distinct and secure": coreset(draws="distinct", scores="secure"),
     "coreset, committed": coreset(draws="committed"),
     "coreset, committed and secure": coreset(draws="committed", scores="secure"),
     "spot check": {**coreset(draws="committed"), "spot_check": 3},
@@ -72,6 +74,7 @@ BY_CHANCE = ("coreset, committed", "coreset, committed and secure", "spot check"
 # Where a party dies in a sum under masks, its key dies with it: all mask the same numbers again, under new keys.
 MASKED = (
     "coreset, secure",
+    "coreset, distinct and secure",
     "coreset, committed and secure",
     "fit, gram",
     "fit, lloyd",

@@ -57,6 +57,15 @@ JOBS: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
     ),
     "coreset": lambda f: f.coreset(cn.KMeans(n_clusters=4), in_the_clear(2000), seed=3),
     "secure coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=120, scores="secure"), seed=3),
+    "distinct": lambda f: f.fit(
+        cn.Regression(), sampler=cn.ImportanceSampling(120, 0.2, "distinct", scores="plain"), seed=3
+    ),
+    "distinct, rounded": lambda f: f.coreset(
+        cn.KMeans(n_clusters=4), cn.ImportanceSampling(120, 0.0, "distinct", 0.2, scores="plain"), seed=3
+    ),
+    "distinct, secure": lambda f: f.coreset(
+        cn.Regression(), cn.ImportanceSampling(120, draws="distinct", scores="secure"), seed=3
+    ),
     "regression, SecureGram": lambda f: f.fit(
         cn.Regression(l2="cv"), sampler=in_the_clear(120), solver=cn.SecureGram(), seed=3
     ),
@@ -103,6 +112,12 @@ VIEWED: dict[str, Callable[[cn.Federation], cn.Run[Any]]] = {
         cn.KMeans(n_clusters=4, standardize=True), sampler=cn.UniformSampling(60), solver=cn.SecureLloyd(), split=SPLIT
     ),
     "coreset": lambda f: f.coreset(cn.Regression(), cn.ImportanceSampling(size=500), split=SPLIT, seed=3),
+    "distinct, Saga": lambda f: f.fit(
+        cn.Regression(standardize=True),
+        sampler=cn.ImportanceSampling(60, draws="distinct"),
+        solver=cn.Saga(batch=7, tolerance=0.1),
+        split=SPLIT,
+    ),
     "secure coreset": lambda f: f.coreset(
         cn.KMeans(n_clusters=4), cn.ImportanceSampling(size=120, scores="secure"), split=SPLIT, seed=3
     ),

@@ -18,6 +18,8 @@ SAMPLE = (
     Kill("coreset, committed", "shop", "after rename spent.json", 2),
     Kill("fit, saga", "shop", "before rename a new journal", 2),
     Kill("coreset", "bank", "after write log.jsonl", 9),
+    Kill("coreset, distinct", "shop", "after write log.jsonl", 7),
+    Kill("coreset, distinct and secure", "bank", "after write log.jsonl", 11),
 )
 
 
