@@ -98,8 +98,8 @@ def drawn_distinct(m: int, rng: np.random.Generator) -> tuple[float, float, floa
     theta, offset = _solve(X[rows], y[rows], weights, 0.0)
     excess = _objective(X, y, theta, offset, 0.0) - _objective(X, y, *_solve(X, y, np.ones(4000), 0.0), 0.0)
     known = X[rows], X[rows] @ theta + offset - y[rows], weights, 0.0, theta, ()
-    found = (sandwich(*known, fit_intercept=True, chances=each).excess for each in (chances[rows], None))
-    return (*found, excess)
+    bound, blind = (sandwich(*known, fit_intercept=True, chances=each).excess for each in (chances[rows], None))
+    return bound, blind, excess
 
 
 def test_the_bound_of_distinct_rows_counts_what_was_left_to_chance() -> None:
