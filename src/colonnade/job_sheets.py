@@ -184,13 +184,13 @@ class _Reader:
             return then(view, Ask(UseAllRows))
         return then(view, even_draw_route(self.sheet.size, self.agreed(self.sheet.size).seeds))
 
-    def learned(self, source: Route, solver: AnySolver, size: int | None, *, at_most: bool) -> Route:
+    def learned(self, source: Route, solver: AnySolver, size: int | None, sampler: AnySampler | None) -> Route:
         """Expect that a model is learned on so many rows from there, or on all that count, and told.
 
         Draws of distinct rows give so many at most.
         """
         agreed = self.agreed(self.sheet.rows if size is None else size)
-        if at_most:
+        if getattr(sampler, "draws", None) == "distinct":
             agreed = replace(agreed, least=1)
         if size is None:
             most, least = (agreed.size, 1) if self.n_counted is None else (self.n_counted, self.n_counted)
@@ -200,8 +200,7 @@ class _Reader:
     def by_branch(self, branch: Branch) -> Route:
         """Expect that a model is learned as this branch says."""
         sampler = branch.sampler
-        source, size = self.drawn(sampler, draw=1), getattr(sampler, "size", None)
-        return self.learned(source, branch.solver, size, at_most=draws_distinct(sampler))
+        return self.learned(self.drawn(sampler, draw=1), branch.solver, getattr(sampler, "size", None), sampler)
 
     @property
     def size(self) -> int:
@@ -254,14 +253,8 @@ def _coreset(job: _Reader) -> Route:
 
 def _fit(job: _Reader) -> Route:
     drawn = job.sheet.coreset is not None or hasattr(job.sampler, "size")
-    at_most = job.sheet.coreset is None and draws_distinct(job.sampler)
-    size = job.sheet.size_of_coreset() if drawn else None
-    return then(job.view(), job.learned(job.source(), job.solver, size, at_most=at_most))
-
-
-def draws_distinct(sampler: AnySampler) -> bool:
-    """Tell whether it draws each row at most once, and so may give fewer rows than its size."""
-    return getattr(sampler, "draws", None) == "distinct"
+    source, solver, sampler = job.source(), job.solver, job.sampler if job.sheet.coreset is None else None
+    return then(job.view(), job.learned(source, solver, job.sheet.size_of_coreset() if drawn else None, sampler))
 
 
 def _predict(job: _Reader) -> Route:

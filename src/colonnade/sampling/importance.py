@@ -177,10 +177,10 @@ class ImportanceSampling(
         asked: dict[str, object] = {"size": self.size, "even_share": self.uniform_share}
         if isinstance(scored, IntegerScores):
             return then(committed_route(scored, self.size), self._sum_route(scored, asked))
-        own, draws = seeds.own[agreed.place], _drawn(self.draws)
-        if draws == "distinct":
+        if self.draws == "distinct":
             asked |= {"size": AtMost(self.size), "n_draws": self.size}
-        drawn = draw_route(scored, self.size, agreed.party, own, draws)
+        draws: Draws = "stratified" if self.draws == "committed" else self.draws  # which has a route of its own
+        drawn = draw_route(scored, self.size, agreed.party, seeds.own[agreed.place], draws)
         return then(drawn, self._sum_route(scored, asked | {"even_seed": seeds.shared}))
 
     def _sum_route(self, rule: ScoreRule, asked: dict[str, object]) -> Route:
@@ -202,7 +202,8 @@ class ImportanceSampling(
         if self.draws == "distinct":
             in_secret = self.scores == "secure"
             return Distinct(SecureLogs(row_weights) if in_secret else LogsInTheClear(rule, row_weights))
-        return WithReplacement(_drawn(self.draws), self._sum_mechanism(rule, row_weights))
+        draws: Draws = "independent" if self.draws == "independent" else "stratified"
+        return WithReplacement(draws, self._sum_mechanism(rule, row_weights))
 
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
         if self.scores == "secure":
@@ -210,11 +211,6 @@ class ImportanceSampling(
         if isinstance(rule, RoundedScores):
             return SumRounded(rule, row_weights)
         return SumInTheClear(rule, row_weights)
-
-
-def _drawn(draws: str) -> Draws:
-    """Say how a party draws by scores of its own."""
-    return "distinct" if draws == "distinct" else "stratified" if draws == "stratified" else "independent"
 
 
 def _checked_rounding(round_scores: bool | float) -> bool | float:

@@ -42,11 +42,6 @@ class Design:
         return Coreset(rows, counts / -np.expm1(-logs), self.roster.n_rows, all_weight, total=total, distinct=True)
 
 
-def n_counted(roster: Roster, row_weights: Floats | None) -> int:
-    """Count the rows that have weight."""
-    return roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
-
-
 def weight_of_all(roster: Roster, row_weights: Floats | None) -> float:
     """Add up what all rows count: W, the n that multiplies a penalty."""
     return float(roster.n_rows if row_weights is None else row_weights.sum())

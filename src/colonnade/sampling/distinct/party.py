@@ -42,7 +42,7 @@ def all_distinct(state: PartyState, request: AskScores, n_draws: int, data: Part
     checks.count(request, n_draws, MAX_SIZE)
     n_even = even_quota(n_draws, request.even_share)
     even_factor, chance = even_chances(data.table.n_rows, n_even, data.table.row_weights)
-    drawn = joined(state, request, data, draw_distinct(chance, even_rng(request.even_seed)))
+    drawn = joined(state, request, data, lambda *_: draw_distinct(chance, even_rng(request.even_seed)))
     rows = sendable_rows(np.unique(drawn))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")

@@ -18,10 +18,10 @@ from colonnade.messages import MAX_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
 from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores, DistinctCodes, DistinctScores
 from colonnade.sampling.plain.messages import DrawnRows, Draws
-from colonnade.sampling.plain.server import ROUNDING, Quotas, check_limits, decoded, shares_of
+from colonnade.sampling.plain.server import ROUNDING, Quotas, check_limits, decoded, n_counted, shares_of
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.seeds import Seeds, even_quota, even_rng
-from colonnade.sampling.weights import Design, n_counted
+from colonnade.sampling.weights import Design
 from colonnade.signing import SignedRows
 
 

@@ -1,6 +1,7 @@
 """A party's side of Algorithm 1: scores its rows, tells their total, draws, and tells the scores of the drawn rows."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -143,14 +144,14 @@ def codes_of(state: PartyState, rows: Rows, data: PartyData) -> bytes:
 
 def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Rows, PartyState]:
     """Join the rows that the party drew with those that the others signed, and those drawn evenly; ascending, (m,)."""
-    rows = sendable_rows(np.sort(joined(state, request, data, _even_rows(state, request, data)), kind="stable"))
+    rows = sendable_rows(np.sort(joined(state, request, data, _even_rows), kind="stable"))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
     drawn = replace(state, rows=rows, weighing="scores", even_share=request.even_share)
     return rows, with_coreset(drawn, data)
 
 
-def joined(state: PartyState, request: AskScores, data: PartyData, even: Rows) -> Rows:
+def joined(state: PartyState, request: AskScores, data: PartyData, draw_even: Callable[..., Rows]) -> Rows:
     """Put what the others signed to have drawn, the party's own draw, and the even rows one after another.
 
     No row comes from the server: it could choose rows to learn about.
@@ -159,7 +160,7 @@ def joined(state: PartyState, request: AskScores, data: PartyData, even: Rows) -
     others = [name for name in identity.parties if name != identity.name]
     if [each.party for each in request.others] != others:
         raise checks.wrong(SERVER, request, f"draws of other parties than {', '.join(others)}")
-    view = view_digest(state, data)
+    even, view = draw_even(state, request, data), view_digest(state, data)
     for each in request.others:
         checks.row_ids(SERVER, request, each.rows, data.table.n_rows)
         if state.joint_key is None:

@@ -36,7 +36,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.seeds import Seeds, count_even, even_rng
-from colonnade.sampling.weights import Design, n_counted
+from colonnade.sampling.weights import Design
 from colonnade.signing import SignedRows, seed_digest
 
 # Totals are sums of n rounded numbers.
@@ -177,6 +177,11 @@ def exchanged(roster: Roster, *boxes: Outbox | Inbox) -> dict[str, list[Message]
 def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
     """Bound each party's total by what all sides know."""
     return {party: bounds.total for party, bounds in _bounds(design.roster, design.row_weights, rule).items()}
+
+
+def n_counted(roster: Roster, row_weights: Floats | None) -> int:
+    """Count the rows that have weight."""
+    return roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
 
 
 def _bounds(roster: Roster, row_weights: Floats | None, rule: ScoreRule) -> dict[str, ScoreBounds]:

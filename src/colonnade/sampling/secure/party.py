@@ -62,14 +62,14 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
-    ring, kept = _ring(request, _largest_score(state, data)), _check_asked(state, request, data)
+    kept, ring = _check_asked(state, request, data), _ring(request, _largest_score(state, data))
     rows, state = all_rows(replace(state, rows=kept.own), request, data)
     state = _check_summed(state, 0, data)
     return _masked(state, request, data, Summed(SCORES, kept, ring, rows, data.scores(state.rule)[rows]))
 
 
 def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> tuple[PartyState, Message]:
-    ring, kept = _ring(request, MOST_LOG * MARGIN), _check_asked(state, request, data)
+    kept, ring = _check_asked(state, request, data), _ring(request, MOST_LOG * MARGIN)
     rows, state = all_distinct(replace(state, rows=kept.own), request, request.n_draws, data)
     state = _check_summed(state, len(kept.own), data)
     logs = log_of(np.minimum(1.0, factor_of(state, request) * data.scores(state.rule)[rows]))
