@@ -11,6 +11,7 @@ Least squares on 600 rows, an audit of 600 rows, on tables whose tails are light
     ratios      made up: quotients among the columns, one row with leverage 0.7; two parties
     tails       made up: columns with Student's t of two degrees; three parties
 
+    rare        made up, and hard: lognormal columns and errors, 29 rare categories; two parties; not judged
     distinct    houses, learned on distinct rows
     compact     houses, with rows that travelled rounded (CompactCentral, step 0.5)
     years       ridge on the twin of YearPredictionMSD, three parties, 1,000 rows (a tenth of the seeds)
@@ -199,6 +200,17 @@ def tails(_: Path, seeds: int) -> Results:
     return coverage((X, y), [3, 3, 3], cn.Regression(), 600, cn.Central(), seeds)
 
 
+def rare(_: Path, seeds: int) -> Results:
+    """Make errors so heavy that 600 rows do not tell of them."""
+    rng, n = np.random.default_rng(15), 20_000
+    shares = 1 / np.arange(1, 31) ** 2.2
+    group = rng.choice(30, size=n, p=shares / shares.sum())
+    Z = np.exp(rng.normal(size=(n, 6)))
+    X = np.column_stack([Z[:, :3], group[:, np.newaxis] == np.arange(1, 30), Z[:, 3:]])
+    y = Z @ rng.normal(size=6) + 3 * rng.normal(size=30)[group] + np.exp(0.8 * rng.normal(size=n))
+    return coverage((X, y), [17, 18], cn.Regression(), 600, cn.Central(), seeds)
+
+
 def years(folder: Path, seeds: int) -> Results:
     """Learn ridge on many rows."""
     data = year_twin(folder / "year_msd_sample7000.parquet").train
@@ -322,6 +334,7 @@ JUDGED: dict[str, Callable[[Path, int], Results]] = {
 }
 JOBS: dict[str, Callable[[Path, int], Results]] = {
     **JUDGED,
+    "rare": rare,
     "distinct": distinct,
     "compact": compact,
     "years": years,

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.estimates import Estimate, exactly, from_errors, uncertainty
+from colonnade.kernels.estimates import Estimate, exactly, from_errors
 from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
 
 CONFIDENCE = 0.95
@@ -107,7 +107,7 @@ def sandwich(
         Of distinct rows; None where draws are independent.
     """
     m = len(residuals)
-    uncertain = np.sqrt(uncertainty(chances if rounded is None else None, m))
+    uncertain = np.ones(m) if chances is None or rounded is not None else np.sqrt(1.0 - chances)
     centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
     X = features - centre
     spread = weights @ np.square(X)

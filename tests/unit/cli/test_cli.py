@@ -514,7 +514,7 @@ def test_certify_says_it_in_words_and_in_json(job: Callable[..., str], tmp_path:
     assert "of it for this check" in done.stdout
     assert "AuditedPredictions" in done.stdout
     found = json.loads(run("certify", file, saved, "--rows", "300", "--json").stdout)
-    assert found["rows"] == 300
+    assert 200 < found["rows"] <= 300, "each row once"
     assert found["trusted"] is True
     assert found["cost_interval"][0] < found["cost"] < found["cost_interval"][1]
     other = json.loads(run("certify", file, saved, "--rows", "300", "--json", "--seed", "5").stdout)
