@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from colonnade.contracts import LinearTask, Task
 from colonnade.errors import InputError
 from colonnade.messages import Message
 from colonnade.options import learn_types
@@ -17,9 +18,10 @@ from colonnade.solvers import AnySolver, Central, CompactCentral
 EVEN_SHARE, SCORE_STEP = 0.25, 0.2
 
 
-def planned_draw(size: int) -> ImportanceSampling:
+def planned_draw(task: Task[object], size: int) -> ImportanceSampling:
     """Say how a plan, and its pilot, draw rows by scores."""
-    return ImportanceSampling(size, EVEN_SHARE, draws="distinct", round_scores=SCORE_STEP)
+    sharpened = isinstance(task, LinearTask)
+    return ImportanceSampling(size, EVEN_SHARE, draws="distinct", round_scores=SCORE_STEP, sharpened=sharpened)
 
 
 class Branch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,9 +43,10 @@ _branches: msgspec.msgpack.Decoder[Branch] = msgspec.msgpack.Decoder(Branch)
 class Branching(Route):
     """A branch is taken: one that stays within the caps, and asks for nothing that was not judged by these.
 
-    The parties hold so many rows; `route_of` gives what a server that takes a branch may ask.
+    The parties hold so many rows; `route_of` gives what a server that takes a branch for the task may ask.
     """
 
+    task: Task[object]
     caps: Branches
     n_rows: int
     route_of: Callable[[Branch], Route]
@@ -82,7 +85,7 @@ class Branching(Route):
         """List what a planner chooses between, as large as it may be."""
         for solver in (Central(), CompactCentral()):
             if _kind(solver) in self.caps.solvers:
-                for sampler in (AllRows(), UniformSampling(self.caps.most), planned_draw(self.caps.most)):
+                for sampler in (AllRows(), UniformSampling(self.caps.most), planned_draw(self.task, self.caps.most)):
                     yield Branch(sampler, solver)
 
 

@@ -285,7 +285,7 @@ def _evaluate(job: _Reader) -> Route:
 
 
 def _plan(job: _Reader) -> Route:
-    pilot = planned_draw(job.size)
+    pilot = planned_draw(job.task, job.size)
     dither = pilot_dithers(job.roster, job.sheet.seed)[job.place]
     if isinstance(job.task, ClusteringTask):
         return then(job.view(), job.drawn(pilot), Ask(AskScaledColumns, step=PILOT_STEP, seed=dither))
@@ -296,7 +296,7 @@ def _plan(job: _Reader) -> Route:
 
 
 def _planned_fit(job: _Reader) -> Route:
-    return then(_plan(job), Branching(_given("branches", job.sheet.branches), job.sheet.rows, job.by_branch))
+    return then(_plan(job), Branching(job.task, _given("branches", job.sheet.branches), job.sheet.rows, job.by_branch))
 
 
 def _certify(job: _Reader) -> Route:

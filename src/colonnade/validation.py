@@ -23,9 +23,14 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.run import Run
 from colonnade.sampling import AnySampler
 from colonnade.sampling.rules.integers import IntegerScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.rules.sharpened import SharpenedScores
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import MODELS, AnyTask, PaperTask
 from colonnade.tasks.model_columns import check_columns
+
+# Coresets by the one rule serve tasks of the other.
+SERVES = {(SharpenedScores.__name__, LeverageScores.__name__)}
 
 
 def check_job(
@@ -258,7 +263,7 @@ def check_parties(parties: Iterable[Party]) -> list[Party]:
 
 def _warn_of_other_task(task: Task[object], coreset: Coreset) -> None:
     needed = type(task.score_rule()).__name__
-    if coreset.rule not in (None, needed):
+    if coreset.rule not in (None, needed) and (coreset.rule, needed) not in SERVES:
         warnings.warn(
             f"The coreset was drawn by {coreset.rule}; {type(task).__name__} needs {needed}, and on this coreset "
             "there is no guarantee for it. Draw a coreset for this task.",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from colonnade.contracts import PartyCard
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.protocol.viewed_table import ViewedTable
 from colonnade.sampling.rules import AnyRule
@@ -16,6 +17,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.rounded import RoundedScores, rounded_rule
+from colonnade.sampling.rules.sharpened import SharpenedScores
 
 RULES = [
     LeverageScores(fit_intercept=True),
@@ -26,6 +28,11 @@ RULES = [
     FilledScores(ClusteringScores(n_clusters=3)),
     IntegerScores(LeverageScores(fit_intercept=False), 57),
     RoundedScores(LeverageScores(fit_intercept=True), 0.2),
+    SharpenedScores(fit_intercept=True, residuals=1.5),
+    SharpenedScores(fit_intercept=False, residuals=1.5),
+    RoundedScores(SharpenedScores(fit_intercept=True, residuals=1.5), 0.2),
+    FilledScores(SharpenedScores(fit_intercept=True, residuals=1.5)),
+    IntegerScores(SharpenedScores(fit_intercept=False, residuals=1.5), 57),
 ]
 
 
@@ -62,8 +69,14 @@ def test_scores_are_finite_and_positive_and_bounded(
     assert scores.dtype == np.float64
     assert np.isfinite(scores).all()
     assert (scores > 0).all(), "every row can be drawn, so the weighted cost is unbiased"
-    bound = 2 * (3 + 1) if isinstance(getattr(rule, "rule", rule), ClusteringScores) else n_features + 2 + 1
-    assert scores.sum() <= bound * (1 + rounded_by(rule, 1e-9)), "totals are known beforehand (rank + 1; 2 (k + 1))"
+    bounds = rule.bounds(PartyCard("p", n_rows, table.feature_names, table.label_name), n_rows)
+    assert scores.max() <= bounds.score * (1 + 1e-9)
+    assert scores.sum() <= bounds.total * (1 + 1e-9), "totals are known beforehand"
+    assert (scores >= (1 - 1e-9) / (1 + rounded_by(rule, 1e-9)) / n_rows).all(), "no score is below the part of weight"
+    inner = getattr(rule, "rule", rule)
+    if not isinstance(inner, SharpenedScores):
+        bound = 2 * (3 + 1) if isinstance(inner, ClusteringScores) else n_features + 2 + 1
+        assert scores.sum() <= bound * (1 + rounded_by(rule, 1e-9)), "rank + 1; 2 (k + 1)"
 
 
 def test_the_same_table_scores_the_same(rule: Any) -> None:

@@ -83,6 +83,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.rounded import RoundedScores
+from colonnade.sampling.rules.sharpened import SharpenedScores
 from colonnade.sampling.secure.messages import (
     Agreement,
     AskAgreement,
@@ -159,6 +160,7 @@ EXAMPLES: dict[str, Message] = {
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
     "ask total, rounded": AskTotal(RoundedScores(ClusteringScores(10), 0.2)),
+    "ask total, sharpened": AskTotal(RoundedScores(SharpenedScores(fit_intercept=True, residuals=5.25), 0.2)),
     "total": Total(31.5),
     "draw rows": DrawRows(400, seed=2**63 - 1, draws="stratified"),
     "draw rows, distinct": DrawRows(400, seed=5, draws="distinct"),

@@ -58,7 +58,7 @@ def leverage(blocks: Blocks, *, constant: bool = False, weights: Floats | None =
         Shape (n,), non-negative: the leverage of sqrt(w_i) x_i.
     """
     W = basis(blocks, constant=constant, weights=weights)
-    return np.concatenate([_column_norms(W.T @ piece) for piece in transposed_pieces(blocks(), constant, weights)])
+    return np.concatenate([column_norms(W.T @ piece) for piece in transposed_pieces(blocks(), constant, weights)])
 
 
 def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
@@ -131,7 +131,7 @@ def eigen(S: Floats) -> tuple[Floats, Floats]:
     return eigenvalues, V
 
 
-def _column_norms(piece: Floats) -> Floats:
+def column_norms(piece: Floats) -> Floats:
     """Squared norms of the columns of a piece (d, b), shape (b,)."""
     norms: Floats = np.einsum("ji,ji->i", piece, piece)
     return norms

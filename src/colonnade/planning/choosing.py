@@ -36,7 +36,6 @@ from colonnade.tasks import PaperTask
 
 # Four steps for a factor of two: the excess is within some per cent of its least at the nearest.
 STEPS = tuple(float(f"{step:.3g}") for step in 0.002 * 2.0 ** (np.arange(39) / 4))
-SAMPLERS = (UniformSampling(1), planned_draw(1), AllRows())
 # Rows that an even draw may miss have a weight times leverage of at most this; else rows are drawn by scores.
 MOST_HEAVY = 0.3
 # Standard errors that are kept between the bytes expected and a budget, and what is kept in any case; a run that would
@@ -217,7 +216,8 @@ def pilot_share(n_pilot: float, n_drawn: float) -> float:
 
 def all_arms(inputs: PlanInputs, max_rounds: int | None) -> list[Arm]:
     """List every sampler with every step, of those that need no more rounds."""
-    arms = [Arm(inputs, kind, step) for kind in SAMPLERS for step in (*STEPS, None)]
+    samplers = (UniformSampling(1), planned_draw(inputs.task, 1), AllRows())
+    arms = [Arm(inputs, kind, step) for kind in samplers for step in (*STEPS, None)]
     return [arm for arm in arms if max_rounds is None or arm.rounds <= max_rounds]
 
 

@@ -94,7 +94,7 @@ def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: in
 def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: int) -> Script[PilotRows]:
     """Draw a pilot by rounded scores and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
-    sampler = planned_draw(size)
+    sampler = planned_draw(task, size)
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
     asked = pilot_requests(task, roster, seed)

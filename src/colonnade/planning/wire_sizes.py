@@ -18,7 +18,7 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.distinct.messages import AskDistinctCodes, DistinctCodes
 from colonnade.sampling.plain.messages import AskTotal, DrawnRows, DrawRows, Total
-from colonnade.sampling.rules.rounded import rounded_rule
+from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
 from colonnade.solvers import AnySolver
@@ -48,7 +48,8 @@ def sampling_messages(
     shares = dict(zip(roster.names, (pilot.totals / pilot.totals.sum()).tolist(), strict=True))
     for card in roster.cards:
         if isinstance(sampler, ImportanceSampling):
-            yield from _by_scores(task, card, sampler, shares, n_rows, score_bytes[card.name])
+            rule = travelling(sampler.scored_by(task.score_rule(), roster))
+            yield from _by_scores(rule, card, sampler, shares, n_rows, score_bytes[card.name])
         else:
             even = isinstance(sampler, UniformSampling)
             request: Message = UseSharedDraw(sampler.size, A_SEED, distinct=True) if even else UseAllRows()  # type: ignore[union-attr]
@@ -74,7 +75,7 @@ def branch_messages(task: PaperTask, roster: Roster, branch: Branch) -> Iterator
 
 
 def _by_scores(
-    task: PaperTask,
+    rule: AnyRule,
     card: PartyCard,
     sampler: ImportanceSampling,
     shares: dict[str, float],
@@ -83,7 +84,7 @@ def _by_scores(
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
-    yield from _sent(card.name, AskTotal(rounded_rule(task.score_rule(), sampler.round_scores)), Total(1 / 3))
+    yield from _sent(card.name, AskTotal(rule), Total(1 / 3))
     yield from _sent(card.name, DrawRows(own, A_SEED, "distinct"), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     coded = bytes(round(n_rows * score_bytes))

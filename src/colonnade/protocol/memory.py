@@ -81,14 +81,15 @@ class ScoredNote(msgspec.Struct, frozen=True, array_like=True, tag="scored"):
 
 
 class SummedScoresNote(msgspec.Struct, frozen=True, array_like=True, tag="summed scores"):
-    """In which way scores were added to others' under masks; the digest names how rows were scored.
+    """In which way scores were added to others' under masks; the digest names how rows were scored, before sharpening.
 
     `draws` is 0 where scores were added as they are, and else how many distinct rows were drawn by the chances whose
-    logarithms were.
+    logarithms were. `sharpened` is None, or how much residuals counted in sharpened scores.
     """
 
     digest: bytes
     draws: int
+    sharpened: float | None = None
 
 
 class SumNote(msgspec.Struct, frozen=True, array_like=True, tag="sum"):

@@ -24,6 +24,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
 from colonnade.sampling.rules.rounded import RoundedScores, rounded_rule
+from colonnade.sampling.rules.sharpened import SharpenedScores, sharpened_rule
 from colonnade.sampling.secure.messages import AskMaskedLogs, AskMaskedScores
 from colonnade.sampling.secure.server import SecureLogs, SecureSum, secure_sum_route
 from colonnade.sampling.size import sample_size
@@ -75,6 +76,11 @@ class ImportanceSampling(
         Whether each party tells the sum of its scores, which is checked to be no more than its columns can have; or the
         server sets it to just that, and the party spreads what it lacks evenly over its rows. Then no party tells it,
         and a round is saved.
+    sharpened : bool
+        For regressions only: whether parties flatten their scores, to a power 3/4, and the label's party adds to its
+        own what its features leave of the label. Least squares on the coreset then varies less, on most tables by a
+        fifth to a half; the paper's theorem is not about such scores, nor its robust form. Scores of the label's party
+        tell more of labels, and its total is no whole number: see the page on privacy.
 
     Examples
     --------
@@ -103,6 +109,7 @@ class ImportanceSampling(
     scores: Literal["plain", "secure"] | None = None
     allow_two_parties: bool = False
     totals: Literal["checked", "set"] = "checked"
+    sharpened: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
@@ -117,6 +124,7 @@ class ImportanceSampling(
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
+        force_setattr(self, "sharpened", flag("sharpened", self.sharpened))
         if self.round_scores and self.scores == "secure":
             raise InputError(
                 f'round_scores={self.round_scores} and scores="secure" do not go together: under a mask a rounded '
@@ -136,8 +144,10 @@ class ImportanceSampling(
         return msgspec.structs.replace(self, scores="secure" if n_parties > 2 and not self.round_scores else "plain")
 
     def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # of the contract
-        """Require enough parties for the scores of one to be hidden among those of others."""
+        """Require enough parties for the scores of one to be hidden among those of others, and scores to sharpen."""
         self._check_parties(roster)
+        if self.sharpened:
+            sharpened_rule(task.score_rule(), roster)
 
     def _check_parties(self, roster: Roster) -> None:
         if self.scores != "secure":
@@ -160,8 +170,9 @@ class ImportanceSampling(
         self._check_parties(roster)
         design = Design(roster, row_weights, self.size, self.uniform_share)
         coreset = yield from self._script(design, self.scored_by(rule, roster), rng)
-        # It serves whatever the rule itself serves.
-        return dataclasses.replace(coreset, sampler=str(self), rule=type(rule).__name__)
+        # It serves whatever the rule itself serves, however scores were rounded or filled up.
+        serves = SharpenedScores if self.sharpened else type(rule)
+        return dataclasses.replace(coreset, sampler=str(self), rule=serves.__name__)
 
     def _script(self, design: Design, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
         if isinstance(rule, IntegerScores):
@@ -192,6 +203,8 @@ class ImportanceSampling(
 
     def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
         """Say what parties score their rows by, where the task's rule is this."""
+        if self.sharpened:
+            rule = sharpened_rule(rule, roster)
         if self.totals == "set":
             rule = FilledScores(plain_rule(rule))
         if self.draws == "committed":

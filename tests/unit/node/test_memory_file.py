@@ -27,6 +27,7 @@ NOTES: list[Note] = [
     DistancesNote(10),
     ScoredNote(b""),
     SummedScoresNote(b"", 40),
+    SummedScoresNote(b"", 0, 2.5),
     sum_note("moments", np.arange(30), np.ones(30), 100, 4, 2),
 ]
 

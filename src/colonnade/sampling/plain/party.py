@@ -35,6 +35,7 @@ from colonnade.sampling.plain.messages import (
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.rounded import RoundedScores, log_step_of
+from colonnade.sampling.rules.sharpened import SharpenedScores
 from colonnade.sampling.seeds import count_even, even_rng
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import digest, draw_statement, rows_digest
@@ -48,10 +49,17 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
 
     A total is a rank, and less where all rows of a category are held out: each split tells a bit about which these are.
     So few bits leave `least_rows` suspects. A row's score is a quadratic form of its values, another one each time, and
-    sums tell which: so there are half as many as a row has products of values.
+    sums tell which: so there are half as many as a row has products of values. Sharpened ones are one more such number
+    of a row; their total is none that leaves so many suspects.
     """
     if (least := data.policy.least_rows) == 1 or Reveals.FEATURES not in data.policy.never:
         return state
+    if isinstance(inner_rule(rule), SharpenedScores) and not _is_total_set(rule):
+        raise PolicyRefusedError(
+            "its owner's policy tells no totals of sharpened scores, which are no whole numbers: over some splits they "
+            'would tell how many rows of a rare category count. Pass totals="set", or leave out sharpened=True.',
+            party=data.name,
+        )
     table, n_rows = data.table, data.table.n_rows
     note = ScoredNote(way_of_scoring(state, rule, data))
     n_columns = len(table.feature_names) + (table.label_name is not None)
@@ -67,11 +75,15 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
     return replace(state, notes=(*state.notes, note))
 
 
+def _is_total_set(rule: ScoreRule) -> bool:
+    return isinstance(rule.rule if isinstance(rule, IntegerScores) else rule, FilledScores)
+
+
 def way_of_scoring(state: PartyState, rule: ScoreRule, data: PartyData) -> bytes:
     """Name by a digest which rows count, how much, in which units, and the rule."""
     scaling = "own" if state.view is None else state.view.scaling
     counted, which = _by_number(data.table)
-    return digest(digest_of_view(counted, scaling), str(_inner(rule)).encode(), *which, *_prepared(data))
+    return digest(digest_of_view(counted, scaling), str(inner_rule(rule)).encode(), *which, *_prepared(data))
 
 
 def _by_number(table: Table) -> tuple[Floats | None, list[bytes]]:
@@ -88,9 +100,9 @@ def _prepared(data: PartyData) -> list[bytes]:
     return [data.preparation.encode()] if data.preparation else []
 
 
-def _inner(rule: ScoreRule) -> ScoreRule:
+def inner_rule(rule: ScoreRule) -> ScoreRule:
     """Give the rule whose scores are rounded, or filled up: that tells nothing more of a row."""
-    return _inner(rule.rule) if isinstance(rule, RoundedScores | FilledScores | IntegerScores) else rule
+    return inner_rule(rule.rule) if isinstance(rule, RoundedScores | FilledScores | IntegerScores) else rule
 
 
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:

@@ -18,7 +18,7 @@ class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
 
     Parameters
     ----------
-    rule : LeverageScores or ClusteringScores
+    rule : LeverageScores, SharpenedScores or ClusteringScores
         The other rule.
     """
 

@@ -1,5 +1,6 @@
 """A party's side of a secure sum of scores: makes a key, masks its scores, compares what it saw with the others."""
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,8 @@ from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import SummedScoresNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.sampling.distinct.party import all_distinct, factor_of
-from colonnade.sampling.plain.party import DRAWN, all_rows, way_of_scoring
+from colonnade.sampling.plain.party import DRAWN, all_rows, inner_rule, way_of_scoring
+from colonnade.sampling.rules.sharpened import SharpenedScores
 from colonnade.sampling.secure.messages import (
     LOGS,
     MARGIN,
@@ -110,24 +112,37 @@ def _check_asked(state: PartyState, request: AskMaskedScores | AskMaskedLogs, da
 def _check_summed(state: PartyState, draws: int, data: PartyData) -> PartyState:
     """Require one way to sum these scores, for all time, where they, or the columns, are never shown.
 
-    Sums of logarithms for another number of draws are other functions of the same scores, as sums of the scores are:
-    as many as there are parties, or two and what the others know of theirs, tell each party's own.
+    Sums of logarithms for another number of draws are other functions of the same scores, as sums of the scores are,
+    or of sharpened ones: as many as there are parties, or two and what the others know of theirs, tell each party's
+    own.
     """
     if not {Reveals.SCORES, Reveals.FEATURES} & set(data.policy.never) or state.rule is None:
         return state
-    note = SummedScoresNote(way_of_scoring(state, state.rule, data), draws)
+    rule = inner_rule(state.rule)
+    scored, sharpened = (rule.unsharpened(), rule.residuals) if isinstance(rule, SharpenedScores) else (rule, None)
+    note = SummedScoresNote(way_of_scoring(state, scored, data), draws, sharpened)
     notes = (each for each in data.memory.notes() if isinstance(each, SummedScoresNote))
-    earlier = {each.draws for each in notes if each.digest == note.digest} - {draws}
+    earlier = {each for each in notes if each.digest == note.digest} - {note}
     if earlier:
-        was_logs = max(earlier) > 0
-        how = "for distinct draws of another size" if was_logs else "as they are"
-        advice = 'the earlier size, with draws="distinct"' if was_logs else 'draws="stratified", as before'
+        how, advice = _told_earlier(earlier, sharpened)
         raise PolicyRefusedError(
             f"its owner's policy lets scores of the same rows be summed in one way, for all time: they were, {how}. "
             f"Sums in two ways would tell a party's own. Use {advice}; or draw rows evenly.",
             party=data.name,
         )
     return replace(state, notes=(*state.notes, note))
+
+
+def _told_earlier(earlier: Set[SummedScoresNote], sharpened: float | None) -> tuple[str, str]:
+    """Say how scores were summed, and what to ask for instead."""
+    others = [each.sharpened for each in earlier if each.sharpened != sharpened]
+    if others and others[0] is None:
+        return "not sharpened", "sharpened=False, as before"
+    if others:
+        return "sharpened", "sharpened=True, with the same parties and columns as before"
+    if max(each.draws for each in earlier) > 0:
+        return "for distinct draws of another size", 'the earlier size, with draws="distinct"'
+    return "as they are", 'draws="stratified", as before'
 
 
 def _answer_agreement(state: PartyState, request: AskAgreement, data: PartyData) -> tuple[PartyState, Message]:
