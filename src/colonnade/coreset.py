@@ -12,6 +12,8 @@ from colonnade.kernels.arrays import Floats, Rows
 
 # The sampler's name where the caller made the coreset.
 GIVEN = "given"
+# And where it has all rows.
+ALL_ROWS = "AllRows()"
 
 
 class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -77,6 +77,10 @@ class ClusteringLaw:
         costs = np.array([self._one_run(chances, step, rng) for _ in range(repeats)])
         return np.asarray(np.maximum(costs / min(self.cost, costs.min()) - 1, 0.0))
 
+    def bias_error(self, chances: Floats, step: float | None) -> float:  # noqa: ARG002  # as for regression
+        """Give none: rounded rows have the same means."""
+        return 0.0
+
     def relative_error(self, chances: Floats) -> float:
         """Tell the standard error of the mean excess, relative, that comes of the pilot's rows being a draw."""
         copies = self.weights / self.counts

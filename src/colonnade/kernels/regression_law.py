@@ -93,7 +93,8 @@ class RegressionLaw:
         """Predict the mean excess, relative to the least cost, where errors are small.
 
         Row i of the pilot, and others like it, are drawn with `chances`, shape (m0,); with a step, rows are rounded by
-        it and weights calibrated. Infinite where rows do not determine the model.
+        it and weights calibrated. Infinite where rows do not determine the model. What rounding may draw the model by
+        counts with its standard error: a step should not hang on a pilot's luck.
         """
         size, d = self._size(chances), self.n_coefficients
         if size < d + 0.5:
@@ -105,14 +106,23 @@ class RegressionLaw:
             noise, sent = step**2 / 12, self.weights * self.counts / chances / total**2
             ridge = self._ridge_left(sent, noise)
             variance += self._rounded(sent, noise, ridge)
-            bias = float(np.sum(self._eigenvalues * self._pull * np.square(ridge / (self._eigenvalues + ridge))))
+            bias = float(self._drawn_by(ridge) @ self._pull) + self._bias_error(ridge)
         few_rows = 1 / (1 - min(d / size, MOST_SHARE_OF_ROWS))
         return (variance * few_rows * self._gain(size, step) + bias) / self._cost
 
     def rehearse(self, chances: Floats, step: float | None, repeats: int, rng: np.random.Generator) -> Floats:
         """Give the excess, relative to the least cost, of so many runs; the parameters are those of `first_order`."""
-        found = [self._one_run(chances, step, rng) for _ in range(repeats)]
-        return np.array(found) * self._gain(self._size(chances), step)
+        found = np.array([self._one_run(chances, step, rng) for _ in range(repeats)])
+        # What rounding draws all models to is no matter of weights.
+        bias = 0.0 if step is None else self._bias(chances, step**2 / 12)
+        return np.asarray(bias + np.maximum(found - bias, 0.0) * self._gain(self._size(chances), step))
+
+    def bias_error(self, chances: Floats, step: float | None) -> float:
+        """Tell the standard error of what rounding draws the model by, as an excess."""
+        if step is None:
+            return 0.0
+        sent = self.weights * self.counts / chances / self.weights.sum() ** 2
+        return self._bias_error(self._ridge_left(sent, step**2 / 12)) / self._cost
 
     def relative_error(self, chances: Floats) -> float:
         """Tell the standard error of the mean excess, relative, that comes of the pilot's rows being a draw."""
@@ -132,7 +142,16 @@ class RegressionLaw:
         gram, mean = self._seen(drawn * each, drawn, each, step, rng)
         if step is not None:
             gram = self._corrected(gram, drawn * np.square(each), step**2 / 12)
-        model = self._solve(gram)
+        return self._excess(self._solve(gram), mean)
+
+    def _bias(self, chances: Floats, noise: float) -> float:
+        """Give the excess of a model of all rows that are rounded with no error but their variance."""
+        squared_weights = self.weights * self.counts / chances / self.weights.sum() ** 2
+        gram = self._corrected(self._gram + noise * np.eye(len(self._gram)), squared_weights, noise)
+        return self._excess(self._solve(gram), np.zeros(len(gram)))
+
+    def _excess(self, model: Floats, mean: Floats) -> float:
+        """Give that of a model, and of the intercept that makes residuals zero on average where rows have this mean."""
         moved, offset = model - self._model, mean @ (self.label - self.features @ model)
         return float(moved @ self._hessian @ moved + offset**2) / self._cost
 
@@ -190,11 +209,27 @@ class RegressionLaw:
         share = max(0.0, 1 - cost / bias) if bias > 0 else 0.0
         return np.where(safe, (1 - share) * noise, noise)
 
+    def _drawn_by(self, ridge: Floats) -> Floats:
+        return np.asarray(self._eigenvalues * np.square(ridge / (self._eigenvalues + ridge)))
+
+    def _bias_error(self, ridge: Floats) -> float:
+        uncertain = self._uncertain
+        return float(self._drawn_by(ridge) @ (2 * np.sqrt(self._pull * uncertain) + uncertain))
+
     def _size(self, chances: Floats) -> float:
         return float(self.weights / self.counts @ chances)
 
     def _gain(self, size: float, step: float | None) -> float:
-        return 1.0 if step is None else usual_gain(self.n_moments / size, calibration_strength(round(size)))
+        if step is None:
+            return 1.0
+        if size >= self._size(np.ones(len(self.weights))) * (1 - 1e-9):  # all rows: weights are right as they are
+            return self._known_sensitivity
+        return usual_gain(self.n_moments / size, calibration_strength(round(size)))
+
+    @property
+    def _known_sensitivity(self) -> float:
+        """Which part of what rounding does to residuals is not made of the errors of the pilot's own coefficients."""
+        return max(1 - float(self._uncertain.sum()) / self._sensitivity, LEAST_UNROUNDED)
 
     @cached_property
     def _parts(self) -> Floats:
@@ -249,10 +284,14 @@ class RegressionLaw:
     @cached_property
     def _pull(self) -> Floats:
         """Squared distances of the coefficients, along the eigenvectors, from where rounding draws them."""
-        V, w = self._spectrum[1], self._parts
-        distance = V.T @ (self._model - self.features.T @ self.label)
-        uncertain = (np.square(w) * self._squares) @ np.square(self._axes) / np.square(self._eigenvalues)
-        return np.asarray(np.maximum(np.square(distance) - uncertain, 0.0))
+        distance = self._spectrum[1].T @ (self._model - self.features.T @ self.label)
+        return np.asarray(np.maximum(np.square(distance) - self._uncertain, 0.0))
+
+    @cached_property
+    def _uncertain(self) -> Floats:
+        """The variance of the coefficients, along the eigenvectors, that comes of the pilot's rows being a draw."""
+        errors = np.square(self._parts) * self._chance_missed * self._squares
+        return np.asarray(errors @ np.square(self._axes) / np.square(self._eigenvalues))
 
 
 def regression_law(
@@ -322,7 +361,7 @@ def _with_larger_residuals(law: RegressionLaw, noise: float, features: Floats) -
         return law
     added = residuals * (np.sqrt(unrounded / kept) - 1)
     return RegressionLaw(
-        law.rows + np.outer(added, own / square),
+        law.rows + np.outer(added - law._parts @ added, own / square),
         law.weights,
         law.counts,
         law.features,

@@ -131,8 +131,8 @@ class Arm:
         """Rehearse it."""
         if isinstance(self.kind, AllRows) and self.step is None:
             return Forecast.none()
-        _, chances, step = self._joined(size)
-        return forecast(self.inputs.law, chances, step, np.random.default_rng([self.inputs.seed, 7]))
+        share, chances, step = self._joined(size)
+        return forecast(self.inputs.law, chances, step, share, np.random.default_rng([self.inputs.seed, 7]))
 
     def choice(self, size: int, expected: Forecast) -> Choice:
         """Say what so many draws send, beside what they are expected to lose."""

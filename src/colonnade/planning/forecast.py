@@ -35,8 +35,11 @@ class Forecast:
         return Forecast(self.mean.times(factor), self.one_run.times(factor))
 
 
-def forecast(law: Law, chances: Floats, step: float | None, rng: np.random.Generator) -> Forecast:
-    """Rehearse a draw with these chances of the pilot's rows, (m0,), rounded by the step."""
+def forecast(law: Law, chances: Floats, step: float | None, pilot_share: float, rng: np.random.Generator) -> Forecast:
+    """Rehearse a draw with these chances of the pilot's rows, (m0,), rounded by the step.
+
+    All runs of a plan have the pilot in common: as far as its share goes, the mean over them varies as one run does.
+    """
     repeats = int(np.clip(RUNS / law.n_coefficients, FEWEST, MOST))
     found = law.rehearse(chances, step, repeats, rng)
     mean = float(found.mean())
@@ -44,7 +47,13 @@ def forecast(law: Law, chances: Floats, step: float | None, rng: np.random.Gener
         same = Excess(mean, mean, mean)
         return Forecast(same, same)
     variation = float(found.std(ddof=1)) / mean
-    error = math.hypot(LAW_ERROR, law.relative_error(chances), variation / math.sqrt(repeats))
+    error = math.hypot(
+        LAW_ERROR,
+        law.relative_error(chances),
+        law.bias_error(chances, step) / mean,
+        variation / math.sqrt(repeats),
+        variation * pilot_share,
+    )
     run = math.sqrt(math.log1p(variation**2))
     centre = mean * math.exp(-(run**2) / 2)
     return Forecast(_around(mean, mean, error), _around(mean, centre, math.hypot(run, error)))

@@ -151,7 +151,7 @@ def least_pilot(task: PaperTask, roster: Roster) -> int:
         case KMeans():
             return max(200, 30 * task.n_clusters)
         case Regression():
-            return max(150, 3 * (len(roster.feature_names) + 1))
+            return max(150, 8 * (len(roster.feature_names) + 1))
         case _:
             assert_never(task)
 
@@ -163,7 +163,7 @@ def usual_pilot(task: PaperTask, roster: Roster, budget: int | None) -> int:
         case KMeans():
             usual = max(600, 60 * task.n_clusters)
         case Regression():
-            usual = max(500, 7 * (len(roster.feature_names) + 1))
+            usual = max(600, 10 * (len(roster.feature_names) + 1))
         case _:
             assert_never(task)
     usual = min(usual, max(roster.n_rows // 10, least))
@@ -179,7 +179,7 @@ def least_size(task: PaperTask, roster: Roster) -> int:
         case KMeans():
             return 5 * task.n_clusters
         case Regression():
-            return math.ceil(1.5 * (len(roster.feature_names) + 1)) + 1
+            return 4 * (len(roster.feature_names) + 1)
         case _:
             assert_never(task)
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import Roster, Script
-from colonnade.coreset import Coreset
+from colonnade.coreset import ALL_ROWS, Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_distinct, draw_evenly, even_chances
@@ -118,7 +118,7 @@ def use_all_rows(roster: Roster, row_weights: Floats | None = None) -> Script[Co
     yield {party: UseAllRows() for party in roster.names}
     rows = _counted_rows(n, row_weights)
     weights = np.ones(n) if row_weights is None else row_weights[rows]
-    return Coreset(rows, weights, n, weight_of_all(roster, row_weights), "AllRows()")
+    return Coreset(rows, weights, n, weight_of_all(roster, row_weights), ALL_ROWS)
 
 
 def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:

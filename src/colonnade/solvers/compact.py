@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import force_setattr
 
 from colonnade.contracts import Agreed, ClusteringTask, Inbox, LinearTask, PartyCard, Roster, Script, Solution, Task
-from colonnade.coreset import GIVEN, Coreset, WeightedRows
+from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
@@ -171,7 +171,8 @@ def _restored(coreset: Coreset, fetched: Fetched) -> Restored:
     variance, total = fetched.variance, coreset.total_weight
     blocks = [party.values for party in parties]
     weights, strength = coreset.weights, calibration_strength(len(coreset))
-    if coreset.sampler != GIVEN:  # one of the caller's own may stand for other rows than the parties hold
+    # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
+    if coreset.sampler not in (GIVEN, ALL_ROWS):
         weights = calibrate(weights, blocks, total, variance, strength)
     joined = np.hstack(blocks)
     spans, label = directions(parties)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from colonnade.contracts import LinearTask, Roster, Task
-from colonnade.coreset import GIVEN, Coreset, Precision, WeightedRows
+from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.sandwich import RoundedRows, sandwich
 
@@ -67,7 +67,7 @@ def precision_of(
         return None
     if coreset.sampler == GIVEN:
         return Precision(None, "nothing tells how the rows of this coreset were drawn")
-    if coreset.sampler == "AllRows()" and noise is None:
+    if coreset.sampler == ALL_ROWS and noise is None:
         return Precision(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0, 1.0)))
     if noise is not None and len(noise.hidden) > MOST_HIDDEN:
         return Precision(

@@ -62,7 +62,9 @@ class SharpenedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, fo
 def sharpened_rule(rule: ScoreRule, roster: Roster) -> SharpenedScores:
     """Sharpen scores for regression, from what all sides know: residuals are to make a share of all draws."""
     if not isinstance(rule, LeverageScores):
-        raise UnsupportedError(f"sharpened=True is for regressions, which have residuals; not for {rule}. Leave it out.")
+        raise UnsupportedError(
+            f"sharpened=True is for regressions, which have residuals; not for {rule}. Leave it out."
+        )
     leverages = sum((card.n_features + 1) ** POWER for card in roster.cards)
     at_label = max((card.n_features for card in roster.cards if card.label_name is not None), default=0)
     factor = RESIDUAL_SHARE / (1 - RESIDUAL_SHARE) * leverages / (USUAL * math.sqrt(at_label + 1))
