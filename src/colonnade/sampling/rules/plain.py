@@ -12,5 +12,7 @@ PlainRule = LeverageScores | SharpenedScores | ClusteringScores
 def plain_rule(rule: ScoreRule) -> PlainRule:
     """Require a rule that can travel inside another one."""
     if not isinstance(rule, PlainRule):
-        raise UnsupportedError(f"{rule} is not a rule that rows are scored by. Use LeverageScores, SharpenedScores or ClusteringScores.")
+        raise UnsupportedError(
+            f"{rule} is not a rule that rows are scored by. Use LeverageScores, SharpenedScores or ClusteringScores."
+        )
     return rule
