@@ -10,16 +10,17 @@ import colonnade as cn
 from colonnade.catalogue import party_session
 from colonnade.contracts import PartyCard, Roster
 from colonnade.data.tables import read_table
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.plain.messages import AskTotal
+from colonnade.sampling.plain.messages import AskTotal, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.rules.sharpened import SharpenedScores, sharpened_rule
+from colonnade.sampling.score_limits import score_limits
 
 ROSTER = Roster((PartyCard("bank", 90, ("a", "b", "c"), None), PartyCard("shop", 90, tuple("abcdefgh"), "y")))
 RULE = LeverageScores(fit_intercept=True)
@@ -125,3 +126,28 @@ def test_a_run_that_was_saved_says_how_rows_were_scored(tmp_path: Any) -> None:
     again = cn.Run.load(run.save(tmp_path / "run"))
     assert again.rule == run.rule
     assert again.coreset.rule == "SharpenedScores"
+
+
+@pytest.mark.parametrize(
+    ("totals", "match"),
+    [
+        ((3.5, 10.0), r"bank.*a whole number"),
+        ((5.0, 10.0), r"bank.*add up to 4 at most"),
+        ((4.0, 30.0), r"shop.*add up to 25.* at most"),
+    ],
+)
+def test_totals_that_no_table_has_are_caught(totals: tuple[float, float], match: str) -> None:
+    script = cn.ImportanceSampling(10, sharpened=True).sample(ROSTER, RULE, np.random.default_rng(0))
+    next(script)
+    with pytest.raises(RemoteProtocolError, match=match):
+        script.send({name: Total(total) for name, total in zip(ROSTER.names, totals, strict=True)})
+
+
+def test_scores_that_no_table_has_are_caught() -> None:
+    """No row scores less than its part of the weight, or more than the bound."""
+    rule = sharpened_rule(RULE, ROSTER)
+    limits = score_limits(rule, None, 90, np.array([3, 7]))
+    most = rule.bounds(ROSTER.cards[0], 90).score
+    assert limits.broken_by(np.array([1 / 90, 0.5]), most, 1, 4.0, 1e-6) is None
+    for scores in ([0.9 / 90, 0.5], [1 / 90, 2.1]):
+        assert "outside" in str(limits.broken_by(np.array(scores), most, 1, 4.0, 1e-6))
