@@ -65,6 +65,7 @@ SAMPLERS: Mapping[str, Any] = {
     "uniform": cn.UniformSampling(SIZE),
     "all": cn.AllRows(),
 }
+SHARPENED = cn.ImportanceSampling(SIZE, sharpened=True)
 SOLVERS: Mapping[str, Mapping[str, Any]] = {
     "Regression": {
         "central": cn.Central(),
@@ -98,6 +99,7 @@ def all_jobs() -> list[Job]:
     return [
         *jobs,
         Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(90), solver=cn.SecureGram(), seed=3)),
+        Job("fit, sharpened", lambda f, _: f.fit(TASKS["Regression"], sampler=SHARPENED, seed=3)),
         Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
         Job(
             "spot check",

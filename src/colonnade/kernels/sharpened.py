@@ -1,8 +1,8 @@
-"""Sharpened regression scores: fewer draws of rows that a model fits anyway, more of those it does not.
+"""Sharpened regression scores: more draws of rows that a model does not fit.
 
 What a row adds to the variance of a least-squares fit is its squared residual times its leverage, so the best chances
-go as |residual| sqrt(leverage). No party knows either: the label's party has residuals on its own features only, and
-each party leverages in its own columns. These scores make the best of both.
+go as |residual| sqrt(leverage). No party knows either. The label's party has residuals on its own features, and its own
+leverages, which do in their place; beside them leverages in all parties' features stay, so that no direction is missed.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,6 @@ import numpy as np
 from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.leverage import basis, column_norms, transposed_pieces
 
-# Between 1, which is right for rows of the highest leverage, whatever their residuals, and 1/2, which is for most rows.
-POWER = 0.75
 # A residual this small beside the label is rounding: the basis is good to 1e-9.
 NO_RESIDUAL = 1e-8
 
@@ -27,11 +25,11 @@ def sharpened_scores(
     constant: bool = False,
     weights: Floats | None = None,
 ) -> Floats:
-    """Score each row by w_i h_i^(3/4) / W, and where there is a label by c w_i |r_i| sqrt(h_i) / W more.
+    """Score each row by w_i h_i / W, and where there is a label by c w_i |r_i| sqrt(h_i) / W more.
 
-    h_i is W times the leverage in the features of one of the w_i copies of row i; where the constant is among these it
-    is 1 or more, and else 1 is added. r_i is the label's residual on them, in units of its root mean square; it counts
-    as 0 where it is rounding.
+    w_i h_i / W is the leverage in the features; where the constant is among these, h_i is 1 or more, and else 1 is
+    added to it. r_i is the label's residual on them, in units of its root mean square; it counts as 0 where it is
+    rounding.
 
     Parameters
     ----------
@@ -57,14 +55,13 @@ def sharpened_scores(
         leverage, left = np.concatenate([column_norms(W.T @ piece) for piece in pieces()]), None
     else:
         leverage, left = _leverage_and_residuals(pieces, W, n_features)
-    share = np.full(len(leverage), 1 / len(leverage)) if weights is None else weights / weights.sum()
-    parts = leverage if constant else leverage + share  # share times h
-    scores: Floats = share ** (1 - POWER) * parts**POWER
-    return scores if residuals is None or left is None else scores + residuals * left * np.sqrt(parts)
+    share = 1.0 / len(leverage) if weights is None else weights / weights.sum()
+    scores = leverage if constant else leverage + share
+    return scores if residuals is None or left is None else scores + residuals * left * np.sqrt(scores)
 
 
 def _leverage_and_residuals(pieces: Blocks, W: Floats, label: int) -> tuple[Floats, Floats | None]:
-    """Find also the absolute residuals of the label, which is this row of the pieces, of norm 1; None if it has none."""
+    """Find also the label's absolute residuals, of norm 1, or None if it has none; the label is this row of a piece."""
     W = np.insert(W, label, 0.0, axis=0)
     coef = reduce(np.add, (W.T @ piece @ piece[label] for piece in pieces()))
     norms, residuals, square = [], [], 0.0

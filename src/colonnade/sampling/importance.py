@@ -77,10 +77,9 @@ class ImportanceSampling(
         server sets it to just that, and the party spreads what it lacks evenly over its rows. Then no party tells it,
         and a round is saved.
     sharpened : bool
-        For regressions only: whether parties flatten their scores, to a power 3/4, and the label's party adds to its
-        own what its features leave of the label. Least squares on the coreset then varies less, on most tables by a
-        fifth to a half; the paper's theorem is not about such scores, nor its robust form. Scores of the label's party
-        tell more of labels, and its total is no whole number: see the page on privacy.
+        For regressions only: whether the label's party scores rows also by what its own features leave of the label.
+        Least squares on the coreset then varies less, on most tables by a tenth to a third; the paper's theorem, and
+        its robust form, are not about such scores. They tell more of labels, and so does that party's total.
 
     Examples
     --------

@@ -10,12 +10,12 @@ from colonnade.kernels.sharpened import sharpened_scores
 
 
 def by_formula(X: Floats, y: Floats | None, c: float, w: Floats, *, constant: bool) -> Floats:
-    """w h^(3/4) / W + c w |r| sqrt(h) / W, with h from a pseudo-inverse and r from least squares."""
+    """w h / W + c w |r| sqrt(h) / W, with h from a pseudo-inverse and r from least squares."""
     total = w.sum()
     centred = X - w @ X / total if constant else X
     moments = (w[:, None] * centred).T @ centred / total
     h = np.einsum("ij,jk,ik->i", centred, np.linalg.pinv(moments, rcond=1e-12, hermitian=True), centred) + 1
-    scores = w * h**0.75 / total
+    scores = w * h / total
     if y is None:
         return np.asarray(scores)
     roots, design = np.sqrt(w), np.column_stack([X, np.ones(len(X))]) if constant else X

@@ -49,15 +49,15 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
 
     A total is a rank, and less where all rows of a category are held out: each split tells a bit about which these are.
     So few bits leave `least_rows` suspects. A row's score is a quadratic form of its values, another one each time, and
-    sums tell which: so there are half as many as a row has products of values. Sharpened ones are one more such number
-    of a row; their total is none that leaves so many suspects.
+    sums tell which: so there are half as many as a row has products of values. A sharpened score is one more number of
+    a row; at the label's party the total of these has more than a bit of what split there was, and is not told.
     """
     if (least := data.policy.least_rows) == 1 or Reveals.FEATURES not in data.policy.never:
         return state
-    if isinstance(inner_rule(rule), SharpenedScores) and not _is_total_set(rule):
+    if data.table.label_name is not None and isinstance(inner_rule(rule), SharpenedScores) and not _is_total_set(rule):
         raise PolicyRefusedError(
-            "its owner's policy tells no totals of sharpened scores, which are no whole numbers: over some splits they "
-            'would tell how many rows of a rare category count. Pass totals="set", or leave out sharpened=True.',
+            "its owner's policy tells no total of sharpened scores beside a label, which is no whole number: over some "
+            'splits it would tell of single rows. Pass totals="set", or leave out sharpened=True.',
             party=data.name,
         )
     table, n_rows = data.table, data.table.n_rows

@@ -1,6 +1,6 @@
-"""Scores for least squares that make its coreset vary less than those of Algorithm 2: leverage flattened, and residuals.
+"""Scores for least squares on whose coresets it varies less than on those of Algorithm 2: by leverage and residuals.
 
-They follow what a row does to the fit, not to the cost of every model: there is no theorem about them.
+They follow what a row does to the fit, and not to the cost of every model, as the theorem's do.
 """
 
 import math
@@ -10,19 +10,20 @@ import msgspec
 from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.sharpened import POWER, sharpened_scores
+from colonnade.kernels.sharpened import sharpened_scores
 from colonnade.sampling.rules.leverage import LeverageScores
 
-# Of all draws, the share that residuals are to make. Its optimum is flat.
-RESIDUAL_SHARE = 0.4
-# What |r| sqrt(h) is on average, of its bound: that of a normal residual, which does not hang on h.
+# Of all draws, the share that residuals are to make. The optimum is flat; by half of all draws, no direction of the
+# features needs more than twice the rows.
+RESIDUAL_SHARE = 0.5
+# Of the bound of |r| sqrt(h), its mean where residuals are normal, and do not hang on h.
 USUAL = 0.8
 # More would draw by nothing else.
 MOST_RESIDUALS = 1e6
 
 
 class SharpenedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """Scores for regression: the power 3/4 of leverage; at the label's party, residuals on its own features too.
+    """Scores for regression: leverage in the features; at the label's party, also the residual on its own.
 
     Parameters
     ----------
@@ -45,14 +46,15 @@ class SharpenedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, fo
         )
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
-        """Bound the totals by the means of leverage and squared residuals, which are rank + 1 and 1.
+        """Bound totals by the rank + 1, which leverages have, and by its root times the factor, which residuals have.
 
-        One row has no more than all of each, and of leverage no more than 2.
+        A row has 2 of the one at most, as by `LeverageScores`, and all of a residual.
         """
-        mean = min(card.n_features, n_counted) + 1.0
-        residuals = 0.0 if card.label_name is None else self.residuals
-        total = mean**POWER + residuals * math.sqrt(mean)
-        return ScoreBounds(min(2.0**POWER + residuals * math.sqrt(2.0), total), total)
+        ranks = min(card.n_features, n_counted) + 1.0
+        if card.label_name is None:
+            return ScoreBounds(2.0, ranks, whole=True)
+        total = ranks + self.residuals * math.sqrt(ranks)
+        return ScoreBounds(min(2.0 + self.residuals * math.sqrt(2.0), total), total)
 
     def unsharpened(self) -> LeverageScores:
         """Give the rule that this one sharpens."""
@@ -65,8 +67,12 @@ def sharpened_rule(rule: ScoreRule, roster: Roster) -> SharpenedScores:
         raise UnsupportedError(
             f"sharpened=True is for regressions, which have residuals; not for {rule}. Leave it out."
         )
+<<<<<<< HEAD
     leverages = sum((card.n_features + 1) ** POWER for card in roster.cards)
+=======
+    leverages = sum(card.n_features + 1 for card in roster.cards)
+>>>>>>> wip18-S
     at_label = max((card.n_features for card in roster.cards if card.label_name is not None), default=0)
     factor = RESIDUAL_SHARE / (1 - RESIDUAL_SHARE) * leverages / (USUAL * math.sqrt(at_label + 1))
-    # The last bit of a power may differ between machines, and the rule is compared.
+    # The last bit of a root may differ between machines, and the rule is compared.
     return SharpenedScores(rule.fit_intercept, round(factor, 2))

@@ -10,16 +10,17 @@ import colonnade as cn
 from colonnade.catalogue import party_session
 from colonnade.contracts import PartyCard, Roster
 from colonnade.data.tables import read_table
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
-from colonnade.sampling.plain.messages import AskTotal
+from colonnade.sampling.plain.messages import AskTotal, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.rules.sharpened import SharpenedScores, sharpened_rule
+from colonnade.sampling.score_limits import score_limits
 
 ROSTER = Roster((PartyCard("bank", 90, ("a", "b", "c"), None), PartyCard("shop", 90, tuple("abcdefgh"), "y")))
 RULE = LeverageScores(fit_intercept=True)
@@ -33,13 +34,13 @@ def made(n_rows: int = 400, **options: Any) -> cn.Federation:
 
 def test_the_rule_follows_from_the_roster() -> None:
     rule = sharpened_rule(RULE, ROSTER)
-    expected = 2 / 3 * (4**0.75 + 9**0.75) / (0.8 * math.sqrt(9))
+    expected = (4 + 9) / (0.8 * math.sqrt(9))
     assert rule == SharpenedScores(fit_intercept=True, residuals=round(expected, 2))
     assert rule.unsharpened() == RULE
     assert rule.residuals * 100 == pytest.approx(round(rule.residuals * 100)), "no last bit that could differ"
 
 
-def test_residuals_make_about_two_fifths_of_all_draws() -> None:
+def test_residuals_make_about_half_of_all_draws() -> None:
     """Of normal features and labels, where the constants of the rule are right."""
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(20_000, 12)), rng.normal(size=20_000)
@@ -47,18 +48,18 @@ def test_residuals_make_about_two_fifths_of_all_draws() -> None:
     rule = sharpened_rule(RULE, cn.Federation(parties).roster)
     totals = [rule.scores(party.table).sum() for party in parties]
     without = SharpenedScores(fit_intercept=True, residuals=0.0).scores(parties[2].table).sum()
-    assert (totals[2] - without) / sum(totals) == pytest.approx(0.4, abs=0.02)
+    assert (totals[2] - without) / sum(totals) == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize(
     ("label", "n_counted", "most"),
-    [(None, 90, 3**0.75), ("y", 90, 3**0.75 + 2 * 3**0.5), (None, 1, 2**0.75), ("y", 1, 2**0.75 + 2 * 2**0.5)],
+    [(None, 90, 3.0), ("y", 90, 3 + 2 * 3**0.5), (None, 1, 2.0), ("y", 1, 2 + 2 * 2**0.5)],
 )
 def test_bounds_of_totals(label: str | None, n_counted: int, most: float) -> None:
     rule = SharpenedScores(fit_intercept=True, residuals=2.0)
     bounds = rule.bounds(PartyCard("bank", 90, ("a", "b"), label), n_counted)
     assert bounds.total == pytest.approx(most)
-    assert not bounds.whole
+    assert bounds.whole == (label is None)
     assert bounds.score <= bounds.total
 
 
@@ -125,3 +126,28 @@ def test_a_run_that_was_saved_says_how_rows_were_scored(tmp_path: Any) -> None:
     again = cn.Run.load(run.save(tmp_path / "run"))
     assert again.rule == run.rule
     assert again.coreset.rule == "SharpenedScores"
+
+
+@pytest.mark.parametrize(
+    ("totals", "match"),
+    [
+        ((3.5, 10.0), r"bank.*a whole number"),
+        ((5.0, 10.0), r"bank.*add up to 4 at most"),
+        ((4.0, 30.0), r"shop.*add up to 25.* at most"),
+    ],
+)
+def test_totals_that_no_table_has_are_caught(totals: tuple[float, float], match: str) -> None:
+    script = cn.ImportanceSampling(10, sharpened=True).sample(ROSTER, RULE, np.random.default_rng(0))
+    next(script)
+    with pytest.raises(RemoteProtocolError, match=match):
+        script.send({name: Total(total) for name, total in zip(ROSTER.names, totals, strict=True)})
+
+
+def test_scores_that_no_table_has_are_caught() -> None:
+    """No row scores less than its part of the weight, or more than the bound."""
+    rule = sharpened_rule(RULE, ROSTER)
+    limits = score_limits(rule, None, 90, np.array([3, 7]))
+    most = rule.bounds(ROSTER.cards[0], 90).score
+    assert limits.broken_by(np.array([1 / 90, 0.5]), most, 1, 4.0, 1e-6) is None
+    for scores in ([0.9 / 90, 0.5], [1 / 90, 2.1]):
+        assert "outside" in str(limits.broken_by(np.array(scores), most, 1, 4.0, 1e-6))
