@@ -50,6 +50,7 @@ class ClusteringLaw:
 
     n_hidden = 0
     loose = 0.0
+    least_seen = 1.0
     r2 = None
 
     @property

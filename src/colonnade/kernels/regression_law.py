@@ -52,6 +52,8 @@ class RegressionLaw:
         Directions of features in which the pilot saw nothing but rounding.
     own_leverage : (m0,) array
         What leverage in the pilot each row has in the columns of each party alone, summed.
+    least_seen : float
+        The least variance that the pilot's rows have along any direction of a party's columns: that of all rows is 1.
     """
 
     rows: Floats
@@ -63,6 +65,7 @@ class RegressionLaw:
     n_moments: int
     n_hidden: int
     own_leverage: Floats
+    least_seen: float
 
     @property
     def n_coefficients(self) -> int:
@@ -337,6 +340,7 @@ def regression_law(
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
         n_hidden=int(np.count_nonzero(~there)),
         own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
+        least_seen=min(_least_variance(u, w) - noise for u in parties),
     )
     return _with_larger_residuals(law, noise, features)
 
@@ -370,6 +374,7 @@ def _with_larger_residuals(law: RegressionLaw, noise: float, features: Floats) -
         law.n_moments,
         law.n_hidden,
         law.own_leverage,
+        law.least_seen,
     )
 
 
@@ -378,6 +383,11 @@ def _own_leverage(columns: Floats, w: Floats) -> Floats:
     eigenvalues, V = eigen((centred * w[:, np.newaxis]).T @ centred)
     there = eigenvalues > 1e-10 * max(eigenvalues.max(initial=0.0), 1e-300)
     return np.asarray(w * np.sum(np.square(centred @ V[:, there]) / eigenvalues[there], axis=1))
+
+
+def _least_variance(columns: Floats, w: Floats) -> float:
+    centred = columns - w @ columns
+    return float(eigen((centred * w[:, np.newaxis]).T @ centred)[0].min(initial=1.0))
 
 
 def _kept(law: RegressionLaw) -> Floats:

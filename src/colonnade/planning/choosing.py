@@ -113,7 +113,10 @@ class Arm:
     def sizes(self) -> tuple[int, int]:
         """The fewest draws and the most: with more, all rows once would be better."""
         n_rows, least = self.inputs.roster.n_rows, least_size(self.inputs.task, self.inputs.roster)
-        return (n_rows, n_rows) if isinstance(self.kind, AllRows) else (least, max(n_rows, least))
+        if isinstance(self.kind, AllRows):
+            return n_rows, n_rows
+        most = n_rows // 2 if isinstance(self.kind, UniformSampling) else n_rows
+        return least, max(most, least)
 
     def is_offered(self, size: int) -> bool:
         """Whether no single row that the draw may miss matters too much; by scores such rows are drawn."""

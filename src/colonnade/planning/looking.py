@@ -5,6 +5,7 @@ yet the label may hang on it. So some rows are fetched with a finer step. Where 
 either, the columns are the same, and nothing is lost. Where they do differ, all of the pilot's rows are fetched so.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,8 +27,8 @@ Columns = Mapping[str, WhitenedRows | ScaledRows]
 CLEAR = 3.0
 # Rows that are looked at first: at least so many, and for each feature.
 FEW, FOR_EACH = 24, 2.5
-# Of the variance of rounding, so much is more than chance makes of it.
-SIGN = 4.0
+# Of the variance of rounding, so many times what chance makes of it is a sign.
+SIGN = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,11 @@ def look_again(roster: Roster, columns: Columns, weights: Floats, shared: int) -
     joined = np.hstack([each.values for each in columns.values()])
     some = places_to_look(joined @ doubtful, joined.shape[1])
     few, _ = yield from _fetch(roster, columns, some, shared)
-    if not _differ(few, doubtful.shape[1]):
+    if not _differ(few, doubtful):
         return Looked(columns, PILOT_STEP, unclear=False, replies={})
     fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
     left = hidden_in(fine, weights, FINE_STEP)
-    return Looked(fine, FINE_STEP, unclear=_differ(fine, left.shape[1]), replies=replies)
+    return Looked(fine, FINE_STEP, unclear=_differ(fine, left), replies=replies)
 
 
 def hidden_in(columns: Columns, weights: Floats, step: float) -> Floats:
@@ -80,16 +81,24 @@ def places_to_look(along: Floats, n_columns: int) -> Rows:
     return np.union1d(farthest, evenly)
 
 
-def _differ(columns: Columns, n_doubtful: int) -> bool:
-    """Tell whether rows differ by more than their rounding also in so many directions in which they differ least.
+def _differ(columns: Columns, along: Floats) -> bool:
+    """Tell whether rows differ along doubtful directions, (r, h), by more than their rounding.
 
-    These are found anew: as the pilot had them they are slightly off, and so not free of what else rows differ by.
+    As the pilot has these they are slightly off: what else rows differ by is taken off by least squares.
     """
     parties = [each for each in columns.values() if isinstance(each, WhitenedRows)]
-    rows = np.hstack([party.values for party in parties]) @ directions(parties)[0]
-    variances = np.sort(np.square(np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False)))[::-1] / len(rows)
-    variances = np.pad(variances, (0, max(rows.shape[1] - len(variances), 0)))
-    return n_doubtful > 0 and bool(variances[-n_doubtful] > SIGN * FINE_STEP**2 / 12)
+    features, _ = directions(parties)
+    rows = np.hstack([party.values for party in parties])
+    rows = rows - rows.mean(axis=0)
+    other = rows @ (features - along @ (along.T @ features))
+    doubtful = rows @ along
+    U, values, _ = np.linalg.svd(other, full_matrices=False)
+    U = U[:, values > 1e-9 * max(values.max(initial=0.0), 1e-300)]
+    left = doubtful - U @ (U.T @ doubtful)
+    n_free = max(len(rows) - 1 - U.shape[1], 1)
+    largest = float(np.linalg.norm(left, 2)) ** 2 / n_free if left.size else 0.0
+    chance = (1 + math.sqrt(along.shape[1] / n_free)) ** 2 * FINE_STEP**2 / 12
+    return largest > SIGN * chance
 
 
 def _fetch(

@@ -33,6 +33,8 @@ from colonnade.tasks import PaperTask
 FRAMING = "framing"
 # Of leverage that no party's columns show by themselves, a row that the pilot might have missed has at most so much.
 MOST_LOOSE = 0.5
+# Along any direction of a party's columns the pilot's rows have at least this part of the variance of all rows.
+LEAST_SEEN = 0.1
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,11 @@ def unclear(inputs: PlanInputs) -> str | None:
         return (
             "Columns of different parties agree so closely that rounding hides how they differ, and the label may hang "
             "on that. Leave out columns that two parties share, or send differences of them as columns of their own."
+        )
+    if inputs.law.least_seen < LEAST_SEEN:
+        return (
+            "The pilot saw next to nothing of what some columns differ by: rare levels, or few extreme values. Make "
+            "the pilot larger (pilot=), or put rare levels together."
         )
     if inputs.law.loose > MOST_LOOSE:
         return (

@@ -67,11 +67,7 @@ def sharpened_rule(rule: ScoreRule, roster: Roster) -> SharpenedScores:
         raise UnsupportedError(
             f"sharpened=True is for regressions, which have residuals; not for {rule}. Leave it out."
         )
-<<<<<<< HEAD
-    leverages = sum((card.n_features + 1) ** POWER for card in roster.cards)
-=======
     leverages = sum(card.n_features + 1 for card in roster.cards)
->>>>>>> wip18-S
     at_label = max((card.n_features for card in roster.cards if card.label_name is not None), default=0)
     factor = RESIDUAL_SHARE / (1 - RESIDUAL_SHARE) * leverages / (USUAL * math.sqrt(at_label + 1))
     # The last bit of a root may differ between machines, and the rule is compared.
