@@ -13,6 +13,7 @@ from colonnade.contracts import ScoreBounds
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.records import Diagnosis, Gamma
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
+from colonnade.kernels.draws import even_chances
 from colonnade.protocol.session import PartySession
 from hostile.replies_jobs import Job
 
@@ -55,11 +56,14 @@ def _coreset(run: Any, job: Job, liar: str, sessions: Sessions) -> Iterator[str]
     coreset, sampler = run.coreset, run.sampler
     if coreset.n_rows != job.n_rows or not is_within(coreset.rows, job.n_rows):
         yield "rows that there are not"
-    if not isinstance(sampler, cn.AllRows) and len(coreset) != sampler.size:
+    distinct = getattr(sampler, "draws", None) == "distinct"
+    if distinct and not (len(np.unique(coreset.rows)) == len(coreset) <= sampler.size):
+        yield f"{len(coreset)} rows, some of them twice, or more than {sampler.size}"
+    if not distinct and not isinstance(sampler, cn.AllRows) and len(coreset) != sampler.size:
         yield f"{len(coreset)} rows"
     if isinstance(sampler, cn.ImportanceSampling):
         if sessions[liar].state.rule is not None:  # else it was drawn in an earlier run
-            yield from _scores(run, liar, sessions)
+            yield from (_chances if distinct else _scores)(run, liar, sessions)
     elif liar != "shop" and abs(coreset.weights.sum() / coreset.total_weight - 1) > SLACK and run.split is None:
         yield "weights of even rows that do not add up"
 
@@ -94,6 +98,27 @@ def _scores(run: Any, liar: str, sessions: Sessions) -> Iterator[str]:
     seen, most_seen = (sums, total) if run.sampler.scores == "secure" else (own, own_total)
     if seen[first].sum() > most_seen + slack:
         yield f"its scores of these rows add up to more than {own_total:g}"
+
+
+def _chances(run: Any, liar: str, sessions: Sessions) -> Iterator[str]:
+    """Work back from weights to the liar's chances: is each one, and do they add up to no more than all draws?"""
+    coreset, sampler = run.coreset, run.sampler
+    rows, n_even = coreset.rows, round(sampler.uniform_share * sampler.size)
+    counts, missed = np.ones(len(rows)), np.ones(len(rows))
+    for name, session in sessions.items():
+        data = session._data.seen(session.state.view)
+        if data.table.row_weights is not None:
+            counts = data.table.row_weights[rows]
+        if name != liar:
+            missed *= 1 - np.minimum(1.0, (session.state.draw_factor or 0.0) * data.scores(session.state.rule)[rows])
+            weights = np.ones(coreset.n_rows) if data.table.row_weights is None else data.table.row_weights
+    missed *= 1 - even_chances(coreset.n_rows, n_even, weights)[1][rows]
+    open_ = missed > 1e-3
+    own = 1 - (1 - (counts / coreset.weights)[open_]) / missed[open_]
+    if (counts / coreset.weights > 1 + SLACK).any() or (own < -SLACK / 1e-3).any():
+        yield f"its chances are {own.min():g} to {own.max():g}"
+    if own.sum() > (sampler.size - n_even) * (1 + SLACK):
+        yield f"its chances of these rows add up to {own.sum():g}"
 
 
 def _most(run: Any, table: Any) -> ScoreBounds:

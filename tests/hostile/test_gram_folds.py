@@ -5,6 +5,7 @@ Before there were job sheets, 100 folds of the same rows told all of them with l
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import colonnade as cn
 from colonnade.contracts import Outbox
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.draws import draw_distinct, even_chances
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol.refusal import Refused
 from colonnade.solvers.gram.shares.messages import AskGramShares, GramShares
@@ -35,6 +37,8 @@ FOR_GRAM = {
     "rows_a_day": 1,
 }
 TASK, GRAM = cn.Regression(), cn.SecureGram()
+Draws = Literal["stratified", "distinct"]
+DRAWS: tuple[Draws, ...] = ("stratified", "distinct")
 ALL = np.arange(N_ROWS)
 
 
@@ -135,7 +139,7 @@ def test_honest_fits_on_even_draws_end_before_there_are_equations_enough(tmp_pat
             asked = server.play_until(learn(TASK, sampler, GRAM, None, server.roster, seed), AskGramShares)
             means.append(server.told_by_each(asked, GramShares)[TARGET].means[0])
             shared = int(np.random.default_rng([seed, 0]).integers(2**63))  # what the sheet tells all
-            drawn = np.random.default_rng(shared).integers(n_rows, size=50)
+            drawn = draw_distinct(even_chances(n_rows, 50)[1], np.random.default_rng(shared))
             shares.append(np.bincount(drawn, minlength=n_rows) / 50)
 
     with hostile_server(tmp_path, parties, FOR_GRAM) as server:
@@ -147,26 +151,36 @@ def test_honest_fits_on_even_draws_end_before_there_are_equations_enough(tmp_pat
     assert np.median(error) > 0.3, "4 equations leave rows as far off as their spread"
 
 
-def test_weights_are_not_tried_until_some_fit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("draws", DRAWS)
+def test_weights_are_not_tried_until_some_fit(tmp_path: Path, draws: Draws) -> None:
     """A refusal of weights depends on the party's own scores: by bisection in one run, each to six digits."""
-    sampler = cn.ImportanceSampling(60, scores="secure")
+    sampler = cn.ImportanceSampling(60, draws=draws, scores="secure")
     with hostile_server(tmp_path, made_parties(), {"never": ["features", "labels", "scores"]}) as server:
         server.new_run("fit", task=TASK, sampler=sampler, solver=GRAM, seed=0)
         asked = server.play_until(learn(TASK, sampler, GRAM, None, server.roster, 0), AskGramShares)
-        heavy = about(asked, np.where(np.arange(60) == 7, 1e9, 1.0))
+        heavy = about(asked, np.where(np.arange(n_rows_of(asked)) == 7, 1e9, 1.0))
         turned_away(lambda: server.told_by_each(heavy, GramShares), "cannot have")
         for party, request in asked.items():
             gone = "it is no longer in this run: the server broke its rules"
             turned_away(lambda party=party, request=request: server.told(party, request, GramShares), gone)  # type: ignore[misc]
 
 
-def test_a_coreset_weighs_the_same_when_it_is_used_again(tmp_path: Path) -> None:
+def n_rows_of(outbox: Outbox) -> int:
+    """Count the rows that a question is about."""
+    (request, *_) = outbox.values()
+    assert isinstance(request, AskGramShares)
+    assert request.weights is not None
+    return len(request.weights)
+
+
+@pytest.mark.parametrize("draws", DRAWS)
+def test_a_coreset_weighs_the_same_when_it_is_used_again(tmp_path: Path, draws: Draws) -> None:
     """Rows drawn by scores, in a run that learned nothing: their weights were never told to a party."""
-    sampler = cn.ImportanceSampling(60, scores="secure")
+    sampler = cn.ImportanceSampling(60, draws=draws, scores="secure")
     with hostile_server(tmp_path, made_parties(), {"never": ["features", "labels", "scores"]}) as server:
         script = draw(TASK, sampler, None, server.roster, 0)
         coreset = server.honestly(script, "coreset", task=TASK, sampler=sampler, seed=0).coreset
-        heavy = np.where(np.arange(60) == 7, 1e5, 1.0)
+        heavy = np.where(np.arange(len(coreset)) == 7, 1e5, 1.0)
         gram_of(server, coreset.rows, coreset.weights)
         turned_away(lambda: gram_of(server, coreset.rows, heavy), "cannot have")
 

@@ -67,6 +67,9 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     "Total": ("total",),
     "Scores": ("scores",),
     "ScoreCodes": ("codes",),
+    # And by which factor they were drawn, within what chances add up to.
+    "DistinctScores": ("scores", "factor"),
+    "DistinctCodes": ("codes", "factor"),
     # Rows drawn otherwise than by the scores: what committed draws and spot checks are for.
     "DrawnRows": ("rows",),
     # Values of columns, as they are or in another form.

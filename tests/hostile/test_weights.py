@@ -27,7 +27,7 @@ TASK, GRAM = cn.Regression(), cn.SecureGram()
 
 def drawn(server: HostileServer, size: int, seed: int) -> Rows:
     """Let parties agree on an even draw, so that this coreset can be used again."""
-    sampler = cn.UniformSampling(size)
+    sampler = cn.UniformSampling(size, draws="independent")
     script = draw(TASK, sampler, None, server.roster, seed)
     job = server.honestly(script, "coreset", task=TASK, sampler=sampler, seed=seed)
     return np.asarray(job.coreset.rows)
