@@ -80,7 +80,7 @@ def _by_scores(
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
     yield from _sent(card.name, AskTotal(rounded_rule(task.score_rule(), sampler.round_scores)), Total(1 / 3))
     distinct = sampler.draws == "distinct"
-    draws: Draws = "distinct" if distinct else "stratified"
+    draws = Draws.DISTINCT if distinct else Draws.STRATIFIED
     yield from _sent(card.name, DrawRows(own, A_SEED, draws), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     coded = bytes(round(size * score_bytes))
