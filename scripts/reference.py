@@ -7,7 +7,8 @@ page is not what this writes.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import EnumType
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -267,6 +268,9 @@ def plain(hint: Any) -> str:
         return either([plain(each) for each in inner])
     if origin is tuple:
         return f"list of {plain(inner[0])}"
+    if isinstance(hint, EnumType):
+        names: Mapping[str, Any] = hint.__members__
+        return either([f"{value} ({name.lower()})" for name, value in names.items()])
     return link(hint)
 
 

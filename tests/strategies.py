@@ -1,5 +1,6 @@
 """Hypothesis strategies for every kind of message, derived from the annotations of its fields."""
 
+from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -46,6 +47,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.one_of(*map(values, inner))
     if origin is tuple and inner[1:] == (...,):
         return st.lists(values(inner[0]), max_size=4).map(tuple)
+    if issubclass(hint, Enum):
+        return st.sampled_from(list(hint))
     if not issubclass(hint, msgspec.Struct):
         raise TypeError(f"no values of {hint} are known. Add them to LEAVES in {__file__}.")
     hints = get_type_hints(hint)

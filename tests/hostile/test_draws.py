@@ -23,7 +23,7 @@ from colonnade.protocol.identity import Identity
 from colonnade.protocol.sheet import OpenJob
 from colonnade.protocol.viewing import Moments, RowWeights, UseFrame, agree_on_view
 from colonnade.sampling.committed.messages import AskOpenings, Openings
-from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, OpenDraw, Scores, Total
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, OpenDraw, Scores, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import integer_rule
@@ -70,7 +70,7 @@ def drawn(server: HostileServer, size: int, seed: int = 0) -> Floats:
     """Let the target draw all of them: how often a row was drawn is its score, to one over the size."""
     own = opened(server, size, seed)
     total = server.told(TARGET, AskTotal(RULE), Total).total
-    rows = server.told(TARGET, DrawRows(size, own, "stratified"), DrawnRows).rows
+    rows = server.told(TARGET, DrawRows(size, own, Draws.STRATIFIED), DrawnRows).rows
     return np.asarray(total * np.bincount(rows, minlength=N_ROWS) / size)
 
 
@@ -89,14 +89,14 @@ def by_a_larger_count(server: HostileServer) -> None:
     """More rows than the sheet says, of one party."""
     own = opened(server, 40)
     server.told(TARGET, AskTotal(RULE), Total)
-    server.told(TARGET, DrawRows(41, own, "stratified"), DrawnRows)
+    server.told(TARGET, DrawRows(41, own, Draws.STRATIFIED), DrawnRows)
 
 
 def by_another_seed(server: HostileServer) -> None:
     """A seed whose digest is not on the sheet."""
     opened(server, 40)
     server.told(TARGET, AskTotal(RULE), Total)
-    server.told(TARGET, DrawRows(40, 1, "stratified"), DrawnRows)
+    server.told(TARGET, DrawRows(40, 1, Draws.STRATIFIED), DrawnRows)
 
 
 def by_a_second_draw(server: HostileServer) -> None:
@@ -104,13 +104,13 @@ def by_a_second_draw(server: HostileServer) -> None:
     own = opened(server, 40)
     server.told(TARGET, AskTotal(RULE), Total)
     for _ in range(2):
-        server.told(TARGET, DrawRows(40, own, "stratified"), DrawnRows)
+        server.told(TARGET, DrawRows(40, own, Draws.STRATIFIED), DrawnRows)
 
 
 def by_filled_scores(server: HostileServer) -> None:
     """A draw without a total, where the sheet has one with it."""
     own = opened(server, 40)
-    server.told(TARGET, OpenDraw(FilledScores(RULE), 40, own, "stratified"), DrawnRows)
+    server.told(TARGET, OpenDraw(FilledScores(RULE), 40, own, Draws.STRATIFIED), DrawnRows)
 
 
 def by_another_rule(server: HostileServer) -> None:
@@ -160,7 +160,9 @@ def test_a_secure_sum_is_of_one_job(tmp_path: Path) -> None:
             {party: sheet_of("coreset", {"task": task, **what}, roster, None) for party, task in tasks.items()}
         )
         seeds = Seeds.of(np.random.default_rng([0, 0]), 3)
-        orders = {party: DrawRows(10, seed, "stratified") for party, seed in zip(roster.names, seeds.own, strict=True)}
+        orders = {
+            party: DrawRows(10, seed, Draws.STRATIFIED) for party, seed in zip(roster.names, seeds.own, strict=True)
+        }
         server.told_by_each({party: AskTotal(task.score_rule()) for party, task in tasks.items()}, Total)
         rows = server.told_by_each(orders, DrawnRows)
         keys = server.told_by_all(AskPublicKey(), PublicKey)
@@ -282,7 +284,7 @@ def centers_by_collusion(server: HostileServer, drawer: Identity, wanted: Rows) 
     view, honest = digest(digest_of_view(None, "own"), sheet), ("party1", "party2")
     seeds = Seeds.of(np.random.default_rng([0, 0]), 3)
     server.told_by_each(dict.fromkeys(honest, AskTotal(task.score_rule())), Total)
-    orders = {party: DrawRows(5, seed, "stratified") for party, seed in zip(honest, seeds.own, strict=False)}
+    orders = {party: DrawRows(5, seed, Draws.STRATIFIED) for party, seed in zip(honest, seeds.own, strict=False)}
     draws = {
         party: SignedRows(party, reply.rows, reply.signature)
         for party, reply in server.told_by_each(orders, DrawnRows).items()

@@ -16,7 +16,7 @@ from colonnade.planning.pilot import play_pilot
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.sheet import Branches, JobAccepted, JobSheet, OpenJob, TakeBranch
-from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, Scores, Total
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
@@ -221,11 +221,11 @@ def test_a_request_cannot_be_taken_back(tmp_path: Path) -> None:
         server.new_run("coreset", task=TASK, sampler=cn.ImportanceSampling(40), seed=0)
         seed = Seeds.of(np.random.default_rng([0, 0]), 3).own[0]
         server.told(TARGET, AskTotal(TASK.score_rule()), Total)
-        first = server.told(TARGET, DrawRows(10, seed, "stratified"), DrawnRows)
-        again = server.ask_instead(TARGET, DrawRows(10, seed, "stratified"))
+        first = server.told(TARGET, DrawRows(10, seed, Draws.STRATIFIED), DrawnRows)
+        again = server.ask_instead(TARGET, DrawRows(10, seed, Draws.STRATIFIED))
         assert isinstance(again, DrawnRows)
         np.testing.assert_array_equal(again.rows, first.rows)
-        other = server.ask_instead(TARGET, DrawRows(20, seed, "stratified"))
+        other = server.ask_instead(TARGET, DrawRows(20, seed, Draws.STRATIFIED))
         assert isinstance(other, Refused)
         assert "does not follow request 3, or differs from it" in other.reason
 
@@ -239,7 +239,7 @@ def test_what_was_signed_in_one_job_counts_in_no_other(tmp_path: Path) -> None:
             seeds = Seeds.of(np.random.default_rng([seed, 0]), 3)
             server.told_by_all(AskTotal(TASK.score_rule()), Total)
             orders = {
-                party: DrawRows(10, own, "stratified")
+                party: DrawRows(10, own, Draws.STRATIFIED)
                 for party, own in zip(server.roster.names, seeds.own, strict=True)
             }
             draws.append(server.told_by_each(orders, DrawnRows))

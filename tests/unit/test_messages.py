@@ -10,7 +10,7 @@ from colonnade.evaluation.masked.messages import MaskedPredictions
 from colonnade.evaluation.rounding import RoundedParts
 from colonnade.messages import UNCOUNTED, Message, Reveals, disclosures, sendable_floats, sendable_rows
 from colonnade.protocol.hello import WIRE_VERSION
-from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Total
+from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Draws, Total
 from colonnade.signing import SignedRows
 from colonnade.solvers.central import Columns
 from colonnade.solvers.saga.coded import CodedStep
@@ -44,7 +44,7 @@ def test_a_field_that_says_two_things_is_a_type_error() -> None:
 
 def test_units_count_numbers_and_not_seeds() -> None:
     assert Total(3.5).units() == 1
-    assert DrawRows(10, seed=99, draws="stratified").units() == 1
+    assert DrawRows(10, seed=99, draws=Draws.STRATIFIED).units() == 1
     assert DrawnRows(sendable_rows([1, 1, 2]), b"signature").units() == 3
     others = (SignedRows("weather", sendable_rows([4]), b"signature"),)
     assert AskScores(8, others, 0, 99).units() == 8, "all of S, as in the paper"

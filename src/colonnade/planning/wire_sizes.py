@@ -17,7 +17,7 @@ from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.distinct.messages import AskDistinctCodes, DistinctCodes
-from colonnade.sampling.plain.messages import AskTotal, DrawnRows, DrawRows, Total
+from colonnade.sampling.plain.messages import AskTotal, DrawnRows, DrawRows, Draws, Total
 from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
@@ -85,7 +85,7 @@ def _by_scores(
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
     yield from _sent(card.name, AskTotal(rule), Total(1 / 3))
-    yield from _sent(card.name, DrawRows(own, A_SEED, "distinct"), DrawnRows(no_rows, A_SIGNATURE))
+    yield from _sent(card.name, DrawRows(own, A_SEED, Draws.DISTINCT), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     coded = bytes(round(n_rows * score_bytes))
     others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]

@@ -31,7 +31,8 @@ from colonnade.sampling.size import sample_size
 from colonnade.sampling.weights import Design
 
 NO_SHARE = 0.0
-DRAWS = ("stratified", "independent", "distinct", "committed")
+DRAWN = {"stratified": Draws.STRATIFIED, "independent": Draws.INDEPENDENT, "distinct": Draws.DISTINCT}
+DRAWS = (*DRAWN, "committed")
 
 
 class ImportanceSampling(
@@ -189,8 +190,7 @@ class ImportanceSampling(
             return then(committed_route(scored, self.size), self._sum_route(scored, asked))
         if self.draws == "distinct":
             asked |= {"size": AtMost(self.size), "n_draws": self.size}
-        draws: Draws = "stratified" if self.draws == "committed" else self.draws  # which has a route of its own
-        drawn = draw_route(scored, self.size, agreed.party, seeds.own[agreed.place], draws)
+        drawn = draw_route(scored, self.size, agreed.party, seeds.own[agreed.place], DRAWN[self.draws])
         return then(drawn, self._sum_route(scored, asked | {"even_seed": seeds.shared}))
 
     def _sum_route(self, rule: ScoreRule, asked: dict[str, object]) -> Route:
@@ -214,8 +214,7 @@ class ImportanceSampling(
         if self.draws == "distinct":
             in_secret = self.scores == "secure"
             return Distinct(SecureLogs(row_weights) if in_secret else LogsInTheClear(rule, row_weights))
-        draws: Draws = "independent" if self.draws == "independent" else "stratified"
-        return WithReplacement(draws, self._sum_mechanism(rule, row_weights))
+        return WithReplacement(DRAWN[self.draws], self._sum_mechanism(rule, row_weights))
 
     def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
         if self.scores == "secure":

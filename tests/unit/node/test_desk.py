@@ -50,7 +50,7 @@ from colonnade.sampling.committed.messages import (
     commitment_of,
     commitment_statement,
 )
-from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, Scores, Total
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.secure.messages import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
@@ -124,7 +124,7 @@ def office(tmp_path: Path) -> Office:
     return Office(tmp_path)
 
 
-TOTAL, DRAW = AskTotal(LeverageScores(fit_intercept=True)), DrawRows(5, 7, draws="stratified")
+TOTAL, DRAW = AskTotal(LeverageScores(fit_intercept=True)), DrawRows(5, 7, Draws.STRATIFIED)
 
 
 def test_a_journal_keeps_the_last_replies_of_a_long_phase(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_numbers_out_of_order_are_refused_and_change_nothing(office: Office, num
 def test_the_same_number_with_another_request_is_refused(office: Office) -> None:
     office.ask(1, TOTAL)
     office.ask(2, DRAW)
-    reply = office.ask(2, DrawRows(5, 8, draws="stratified"))
+    reply = office.ask(2, DrawRows(5, 8, Draws.STRATIFIED))
     assert isinstance(reply, Refused)
     assert "request 2 does not follow request 2, or differs from it" in reply.reason
 

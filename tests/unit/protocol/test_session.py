@@ -19,7 +19,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.session import KEPT_RULES, NEW, PartySession
 from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
-from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Scores, Total
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, Scores, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
@@ -60,7 +60,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     total = session.answer(AskTotal(RULE))
     assert isinstance(total, Total)
     assert total.total == pytest.approx(5.0), "rank of two columns, y and the constant, plus one"
-    drawn = session.answer(DrawRows(5, seed=1, draws="stratified"))
+    drawn = session.answer(DrawRows(5, seed=1, draws=Draws.STRATIFIED))
     assert isinstance(drawn, DrawnRows)
     assert len(drawn.rows) == 5
     scores = session.answer(ask_scores(session, [], 5))
@@ -75,7 +75,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
     "request_",
     [
         AskTotal(RULE),
-        DrawRows(1, 0, draws="independent"),
+        DrawRows(1, 0, Draws.INDEPENDENT),
         AskScores(0, (), 0, 0),
         UseAllRows(),
         AskColumns(with_label=True),
@@ -93,7 +93,7 @@ def test_nothing_is_answered_before_the_hello(request_: Message) -> None:
 def test_out_of_order() -> None:
     session = open_session()
     session.answer(Hello(WIRE_VERSION))
-    for request in (DrawRows(1, 0, draws="independent"), AskScores(0, (), 0, 0), AskColumns(with_label=False)):
+    for request in (DrawRows(1, 0, Draws.INDEPENDENT), AskScores(0, (), 0, 0), AskColumns(with_label=False)):
         assert refusal(session, request).reason == (
             f"a {request.kind} is not legal at step 'greeted'. Follow the order of the phases."
         )
@@ -101,7 +101,7 @@ def test_out_of_order() -> None:
 
 def drawn_session() -> PartySession:
     session = open_session()
-    for request in (Hello(WIRE_VERSION), AskTotal(RULE), DrawRows(5, seed=1, draws="stratified")):
+    for request in (Hello(WIRE_VERSION), AskTotal(RULE), DrawRows(5, seed=1, draws=Draws.STRATIFIED)):
         session.answer(request)
     return session
 
@@ -140,7 +140,7 @@ def test_a_draw_is_signed_for_the_view_it_was_made_in() -> None:
         Hello(WIRE_VERSION),
         UseFrame("train", "own", None, None, None),
         AskTotal(RULE),
-        DrawRows(5, seed=1, draws="stratified"),
+        DrawRows(5, seed=1, draws=Draws.STRATIFIED),
     ):
         assert not isinstance(second.answer(request), Refused)
     assert "did not sign" in refusal(second, ask_scores(first, [0, 11], 7)).reason
@@ -163,7 +163,7 @@ def test_without_an_identity_nothing_is_signed() -> None:
     session = party_session(read_table("airline", rng.normal(size=(N_ROWS, 2))), Policy(level="open"))
     for request in (Hello(WIRE_VERSION), AskTotal(RULE)):
         session.answer(request)
-    reply = refusal(session, DrawRows(5, seed=1, draws="stratified"))
+    reply = refusal(session, DrawRows(5, seed=1, draws=Draws.STRATIFIED))
     assert (reply.cause, "Give it an identity" in reply.reason) == ("input", True)
 
 
@@ -198,7 +198,7 @@ def test_a_negative_seed_is_refused_not_a_crash() -> None:
     session.answer(Hello(WIRE_VERSION))
     assert refusal(session, UseSharedDraw(2, seed=-5, distinct=False)).cause == "request"
     session.answer(AskTotal(RULE))
-    assert refusal(session, DrawRows(2, seed=-5, draws="stratified")).cause == "request"
+    assert refusal(session, DrawRows(2, seed=-5, draws=Draws.STRATIFIED)).cause == "request"
 
 
 def test_more_clusters_than_rows_is_the_callers_error() -> None:
@@ -308,7 +308,7 @@ class LegalOrder(RuleBasedStateMachine):
     @rule(count=st.integers(0, 5))
     def draw(self, count: int) -> None:
         legal = self.step == "scored"
-        self.ask(DrawRows(count, seed=0, draws="stratified"), legal=legal, reply=DrawnRows, then="drawn")
+        self.ask(DrawRows(count, seed=0, draws=Draws.STRATIFIED), legal=legal, reply=DrawnRows, then="drawn")
         self.drawn = count if legal else self.drawn
 
     @rule(size=st.integers(0, 5))

@@ -29,7 +29,7 @@ from colonnade.signing import SignedRows
 class Distinct:
     """The way in which each row is in S once; `sum_logs` gives the sum over parties of -log(1 - pi_ij)."""
 
-    draws: ClassVar[Draws] = "distinct"
+    draws: ClassVar[Draws] = Draws.DISTINCT
 
     sum_logs: SumMechanism
 

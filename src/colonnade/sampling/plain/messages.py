@@ -1,14 +1,20 @@
 """What Algorithm 1 tells: totals, counts, drawn rows, and scores. Numbers of lines are the paper's."""
 
-from typing import Annotated, ClassVar, Literal
+from enum import IntEnum
+from typing import Annotated, ClassVar
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
 from colonnade.sampling.rules import AnyRule
 from colonnade.signing import SignedRows
 
-# One row in each stratum of the scores; each by itself; or each row at most once.
-Draws = Literal["stratified", "independent", "distinct"]
+
+class Draws(IntEnum):
+    """How rows are drawn: each by itself, one in each stratum of the scores, or each at most once."""
+
+    INDEPENDENT = 0
+    STRATIFIED = 1
+    DISTINCT = 2
 
 
 class Total(Message, frozen=True):

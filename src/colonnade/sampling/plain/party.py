@@ -27,6 +27,7 @@ from colonnade.sampling.plain.messages import (
     AskTotal,
     DrawnRows,
     DrawRows,
+    Draws,
     OpenDraw,
     ScoreCodes,
     Scores,
@@ -120,9 +121,9 @@ def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyDat
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
     scores, rng = data.scores(state.rule), np.random.default_rng(request.seed)
-    factor, chance = chances(scores, request.count) if request.draws == "distinct" else (None, None)
+    factor, chance = chances(scores, request.count) if request.draws is Draws.DISTINCT else (None, None)
     if chance is None:
-        drawn = draw_by_scores(scores, request.count, rng, stratified=request.draws == "stratified")
+        drawn = draw_by_scores(scores, request.count, rng, stratified=request.draws is Draws.STRATIFIED)
     else:
         drawn = draw_distinct(chance, rng)
     reply = signed_draw(state, drawn, data)

@@ -146,7 +146,7 @@ class WithReplacement:
     def weigh(self, design: Design, draw: Draw) -> Script[Coreset]:
         """Sum scores (line 7); weigh by 1 over them (line 8)."""
         scores = yield from self.sum_scores(design.roster, draw)
-        _check_copies(draw, scores, stratified=self.draws == "stratified")
+        _check_copies(draw, scores, stratified=self.draws is Draws.STRATIFIED)
         return design.weigh(draw.rows, scores, float(np.sum([*draw.totals.values()])))
 
 
