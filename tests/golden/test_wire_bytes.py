@@ -127,6 +127,7 @@ from colonnade.solvers.saga.messages import (
     SagaStep,
     SquaredNorms,
 )
+from colonnade.solvers.finer_rows import AskFinerRows, FinerRows
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 
@@ -213,6 +214,7 @@ EXAMPLES: dict[str, Message] = {
     "columns": Columns(sendable_floats(np.arange(6.0).reshape(3, 2)), sendable_floats([1.0, 2.0, 3.0])),
     "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
     "ask whitened columns": AskWhitenedColumns(0.5, seed=5),
+    "ask whitened columns, within": AskWhitenedColumns(0.5, seed=5, most=3000),
     "whitened columns": WhitenedColumns(
         3,
         sendable_floats([1.0]),
@@ -222,7 +224,10 @@ EXAMPLES: dict[str, Message] = {
     ),
     "whitened columns without label": WhitenedColumns(2, sendable_floats([]), sendable_floats([]), None, b""),
     "ask scaled columns": AskScaledColumns(0.25, seed=2**63 - 1),
+    "ask scaled columns, within": AskScaledColumns(0.25, seed=5, most=1),
     "scaled columns": ScaledColumns(8, 4, 0.125, *scaled()),
+    "ask finer rows": AskFinerRows(0.25, 5, 1 / 256, 2**63 - 1, sendable_rows([0, 3, 7])),
+    "finer rows": FinerRows(3, 2, True, encode_codes(np.array([[0, 1, -1], [2, 0, 31]]))),
     "ask local clusters": AskLocalClusters(10, seed=2**63 - 1, weights=sendable_floats([0.5, 1.0])),
     "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),
     "local clusters": LocalClusters(sendable_floats([[1.0, 2.0], [0.5, 0.0]]), sendable_rows([0, 1, 1])),

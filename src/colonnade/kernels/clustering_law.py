@@ -76,7 +76,8 @@ class ClusteringLaw:
     def rehearse(self, chances: Floats, step: float | None, repeats: int, rng: np.random.Generator) -> Floats:
         """Give the excess, relative to the least cost, of so many runs; the parameters are those of `first_order`."""
         costs = np.array([self._one_run(chances, step, rng) for _ in range(repeats)])
-        return np.asarray(np.maximum(costs / min(self.cost, costs.min()) - 1, 0.0))
+        least = float(self.weights @ nearest_centers(self.rows, self.centers)[1])
+        return np.asarray(np.maximum(costs / min(least, costs.min()) - 1, 0.0))
 
     def bias_error(self, chances: Floats, step: float | None) -> float:  # noqa: ARG002  # as for regression
         """Give none: rounded rows have the same means."""

@@ -20,7 +20,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibration_strength
 from colonnade.kernels.calibration_gain import usual_gain
 from colonnade.kernels.leverage import eigen
-from colonnade.kernels.rounding_noise import TIMES_THE_VARIANCE, correct_rows
+from colonnade.kernels.rounding_noise import TIMES_THE_VARIANCE, correct_rows, noise_left
 
 # A row's residual says at least so much of what it would be, had the row not been learned from.
 LEAST_KEPT = 0.1
@@ -342,7 +342,7 @@ def regression_law(
         own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
         least_seen=min(_least_variance(u, w) - noise for u in parties),
     )
-    return _with_larger_residuals(law, noise, features)
+    return _with_larger_residuals(law, noise_left(joined, weights, noise, 1.0), features)
 
 
 def copies_drawn(copies: Floats, chances: Floats, rng: np.random.Generator) -> Floats:
@@ -352,18 +352,20 @@ def copies_drawn(copies: Floats, chances: Floats, rng: np.random.Generator) -> F
     return np.asarray(rng.binomial(whole.astype(np.int64), chances) + last)
 
 
-def _with_larger_residuals(law: RegressionLaw, noise: float, features: Floats) -> RegressionLaw:
-    """Make residuals as large as on rows that were not learned from, less what rounding adds to them."""
-    residuals = law.rows @ (law.label - law.features @ law._model)
+def _with_larger_residuals(law: RegressionLaw, noise: Floats, features: Floats) -> RegressionLaw:
+    """Make residuals as large as on rows that were not learned from, less what rounding, (r, r), still adds to them."""
+    direction = law.label - law.features @ law._model
+    residuals = law.rows @ direction
     kept = _kept(law)
     mean = float(law._parts @ (np.square(residuals) / kept))
-    unrounded = max(1 - noise * law._sensitivity / mean, LEAST_UNROUNDED) if mean > 0 else 1.0
+    unrounded = max(1 - float(direction @ noise @ direction) / mean, LEAST_UNROUNDED) if mean > 0 else 1.0
     # The label moves along what no feature has a part in.
     own = law.label - features @ (features.T @ law.label)
     square = float(own @ own)
     if square <= 1e-12 * float(law.label @ law.label):
         return law
     added = residuals * (np.sqrt(unrounded / kept) - 1)
+    added = added - law._parts @ added
     return RegressionLaw(
         law.rows + np.outer(added - law._parts @ added, own / square),
         law.weights,

@@ -30,5 +30,5 @@ def coded_within(most: int | None, n_rows: int, encode: Callable[[Rows], tuple[T
         found, code = encode(kept_rows(n_rows, n_kept))
         if most is None or len(code) <= most:
             return n_kept, found
-        n_kept = min(n_kept - 1, int(n_kept * most / len(code)))
+        n_kept = min(n_kept - 1, max(int(n_kept * most / max(len(code), 1)), 1))
     raise InputError(f"Not a single row fits the {most} bytes that the server allows for rows. Allow more.")

@@ -14,6 +14,9 @@ from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.solvers.whitened_columns import WhitenedRows, check_rounding, whitening_of
 
+# Values are rounded in single precision: by half a step and so much of it.
+ROUNDED_OFF = 1e-3
+
 
 class FinerRows(Message, frozen=True):
     """Codes of what whitened rows are beyond their rounded values, the label's too where the party holds it."""
@@ -55,15 +58,17 @@ class AskFinerRows(Message, frozen=True):
 def read_finer(card: PartyCard, reply: FinerRows, known: WhitenedRows, request: AskFinerRows) -> WhitenedRows:
     """Check and restore rows that are known already, less finely; no value may be another than before."""
     party, size, rank = card.name, len(request.places), known.n_rounded
-    if (reply.size, reply.n_columns) != (size, rank) or reply.has_label != (known.label is not None):
+    if (reply.size, reply.n_columns) != (size, rank):
         found = f"{reply.size} rows of {reply.n_columns} columns"
         raise checks.wrong(party, reply, f"{found}, where {size} of {rank} are due")
+    if reply.has_label != (known.label is not None):
+        raise checks.wrong(party, reply, "a label where none was due, or none where it was")
     try:
         codes = decode_codes(reply.codes, rank, size)
     except ValueError as error:
         raise checks.wrong(party, reply, str(error)) from error
     beyond = restore_dithered(codes, request.finer_step, np.random.default_rng(request.finer_seed))
-    if np.any(np.abs(beyond) > (request.step + request.finer_step) / 2 * (1 + 1e-9)):
+    if np.any(np.abs(beyond) > (0.5 + ROUNDED_OFF) * (request.step + request.finer_step)):
         raise checks.wrong(party, reply, "other rows than it sent before")
     return replace(known, values=known.values[request.places] + beyond)
 
@@ -73,6 +78,9 @@ def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[
     check_rounding(request, request.finer_step, request.finer_seed)
     rows, table = state.selected(), data.table
     checks.row_ids(SERVER, request, request.places, len(rows))
+    # A row rounded by many dithers is known to a part of the step.
+    if np.any(np.diff(request.places) == 0):
+        raise checks.wrong(SERVER, request, "a row twice")
     values = whitening_of(data).of(table.take(rows))
     known = round_with_dither(values, request.step, np.random.default_rng(request.seed))
     beyond = values - restore_dithered(known, request.step, np.random.default_rng(request.seed))

@@ -18,7 +18,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.selecting import UseAllRows
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, read_whitened
 from colonnade.transports.loopback import Loopback
 from random_parties import make_parties
 
@@ -162,6 +162,64 @@ def whitened(**changed: Any) -> WhitenedColumns:
     )
 
 
+@pytest.mark.parametrize("kind", [AskWhitenedColumns, AskScaledColumns])
+@pytest.mark.parametrize("most", [-1, 0, 1])
+def test_a_limit_that_not_a_single_row_fits(kind: Any, most: int) -> None:
+    """Constants take no bytes at all: also those of a limit below that are refused, and nothing breaks."""
+    for values in (np.arange(8.0).reshape(4, 2) ** 2, np.ones((4, 2))):
+        party = party_session(read_table("a", values), Policy(level="open"))
+        for greeting in (Hello(WIRE_VERSION), UseAllRows()):
+            party.answer(greeting)
+        reply = party.answer(kind(0.5, 5, most))
+        if isinstance(reply, Refused):
+            assert "Not a single row fits" in reply.reason
+        else:
+            assert isinstance(reply, WhitenedColumns | ScaledColumns)
+            assert len(reply.codes) <= most
+
+
+@pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=3)], ids=str)
+def test_parties_that_keep_different_numbers_of_rows_line_up(task: Any) -> None:
+    """Each leaves out rows to stay within its own limit; of what is left all have the same rows, and their values."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 5))
+    made = cn.split_columns(X, X.sum(axis=1) if isinstance(task, cn.Regression) else None, [2, 2, 1])
+    sessions = {party.name: party_session(party.table, Policy(level="open")) for party in made}
+    roster = Roster(tuple(PartyCard(p.name, 500, p.table.feature_names, p.table.label_name) for p in made))
+    for party in sessions.values():
+        for greeting in (Hello(WIRE_VERSION), UseAllRows()):
+            party.answer(greeting)
+    solver, rows = cn.CompactCentral(1e-4), np.arange(500)
+
+    def fetched(most: Any) -> Any:
+        script = solver.fetch(task, roster, rows, np.random.default_rng(0), most)
+        outbox = next(script)
+        inbox = {name: sessions[name].answer(request) for name, request in outbox.items()}
+        with pytest.raises(StopIteration) as end:
+            script.send(inbox)
+        return end.value.value, {name: (reply.size, len(reply.codes)) for name, reply in inbox.items()}
+
+    every, lengths = fetched(None)
+    limits = dict(zip(roster.names, (1500, 700, 10**6), strict=True))
+    some, sent = fetched(limits)
+    assert all(sent[name][1] <= limits[name] for name in roster.names)
+    sizes = [size for size, _ in sent.values()]
+    assert len(set(sizes)) == 3
+    assert sizes[-1] == 500
+    assert lengths[roster.names[-1]] == sent[roster.names[-1]]
+    assert len(some.kept) == min(sizes)
+    for name, columns in every.columns.items():
+        np.testing.assert_allclose(some.columns[name].values, columns.values[some.kept], atol=2e-4)
+
+
+def test_rows_are_left_out_only_within_a_limit() -> None:
+    """A party cannot keep back rows as it likes where there is none, and not all where there is one."""
+    for most, size in ((None, 3), (10**6, 0), (10**6, -1), (10**6, 5)):
+        request = AskWhitenedColumns(0.5, 5, most)
+        with pytest.raises(RemoteProtocolError, match=f"{size} rows, where 4 were asked for"):
+            read_whitened(ROSTER.cards[0], whitened(size=size), ROSTER, np.arange(4), request)
+
+
 def solve(task: Any, airline: Message, weather: Message) -> Any:
     script = cn.CompactCentral(0.5).solve(task, ROSTER, CORESET, np.random.default_rng(0))
     next(script)
@@ -201,8 +259,8 @@ def test_hostile_whitened_columns(changed: dict[str, Any], message: str) -> None
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (ScaledColumns(3, 2, 0.5, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "3 rows of 2 columns"),
-        (ScaledColumns(4, 1, 0.5, sendable_floats([1.0]), b"\x00\x00"), "4 rows of 1 columns"),
+        (ScaledColumns(3, 2, 0.5, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "3 rows, where 4 were asked for"),
+        (ScaledColumns(4, 1, 0.5, sendable_floats([1.0]), b"\x00\x00"), "rows of 1 columns, not as asked for"),
         (ScaledColumns(4, 2, 0.0, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
         (ScaledColumns(4, 2, np.nan, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
         (ScaledColumns(4, 2, np.inf, sendable_floats([1.0, 2.0]), b"\x00\x00\x00\x00"), "not positive"),
