@@ -273,7 +273,7 @@ class DishonestTransport:
 
 
 def _evenly(scores: Floats, request: DrawRows, rng: np.random.Generator) -> Rows:
-    if request.draws != "distinct":
+    if request.draws != Draws.DISTINCT:
         return rng.integers(len(scores), size=request.count)
     chance = chances(scores, request.count)[1]
     certain, others = np.flatnonzero(chance == 1), np.flatnonzero(chance < 1)

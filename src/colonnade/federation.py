@@ -30,7 +30,7 @@ from colonnade.options import whole_number
 from colonnade.planning.outcome import with_plan
 from colonnade.planning.pilot import play_pilot
 from colonnade.planning.planned_fit import fit_by_plan, planned_fit
-from colonnade.planning.planner import Limits, make_plan, pilot_size
+from colonnade.planning.planner import Limits, make_plan, pilot_size, spare_bytes
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
@@ -517,7 +517,8 @@ class Federation:
         limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
         seed = validation.seed_number(seed)
         size = pilot_size(task, self.roster, limits, pilot)
-        script, started = play_pilot(task, self.roster, split, size, seed), perf_counter()
+        spare, started = spare_bytes(task, self.roster, limits, size), perf_counter()
+        script = play_pilot(task, self.roster, split, size, spare, seed)
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
         with reading(self.roster.names):
             return make_plan(task, self.roster, split, limits, seed, rows, list(sent), perf_counter() - started)

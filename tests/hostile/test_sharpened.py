@@ -116,5 +116,5 @@ def test_sharpened_is_another_way_of_scoring(tmp_path: Path) -> None:
         sampler = cn.ImportanceSampling(40, scores="secure", sharpened=True, totals="set")
         server.new_run("coreset", task=cn.Regression(), sampler=sampler)
         rule, own = FilledScores(sharpened_rule(RULE, server.roster)), Seeds.of(np.random.default_rng([0, 0]), 3).own[2]
-        server.told(TARGET, OpenDraw(rule, 10, own, "stratified"), DrawnRows)
+        server.told(TARGET, OpenDraw(rule, 10, own, Draws.STRATIFIED), DrawnRows)
         turned_away(lambda: totals_by_splits(server, RULE, range(2, 3)), "3 different splits, for all time")

@@ -145,6 +145,14 @@ class Arm:
             self._sampler(size), self._solver, share, sent, most, self.rounds, expected.mean, expected.one_run
         )
 
+    @property
+    def fixed_bytes(self) -> float:
+        """Give what it sends beside codes of rows, with the fewest draws."""
+        codes = 0.0
+        if self.step is not None:
+            codes = sum(self._lengths[0].at(self.step).by_party.values()) * self._n_sent(self.sizes[0])
+        return self._bytes(self.sizes[0]) - 0.9 * codes
+
     def most_bytes(self, size: int) -> float:
         """Give the bytes that a plan counts with."""
         scaled = [columns for columns in self.inputs.pilot.columns.values() if isinstance(columns, ScaledRows)]
@@ -279,6 +287,13 @@ def _meeting(arm: Arm, target: float) -> int | None:
 def _rehearsed(ways: Sequence[tuple[Arm, int]]) -> Found | None:
     found = [Found(arm, size, arm.forecast(size)) for arm, size in ways]
     return min(found, key=lambda each: each.expected.mean.mean, default=None)
+
+
+def cheapest_of(arms: Sequence[Arm]) -> Found:
+    """Find what sends the fewest bytes."""
+    offered = [arm for arm in arms if arm.is_offered(arm.sizes[0])]
+    arm = min(offered, key=lambda arm: arm.most_bytes(arm.sizes[0]))
+    return Found(arm, arm.sizes[0], arm.forecast(arm.sizes[0]))
 
 
 def least_bytes(arms: Sequence[Arm]) -> int:

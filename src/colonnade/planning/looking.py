@@ -27,6 +27,8 @@ Columns = Mapping[str, WhitenedRows | ScaledRows]
 CLEAR = 3.0
 # Rows that are looked at first: at least so many, and for each feature.
 FEW, FOR_EACH = 24, 2.5
+# A request and a reply without codes and places.
+AROUND_CODES = 150
 # Of the variance of rounding, so many times what chance makes of it is a sign.
 SIGN = 2.0
 
@@ -41,19 +43,34 @@ class Looked:
     replies: Mapping[str, Message]
 
 
-def look_again(roster: Roster, columns: Columns, weights: Floats, shared: int) -> Script[Looked]:
-    """Look at the pilot's rows with a finer step, as far as is needed; weights are what they stand for, (m0,)."""
+def look_again(roster: Roster, columns: Columns, weights: Floats, shared: int, spare: int | None) -> Script[Looked]:
+    """Look at the pilot's rows with a finer step, as far as is needed and `spare` bytes allow, if they are limited.
+
+    The weights are what rows stand for, (m0,).
+    """
+    left = math.inf if spare is None else spare
     doubtful = hidden_in(columns, weights, PILOT_STEP)
     if not doubtful.shape[1]:
         return Looked(columns, PILOT_STEP, unclear=False, replies={})
     joined = np.hstack([each.values for each in columns.values()])
     some = places_to_look(joined @ doubtful, joined.shape[1])
+    left -= _bytes(columns, len(some))
+    if left < 0:
+        return Looked(columns, PILOT_STEP, unclear=True, replies={})
     few, _ = yield from _fetch(roster, columns, some, shared)
     if not _differ(few, doubtful):
         return Looked(columns, PILOT_STEP, unclear=False, replies={})
+    if left < _bytes(columns, len(joined)):
+        return Looked(columns, PILOT_STEP, unclear=True, replies={})
     fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
-    left = hidden_in(fine, weights, FINE_STEP)
-    return Looked(fine, FINE_STEP, unclear=_differ(fine, left), replies=replies)
+    hidden = hidden_in(fine, weights, FINE_STEP)
+    return Looked(fine, FINE_STEP, unclear=_differ(fine, hidden), replies=replies)
+
+
+def _bytes(columns: Columns, n_rows: int) -> float:
+    """Guess what a look at so many rows sends: what is left of a value within its cell, about evenly spread."""
+    bits = math.log2(PILOT_STEP / FINE_STEP) + 1.5
+    return sum(AROUND_CODES + each.n_rounded * n_rows * bits / 8 for each in columns.values())
 
 
 def hidden_in(columns: Columns, weights: Floats, step: float) -> Floats:

@@ -21,7 +21,6 @@ from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
-from colonnade.sampling import UniformSampling
 from colonnade.sampling.distinct.messages import DistinctCodes
 from colonnade.sampling.plain.messages import Total
 from colonnade.solvers import CompactCentral
@@ -35,9 +34,10 @@ T = TypeVar("T")
 SCORE_BITS = 5.5
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
-# Messages without rows, for each party, but for the job sheet: of a pilot, where it is told of each other party's draw,
-# and of an even draw.
-MESSAGES_OF_A_PARTY, OF_A_DRAW, EVEN_MESSAGES = 210, 80, 90
+# Messages without rows, for each party, but for the job sheet; and for each other party, of whose draw it is told.
+MESSAGES_OF_A_PARTY, OF_A_DRAW = 250, 80
+# Drawn by scores, values spread so much more than those of all rows, for a guess that holds.
+DRAWN_SPREAD = 1.6
 COARSE_STEP = 1.4
 
 
@@ -85,13 +85,17 @@ class PilotRows:
         return np.asarray(self.counts / self.chances)
 
 
-def play_pilot(task: PaperTask, roster: Roster, split: AnySplit | None, size: int, seed: int) -> Script[PilotRows]:
-    """Let all parties look at their tables alike, and draw a pilot."""
+def play_pilot(
+    task: PaperTask, roster: Roster, split: AnySplit | None, size: int, spare: int | None, seed: int
+) -> Script[PilotRows]:
+    """Let all parties look at their tables alike, and draw a pilot; looking again may take `spare` bytes."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    return (yield from pilot_rows(task, roster, view, size, seed))
+    return (yield from pilot_rows(task, roster, view, size, spare, seed))
 
 
-def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: int) -> Script[PilotRows]:
+def pilot_rows(
+    task: PaperTask, roster: Roster, view: JobView, size: int, spare: int | None, seed: int
+) -> Script[PilotRows]:
     """Draw a pilot by rounded scores and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
     sampler = planned_draw(task, size)
@@ -100,7 +104,7 @@ def pilot_rows(task: PaperTask, roster: Roster, view: JobView, size: int, seed: 
     asked = pilot_requests(task, roster, seed)
     inbox = yield {**asked}
     columns = read_columns(roster, coreset.rows, asked, inbox).columns
-    looked = yield from look_again(roster, columns, coreset.weights, shared_seed(seed))
+    looked = yield from look_again(roster, columns, coreset.weights, shared_seed(seed), spare)
     totals, codes = _replies(heard, Total), _replies(heard, DistinctCodes)
     counts = np.ones(len(coreset)) if view.row_weights is None else view.row_weights[coreset.rows]
     return PilotRows(
@@ -192,20 +196,29 @@ def pilot_bytes(task: PaperTask, roster: Roster, size: int) -> int:
 
 def least_run_bytes(task: PaperTask, roster: Roster) -> int:
     """Guess what the smallest run will send."""
-    n_parties, size = len(roster.cards), least_size(task, roster)
-    what = {"task": task, "sampler": UniformSampling(size), "solver": CompactCentral(COARSE_STEP)}
-    fixed = (EVEN_MESSAGES + opening_bytes("fit", what, roster)) * n_parties + _moments(task, roster)
+    size = least_size(task, roster)
+    what = {"task": task, "sampler": planned_draw(task, size), "solver": CompactCentral(COARSE_STEP)}
+    fixed, a_row = _draw_bytes(task, roster, COARSE_STEP)
+    opened = opening_bytes("fit", what, roster) * len(roster.cards)
     told = sum(telling_bytes(task, card) for card in roster.cards)
-    return math.ceil(fixed + told + size * sum(_widths(task, roster)) * value_bits(COARSE_STEP) / 8)
+    return math.ceil(opened + fixed + told + size * a_row)
 
 
 def _pilot_bytes(task: PaperTask, roster: Roster) -> tuple[float, float]:
     """Guess the bytes of its messages, and of each row."""
+    fixed, a_row = _draw_bytes(task, roster, PILOT_STEP)
+    return fixed + opening_bytes("plan", {"task": task}, roster) * len(roster.cards), a_row
+
+
+def _draw_bytes(task: PaperTask, roster: Roster, step: float) -> tuple[float, float]:
+    """Guess the bytes of the messages that draw and fetch rows, and of each row; rows that are drawn spread more."""
     n_parties = len(roster.cards)
     drawn = max(500 // n_parties, 1)
     ids = 8 * row_id_bytes(roster.n_rows, drawn) / drawn
-    bits = sum(_widths(task, roster)) * value_bits(PILOT_STEP) + n_parties * (SCORE_BITS + ids)
-    messages = MESSAGES_OF_A_PARTY + OF_A_DRAW * n_parties + opening_bytes("plan", {"task": task}, roster)
+    # Columns of few values take much less, and nobody knows before a pilot of k-means which these are.
+    value = 0.5 * value_bits(step) if isinstance(task, ClusteringTask) else value_bits(step, DRAWN_SPREAD)
+    bits = sum(_widths(task, roster)) * value + n_parties * (SCORE_BITS + ids)
+    messages = MESSAGES_OF_A_PARTY + OF_A_DRAW * n_parties
     return messages * n_parties + _moments(task, roster), bits / 8
 
 

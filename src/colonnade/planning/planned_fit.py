@@ -14,7 +14,7 @@ from colonnade.planning.joining import Meter, Pilot, learn_as_chosen
 from colonnade.planning.looking import read_all
 from colonnade.planning.outcome import planned_facts
 from colonnade.planning.pilot import PilotRows, least_size, pilot_requests, pilot_rows
-from colonnade.planning.planner import Limits, choose_branch, pilot_size
+from colonnade.planning.planner import Limits, choose_branch, pilot_size, spare_bytes
 from colonnade.planning.records import Plan
 from colonnade.planning.sheet_sizes import opening_bytes
 from colonnade.protocol.sheet import Branches, take_branch
@@ -37,20 +37,21 @@ def planned_fit(
         "task": task,
         "split": split,
         "seed": seed,
-        "pilot": pilot_size(task, roster, limits, None),
+        "pilot": (pilot := pilot_size(task, roster, limits, None)),
         "branches": Branches(SOLVERS, fewest, max(roster.n_rows, fewest)),
         "limits": limits,
     }
-    return _learn_as_planned(task, split, limits, roster, what), what
+    spare = spare_bytes(task, roster, limits, pilot)
+    return _learn_as_planned(task, split, limits, roster, what, spare), what
 
 
 def _learn_as_planned(
-    task: PaperTask, split: AnySplit | None, limits: Limits, roster: Roster, what: Mapping[str, Any]
+    task: PaperTask, split: AnySplit | None, limits: Limits, roster: Roster, what: Mapping[str, Any], spare: int | None
 ) -> Script[JobResult[Any]]:
     """Draw a pilot, choose by it how to go on, tell all parties, and learn."""
     opening, seed = opening_bytes("planned", what, roster) * len(roster.cards), what["seed"]
     meter = Meter(limits.budget_bytes, opening)
-    view, rows = yield from meter.counting(_look(task, split, what["pilot"], roster, seed))
+    view, rows = yield from meter.counting(_look(task, split, what["pilot"], roster, spare, seed))
     sent = meter.sent
     chosen = choose_branch(task, roster, split, limits, seed, rows, sent)
     branch = Branch(chosen.sampler, chosen.solver).encoded()
@@ -86,7 +87,7 @@ def _pilot_of(plan: Plan, roster: Roster) -> Pilot:
 
 
 def _look(
-    task: PaperTask, split: AnySplit | None, pilot: int, roster: Roster, seed: int
+    task: PaperTask, split: AnySplit | None, pilot: int, roster: Roster, spare: int | None, seed: int
 ) -> Script[tuple[JobView, PilotRows]]:
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    return view, (yield from pilot_rows(task, roster, view, pilot, seed))
+    return view, (yield from pilot_rows(task, roster, view, pilot, spare, seed))

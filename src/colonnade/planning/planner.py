@@ -1,6 +1,5 @@
 """The planner: from limits and a pilot to a plan."""
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.contracts import ClusteringTask, Roster
+from colonnade.contracts import Roster
 from colonnade.errors import AssumptionWarning, InputError
 from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
@@ -20,6 +19,7 @@ from colonnade.planning.choosing import (
     all_arms,
     best_within,
     cheapest_meeting,
+    cheapest_of,
     frontier,
     least_bytes,
 )
@@ -86,16 +86,21 @@ def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | No
         size = whole_number("pilot", wanted, least=least, example=example)
     else:
         size = usual_pilot(task, roster, limits.budget_bytes)
-    guess = pilot_bytes(task, roster, size) + least_run_bytes(task, roster)
-    # Columns of few values take much less than guessed, which nobody knows of k-means before its pilot.
-    sure = 0.3 if isinstance(task, ClusteringTask) else 0.9
-    if limits.budget_bytes is not None and limits.budget_bytes < sure * guess:
-        needed = math.ceil(1.1 * (pilot_bytes(task, roster, least) + least_run_bytes(task, roster)))
+    if limits.budget_bytes is not None and limits.budget_bytes < (needed := _least_budget(task, roster, size)):
         raise InputError(
             f"budget_bytes={limits.budget_bytes:,} is too small for any plan after a pilot of {size:,} rows. "
-            f"Allow {needed:,}" + (f", and a pilot of {least:,} rows." if size > least else ".")
+            f"Allow {needed:,}" + (f", or a pilot of {least:,} rows." if size > least else ".")
         )
     return size
+
+
+def spare_bytes(task: PaperTask, roster: Roster, limits: Limits, size: int) -> int | None:
+    """Give what a budget leaves beside a pilot of so many rows and the smallest run; None where there is none."""
+    return None if limits.budget_bytes is None else limits.budget_bytes - _least_budget(task, roster, size)
+
+
+def _least_budget(task: PaperTask, roster: Roster, size: int) -> int:
+    return pilot_bytes(task, roster, size) + least_run_bytes(task, roster)
 
 
 def make_plan(
@@ -163,7 +168,7 @@ def unclear(inputs: PlanInputs) -> str | None:
     if inputs.pilot.unclear:
         return (
             "Columns of different parties agree so closely that rounding hides how they differ, and the label may hang "
-            "on that. Leave out columns that two parties share, or send differences of them as columns of their own."
+            "on that. Allow more bytes, or leave out columns that two parties share."
         )
     if inputs.law.least_seen < LEAST_SEEN:
         return (
@@ -218,6 +223,9 @@ def _chosen(arms: list[Arm], limits: Limits, pilot_sent: int) -> Found:
         return found
     if limits.target_excess is not None:
         raise InputError(f"No plan is expected to meet target_excess={limits.target_excess:g}. Allow more.")
+    cheapest = cheapest_of(arms)
+    if limits.budget_bytes is not None and pilot_sent + cheapest.arm.fixed_bytes <= limits.budget_bytes:
+        return cheapest  # with as many of its rows as the budget holds
     raise InputError(
         f"budget_bytes={limits.budget_bytes:,} is too small for any plan: {pilot_sent:,} were sent by the pilot, and "
         f"the cheapest plan needs {pilot_sent + least_bytes(arms):,} in all. Allow that much."
