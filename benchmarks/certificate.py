@@ -47,7 +47,7 @@ from colonnade.kernels.draws import chances
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.plain.messages import DrawnRows, DrawRows
+from colonnade.sampling.plain.messages import DrawnRows, DrawRows, Draws
 from colonnade.sampling.plain.party import signed_draw
 
 AUDIT = 600

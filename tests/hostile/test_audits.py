@@ -59,7 +59,7 @@ def by_levels(server: HostileServer) -> None:
 def by_pilots(server: HostileServer) -> None:
     """So do the rows of a plan's pilot."""
     for split in SPLITS:
-        script = play_pilot(REGRESSION, server.roster, split, 20, 0)
+        script = play_pilot(REGRESSION, server.roster, split, 20, None, 0)
         server.honestly(script, "plan", task=REGRESSION, pilot=20, split=split, seed=0)
 
 

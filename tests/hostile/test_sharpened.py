@@ -16,7 +16,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.draws import hold_out
 from colonnade.messages import Reveals
 from colonnade.protocol.viewing import Moments, UseFrame
-from colonnade.sampling.plain.messages import AskTotal, DrawnRows, OpenDraw, Total
+from colonnade.sampling.plain.messages import AskTotal, DrawnRows, Draws, OpenDraw, Total
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.sharpened import SharpenedScores, sharpened_rule

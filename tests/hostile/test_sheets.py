@@ -140,7 +140,7 @@ def planned(server: HostileServer, most: int = 40) -> None:
     """Open a planned fit, and play its pilot of 30 rows."""
     caps = Branches(("compact",), 20, most)
     server.open(sheet_of("planned", {"task": TASK, "pilot": 30, "branches": caps, "seed": 0}, server.roster, None))
-    server.play(play_pilot(TASK, server.roster, None, 30, 0))
+    server.play(play_pilot(TASK, server.roster, None, 30, None, 0))
 
 
 def by_a_larger_branch(server: HostileServer) -> None:
