@@ -21,9 +21,7 @@ from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.rules.sharpened import SharpenedScores, sharpened_rule
 
-ROSTER = Roster(
-    (PartyCard("bank", 90, ("a", "b", "c"), None), PartyCard("shop", 90, tuple("abcdefgh"), "y"))
-)
+ROSTER = Roster((PartyCard("bank", 90, ("a", "b", "c"), None), PartyCard("shop", 90, tuple("abcdefgh"), "y")))
 RULE = LeverageScores(fit_intercept=True)
 
 
