@@ -51,7 +51,8 @@ class Population:
     def by_scores(self, size: float) -> Floats:
         """A quarter evenly, the rest by leverage in each party's columns."""
         scores = np.sum([np.square(u).sum(axis=1) for u in self.parties], axis=0)
-        return np.minimum(1.0, size * (0.25 / self.n_rows + 0.75 * scores / scores.sum()))
+        chances: Floats = size * (0.25 / self.n_rows + 0.75 * scores / scores.sum())
+        return np.minimum(1.0, chances)
 
     def pilot(self, chances: Floats, seed: int, l2: float = 0.0, step: float = STEP) -> tuple[RegressionLaw, Rows]:
         """Draw a pilot by chances, rounded by a step; give its law, and its rows."""
@@ -217,7 +218,7 @@ def test_rounding_is_taken_off_residuals_once(heavy: bool, scale: float) -> None
     X, y = joined @ table.features, joined @ table.label
     least = _solved(X, y, np.ones(len(y)), 0.0, X, y)[1]
     law, _ = table.pilot(np.ones(table.n_rows), seed=0, step=scale * STEP)
-    assert 1 - law.r2 == pytest.approx(least / y.var(), rel=0.02 if scale == 1 else 0.75)
+    assert 1 - law.r2 == pytest.approx(least / y.var(), rel=0.02 if scale == 1 else 0.3)
 
 
 @pytest.mark.parametrize("l2", [0.3, 9.0])
@@ -260,7 +261,6 @@ def test_rows_that_decide_alone_what_no_party_sees_are_noticed() -> None:
     """One such row among the pilot's 400 at the least has a chance of a half: seeds without any say nothing."""
     table = collinear("sparse", 0)
     sparse = [table.pilot(table.by_scores(400), seed, step=1 / 256)[0].loose for seed in range(10)]
-    print(sparse)
     assert max(sparse) > 0.8
     assert np.mean(np.array(sparse) > 0.5) >= 0.3
     dummies = collinear("dummies", 0)
@@ -319,9 +319,11 @@ def test_means_of_separate_clusters() -> None:
     assert law.first_order(np.ones(600), None) == law.relative_error(np.ones(600)) == 0.0
     assert law.rehearse(np.ones(600), None, 3, np.random.default_rng(0)).max() < 1e-12
     assert law.heaviest(chances) < 0.1
-    far = np.vstack([rows, [[0.0, 0.0, 0.0, 1000.0]]])
-    outlier = clustering_law(far, np.full(601, 0.01), np.ones(601), 4, np.ones(4) / 12, np.random.default_rng(0))
-    assert outlier.heaviest(np.full(601, 1 / 60)) > 0.1 or len(np.unique(outlier.centers, axis=0)) == 4
+    far = np.vstack([rows, [[0.0, 0.0, 0.0, 130.0]]])
+    law = clustering_law(far, np.full(601, 0.01), np.ones(601), 4, np.ones(4) / 12, np.random.default_rng(0))
+    chances = np.full(601, 1 / 60)
+    assert law.heaviest(chances) > 0.1
+    assert law.heaviest(np.where(np.arange(601) == 600, 1.0, chances)) < 0.01
 
 
 def test_clusters_that_overlap_lose_more_than_means() -> None:

@@ -34,7 +34,7 @@ def test_it_decides_as_a_plan_of_its_own_would() -> None:
     alone, together = federation.fit(task, plan=plan), federation.fit(task, budget_bytes=9_000)
     assert type(together.sampler) is type(alone.sampler)
     assert len(alone.coreset) <= len(together.coreset)
-    assert together.facts["planned_excess"] <= plan.excess.mean
+    assert together.facts["planned_excess"] <= plan.chosen.excess.mean
 
 
 def test_a_target_is_met_and_rows_held_out_stay_out() -> None:

@@ -194,7 +194,7 @@ def test_parties_that_keep_different_numbers_of_rows_line_up(task: Any) -> None:
     def fetched(most: Any) -> Any:
         script = solver.fetch(task, roster, rows, np.random.default_rng(0), most)
         outbox = next(script)
-        inbox = {name: sessions[name].answer(request) for name, request in outbox.items()}
+        inbox: dict[str, Any] = {name: sessions[name].answer(request) for name, request in outbox.items()}
         with pytest.raises(StopIteration) as end:
             script.send(inbox)
         return end.value.value, {name: (reply.size, len(reply.codes)) for name, reply in inbox.items()}
