@@ -77,7 +77,7 @@ class ImportanceSampling(
         Whether each party tells the sum of its scores, which is checked to be no more than its columns can have; or the
         server sets it to just that, and the party spreads what it lacks evenly over its rows. Then no party tells it,
         and a round is saved.
-    sharpened : bool
+    sharpened : bool, optional
         For regressions only: whether the label's party scores rows also by what its own features leave of the label.
         Least squares on the coreset then varies less, on most tables by a tenth to a third; the paper's theorem, and
         its robust form, are not about such scores. They tell more of labels, and so does that party's total.
@@ -109,7 +109,8 @@ class ImportanceSampling(
     scores: Literal["plain", "secure"] | None = None
     allow_two_parties: bool = False
     totals: Literal["checked", "set"] = "checked"
-    sharpened: bool = False
+    # Unset where it is not asked for: what is written down of other draws stays as it was before there was this.
+    sharpened: bool | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
@@ -124,7 +125,8 @@ class ImportanceSampling(
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
-        force_setattr(self, "sharpened", flag("sharpened", self.sharpened))
+        if self.sharpened is not msgspec.UNSET:
+            force_setattr(self, "sharpened", flag("sharpened", self.sharpened) or msgspec.UNSET)
         if self.round_scores and self.scores == "secure":
             raise InputError(
                 f'round_scores={self.round_scores} and scores="secure" do not go together: under a mask a rounded '
