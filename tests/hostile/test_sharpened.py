@@ -112,7 +112,9 @@ def test_sharpened_totals_tell_how_many_rows_of_a_rare_category_count(tmp_path: 
 def test_sharpened_totals_are_not_told_where_columns_are_never_shown(tmp_path: Path) -> None:
     with hostile_server(tmp_path, with_a_rare_category(), {"never": HIDDEN, "row_ids_a_day": 10_000}) as server:
         rule = sharpened_rule(RULE, server.roster)
-        turned_away(lambda: totals_by_splits(server, rule, range(1)), "tells no totals of sharpened scores.*totals=.set")
+        turned_away(
+            lambda: totals_by_splits(server, rule, range(1)), "tells no totals of sharpened scores.*totals=.set"
+        )
         assert server.disclosed() == set()
         sums(server, sharpened=True, totals="set")
         assert Reveals.TOTALS not in server.disclosed()
