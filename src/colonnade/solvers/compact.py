@@ -148,9 +148,9 @@ def read_columns(roster: Roster, rows: Rows, asked: Mapping[str, AskColumns], in
     """Check and restore what parties sent of rows, ascending; of those that some left out, what others sent too."""
     found = [_read(card, asked[card.name], inbox[card.name], roster, rows) for card in roster.cards]
     sizes = [len(each.values) for each in found]
-    kept, step = kept_rows(len(rows), min(sizes)), next(iter(asked.values())).step
+    kept, step = kept_rows(rows, min(sizes)), next(iter(asked.values())).step
     columns = [
-        each if size == len(kept) else replace(each, values=each.values[np.isin(kept_rows(len(rows), size), kept)])
+        each if size == len(kept) else replace(each, values=each.values[np.isin(kept_rows(rows, size), kept)])
         for each, size in zip(found, sizes, strict=True)
     ]
     return Fetched(dict(zip(roster.names, columns, strict=True)), step**2 / 12, kept)

@@ -7,27 +7,28 @@ import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Rows
+from colonnade.signing import rows_digest
 
 T = TypeVar("T")
-# Rows were drawn by chance: which places among them go first need not be.
-ORDER = 0
 
 
-def kept_rows(n_rows: int, n_kept: int) -> Rows:
-    """Say which of so many rows are left, by their places, ascending: with fewer, a part of the same ones."""
-    if n_kept == n_rows:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(ORDER).permutation(n_rows)[:n_kept])
+def kept_rows(rows: Rows, n_kept: int) -> Rows:
+    """Say which rows are left where so many are, by their places, ascending: with fewer, a part of the same ones."""
+    if n_kept == len(rows):
+        return np.arange(len(rows))
+    # By the rows that were drawn: in an order that is the same in all runs, the same ones would always go.
+    order = np.random.default_rng(int.from_bytes(rows_digest(rows)))
+    return np.sort(order.permutation(len(rows))[:n_kept])
 
 
-def coded_within(most: int | None, n_rows: int, encode: Callable[[Rows], tuple[T, bytes]]) -> tuple[int, T]:
+def coded_within(most: int | None, rows: Rows, encode: Callable[[Rows], tuple[T, bytes]]) -> tuple[int, T]:
     """Code as many rows as `most` bytes hold; give their number, and what `encode` gave beside the code.
 
     `encode` takes the places of the rows to code.
     """
-    n_kept = n_rows
+    n_kept = len(rows)
     while n_kept > 0:
-        found, code = encode(kept_rows(n_rows, n_kept))
+        found, code = encode(kept_rows(rows, n_kept))
         if most is None or len(code) <= most:
             return n_kept, found
         n_kept = min(n_kept - 1, max(int(n_kept * most / max(len(code), 1)), 1))

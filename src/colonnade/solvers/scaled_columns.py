@@ -80,7 +80,7 @@ def read_scaled(
 ) -> ScaledRows:
     """Check and restore features of the rows, of these that ascend, that a party sent."""
     step, seed = request.step, request.seed
-    rows = rows[kept_rows(len(rows), checked_size(card.name, reply, reply.size, len(rows), request.most))]
+    rows = rows[kept_rows(rows, checked_size(card.name, reply, reply.size, len(rows), request.most))]
     size = len(rows)
     if reply.n_columns != card.n_features:
         raise checks.wrong(card.name, reply, f"rows of {reply.n_columns} columns, not as asked for")
@@ -117,7 +117,7 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
         found = encode_columns(values[places], centres, step, np.random.default_rng(request.seed))
         return found, found[1]
 
-    size, (levels, codes) = coded_within(request.most, len(rows), encode)
+    size, (levels, codes) = coded_within(request.most, rows, encode)
     return state, ScaledColumns(size, n_features, step, sendable_floats(levels), codes)
 
 

@@ -99,7 +99,7 @@ def read_whitened(
 ) -> WhitenedRows:
     """Check and restore the rows, of these that ascend, that a party sent: all, where nothing limits their codes."""
     party, step, seed = card.name, request.step, request.seed
-    rows = rows[kept_rows(len(rows), checked_size(party, reply, reply.size, len(rows), request.most))]
+    rows = rows[kept_rows(rows, checked_size(party, reply, reply.size, len(rows), request.most))]
     size = len(rows)
     checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):
@@ -154,7 +154,7 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
         code = encode_codes(round_with_dither(values[places], request.step, rng))
         return code, code
 
-    size, codes = coded_within(request.most, len(rows), encode)
+    size, codes = coded_within(request.most, rows, encode)
     return state, WhitenedColumns(
         size=size,
         mean=sendable_floats(whitening.mean[:n_features]),

@@ -13,22 +13,31 @@ from colonnade.solvers.fewer_rows import coded_within, kept_rows
 @given(st.integers(1, 300), st.data())
 def test_places_ascend_and_fewer_are_among_more(n_rows: int, data: st.DataObject) -> None:
     n_kept = data.draw(st.integers(1, n_rows))
-    kept, more = kept_rows(n_rows, n_kept), kept_rows(n_rows, data.draw(st.integers(n_kept, n_rows)))
+    kept, more = (
+        kept_rows(np.arange(n_rows), n_kept),
+        kept_rows(np.arange(n_rows), data.draw(st.integers(n_kept, n_rows))),
+    )
     assert len(kept) == n_kept
     assert kept[0] >= 0
     assert kept[-1] < n_rows
     assert np.all(np.diff(kept) > 0)
     assert np.isin(kept, more).all()
-    np.testing.assert_array_equal(kept, kept_rows(n_rows, n_kept))
+    np.testing.assert_array_equal(kept, kept_rows(np.arange(n_rows), n_kept))
 
 
 def test_all_are_kept_where_all_may_be() -> None:
-    np.testing.assert_array_equal(kept_rows(9, 9), np.arange(9))
+    np.testing.assert_array_equal(kept_rows(np.arange(9), 9), np.arange(9))
+
+
+def test_other_rows_go_in_another_order() -> None:
+    """The same in all runs, the same rows would go where draws have rows in common."""
+    orders = {tuple(kept_rows(np.arange(20) + first, 10).tolist()) for first in range(10)}
+    assert len(orders) == 10
 
 
 def test_no_part_of_the_rows_is_left_out_by_preference() -> None:
     """Of 10,000 rows, half are kept: of any tenth of them 500, give or take 15. Seeds are fixed; 75 are five of it."""
-    tenths = np.bincount(kept_rows(10_000, 5_000) // 1000, minlength=10)
+    tenths = np.bincount(kept_rows(np.arange(10_000), 5_000) // 1000, minlength=10)
     assert np.abs(tenths - 500).max() < 75
 
 
@@ -39,22 +48,25 @@ def test_codes_are_never_longer_than_allowed(lengths: list[int], header: int, mo
     def encode(places: Rows) -> tuple[list[int], bytes]:
         return places.tolist(), bytes(header + sum(lengths[place] for place in places))
 
+    rows = np.arange(len(lengths))
     every = header + sum(lengths)
-    first = header + lengths[int(kept_rows(len(lengths), 1)[0])]
+    first = header + lengths[int(kept_rows(rows, 1)[0])]
     if first > most:
         with pytest.raises(InputError, match=rf"Not a single row fits the {most} bytes .* Allow more"):
-            coded_within(most, len(lengths), encode)
+            coded_within(most, rows, encode)
         return
-    size, places = coded_within(most, len(lengths), encode)
-    assert places == kept_rows(len(lengths), size).tolist()
+    size, places = coded_within(most, rows, encode)
+    assert places == kept_rows(rows, size).tolist()
     assert header + sum(lengths[place] for place in places) <= most
     assert (size == len(lengths)) == (every <= most)
-    assert coded_within(None, len(lengths), encode)[0] == len(lengths)
+    assert coded_within(None, rows, encode)[0] == len(lengths)
 
 
 def test_hardly_fewer_are_kept_than_fit() -> None:
     """1,000 rows of 8 to 12 bytes, where 5,000 bytes are allowed: 500 fit, less what lengths vary by."""
     lengths = np.random.default_rng(0).integers(8, 13, 1000)
-    size, total = coded_within(5000, 1000, lambda places: (int(lengths[places].sum()), bytes(lengths[places].sum())))
+    size, total = coded_within(
+        5000, np.arange(1000), lambda places: (int(lengths[places].sum()), bytes(lengths[places].sum()))
+    )
     assert total <= 5000
     assert 485 <= size <= 515
