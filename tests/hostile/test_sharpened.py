@@ -102,13 +102,7 @@ def test_sharpened_totals_tell_in_which_splits_a_row_counts(tmp_path: Path) -> N
 def test_sharpened_totals_are_not_told_beside_a_label(tmp_path: Path) -> None:
     with hostile_server(tmp_path, with_an_outlier(), {"never": HIDDEN, "row_ids_a_day": 10_000}) as server:
         rule = sharpened_rule(RULE, server.roster)
-<<<<<<< HEAD
         turned_away(lambda: totals_by_splits(server, rule, range(1)), "tells no total of sharpened scores.*totals=.set")
-=======
-        turned_away(
-            lambda: totals_by_splits(server, rule, range(1)), "tells no totals of sharpened scores.*totals=.set"
-        )
->>>>>>> wip18-T
         assert server.disclosed() == set()
         sums(server, sharpened=True, totals="set")
         assert Reveals.TOTALS not in server.disclosed()
