@@ -27,7 +27,7 @@ def opened(server: HostileServer, verb: str = "planned") -> None:
     """Open a job with a pilot, and play that."""
     branches = {"branches": CAPS} if verb == "planned" else {}
     server.open(sheet_of(verb, {"task": TASK, "pilot": PILOT, "seed": 0, **branches}, server.roster, None))
-    server.play(play_pilot(TASK, server.roster, None, PILOT, 0))
+    server.play(play_pilot(TASK, server.roster, None, PILOT, None, 0))
 
 
 def look(
@@ -98,7 +98,7 @@ def at_rows_before_the_first(server: HostileServer) -> None:
 def before_the_pilot(server: HostileServer) -> None:
     """Look at rows that were agreed on, and not told yet."""
     server.open(sheet_of("plan", {"task": TASK, "pilot": PILOT, "seed": 0}, server.roster, None))
-    server.play_until(play_pilot(TASK, server.roster, None, PILOT, 0), AskWhitenedColumns)
+    server.play_until(play_pilot(TASK, server.roster, None, PILOT, None, 0), AskWhitenedColumns)
     look(server)
 
 

@@ -43,8 +43,8 @@ MOST_HEAVY = 0.3
 SURE, LEAST_MARGIN = 1.5, 0.004
 # So many sizes tell how bytes grow with them.
 GRID = 8
-# Of the ways that first order finds best, so many are rehearsed.
-REHEARSED = 3
+# Of the ways that first order finds best, so many are rehearsed, beside the best of every sampler.
+REHEARSED = 2
 # Budgets of the frontier, in units of the chosen one.
 FACTORS = (0.25, 0.5, 2.0, 4.0)
 
@@ -220,6 +220,9 @@ class Arm:
 DRAWN_LIKE = 4
 
 
+Way = tuple[Arm, int]
+
+
 def pilot_share(n_pilot: float, n_drawn: float) -> float:
     """Say which share of the coreset's weight a pilot's rows have: as many of all rows as there are of them."""
     return n_pilot / (n_pilot + n_drawn)
@@ -254,15 +257,15 @@ class Found:
 
 def best_within(arms: Sequence[Arm], budget: float) -> Found | None:
     """Find what has the least excess within a budget: of the ways that are best in first order, by a rehearsal."""
-    fitting = [(arm, size) for arm in arms if (size := arm.within(budget)) is not None and arm.is_offered(size)]
-    return _rehearsed(sorted(fitting, key=lambda found: found[0].first_order(found[1]))[:REHEARSED])
+    fitting = _offered([(arm, size) for arm in arms if (size := arm.within(budget)) is not None])
+    return _rehearsed(_best_of_each(fitting))
 
 
 def cheapest_meeting(arms: Sequence[Arm], target: float) -> Found | None:
     """Find what meets a target with the fewest bytes: by the first order, corrected by a rehearsal of what it found."""
     aim, found = target, None
     for _ in range(4):
-        fitting = [(arm, size) for arm in arms if (size := _meeting(arm, aim)) is not None and arm.is_offered(size)]
+        fitting = _offered([(arm, size) for arm in arms if (size := _meeting(arm, aim)) is not None])
         cheapest = min(fitting, key=lambda each: each[0].most_bytes(each[1]), default=None)
         if cheapest is None:
             return found
@@ -284,22 +287,33 @@ def _meeting(arm: Arm, target: float) -> int | None:
     return least if arm.first_order(least) <= target else most
 
 
-def _rehearsed(ways: Sequence[tuple[Arm, int]]) -> Found | None:
+def _offered(ways: list[Way]) -> list[Way]:
+    """Leave out even draws that may miss rows which matter too much, unless limits leave no other way."""
+    return [(arm, size) for arm, size in ways if arm.is_offered(size)] or ways
+
+
+def _best_of_each(ways: Sequence[Way]) -> list[Way]:
+    """Take the best way by the first order of each sampler, with the steps next to it for the very best."""
+    ordered = sorted(ways, key=lambda found: found[0].first_order(found[1]))
+    best = {arm.kind: (arm, size) for arm, size in reversed(ordered)}
+    return list(dict.fromkeys([*ordered[:REHEARSED], *best.values()]))
+
+
+def _rehearsed(ways: Sequence[Way]) -> Found | None:
     found = [Found(arm, size, arm.forecast(size)) for arm, size in ways]
     return min(found, key=lambda each: each.expected.mean.mean, default=None)
 
 
 def cheapest_of(arms: Sequence[Arm]) -> Found:
     """Find what sends the fewest bytes."""
-    offered = [arm for arm in arms if arm.is_offered(arm.sizes[0])]
-    arm = min(offered, key=lambda arm: arm.most_bytes(arm.sizes[0]))
-    return Found(arm, arm.sizes[0], arm.forecast(arm.sizes[0]))
+    offered = _offered([(arm, arm.sizes[0]) for arm in arms])
+    arm, size = min(offered, key=lambda each: each[0].most_bytes(each[1]))
+    return Found(arm, size, arm.forecast(size))
 
 
 def least_bytes(arms: Sequence[Arm]) -> int:
     """Give the smallest budget that something fits."""
-    offered = [arm for arm in arms if arm.is_offered(arm.sizes[0])]
-    return min(math.ceil(arm.most_bytes(arm.sizes[0])) for arm in offered)
+    return math.ceil(min(arm.most_bytes(size) for arm, size in _offered([(arm, arm.sizes[0]) for arm in arms])))
 
 
 def frontier(arms: Sequence[Arm], chosen: Found) -> tuple[Choice, ...]:
@@ -310,11 +324,8 @@ def frontier(arms: Sequence[Arm], chosen: Found) -> tuple[Choice, ...]:
     first = chosen.choice
     found = [first]
     for factor in FACTORS:
-        fitting = [
-            (arm, size)
-            for arm in arms
-            if (size := arm.within(factor * first.most_bytes)) is not None and arm.is_offered(size)
-        ]
+        within = [(arm, arm.within(factor * first.most_bytes)) for arm in arms]
+        fitting = _offered([(arm, size) for arm, size in within if size is not None])
         best = min(fitting, key=lambda each: each[0].first_order(each[1]), default=None)
         if best is not None:
             expected = chosen.expected.scaled(chosen.factor * best[0].first_order(best[1]))
