@@ -97,6 +97,7 @@ from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDr
 from colonnade.signing import SignedMarks, SignedRows, SignedWeights
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
+from colonnade.solvers.finer_rows import AskFinerRows, FinerRows
 from colonnade.solvers.gram.ckks.messages import (
     AskDecryptedProducts,
     AskEncryptedProducts,
@@ -126,7 +127,6 @@ from colonnade.solvers.saga.messages import (
     SagaStep,
     SquaredNorms,
 )
-from colonnade.solvers.finer_rows import AskFinerRows, FinerRows
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 
