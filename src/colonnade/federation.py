@@ -276,17 +276,13 @@ class Federation:
         validation.warn_of_disclosure(sampler, solver, between_machines=self._runtime.between_machines)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
-        if plan is not None:
-            return self._fit_by_plan(plan, seed, what)
-        run = self._runtime.learn("fit", jobs.learn(task, source, solver, split, self.roster, seed), what)
+        if plan is None:
+            script = jobs.learn(task, source, solver, split, self.roster, seed)
+        else:
+            script, what = fit_by_plan(plan, self.roster, seed, what)
+        run = self._runtime.learn("fit", script, what)
         validation.warn_of_few_rows(run)
-        return run
-
-    def _fit_by_plan(self, plan: Plan, seed: int, what: dict[str, Any]) -> Run[Any]:
-        script = fit_by_plan(plan, self.roster, seed, what)
-        run = self._runtime.learn("fit", script, {**what, "plan": plan.fingerprint})
-        validation.warn_of_few_rows(run)
-        return with_plan(run, plan)
+        return run if plan is None else with_plan(run, plan)
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""

@@ -31,12 +31,15 @@ class Job(NamedTuple):
     n_rows: int = N_ROWS
     weighted: bool = False
     prepared: bool = False
+    alike: bool = False
 
     def parties(self) -> list[cn.Party]:
         """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
         rng = np.random.default_rng(7)
         X = rng.normal(size=(self.n_rows, 5)) * [1.0, 3.0, 1.0, 1.0, 3.0] + 2.0
         X[: self.n_rows // 2] += 4.0
+        if self.alike:  # but for what rounding hides
+            X[:, 3:] = X[:, :2] + 0.03 * rng.normal(size=(self.n_rows, 2))
         y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
         weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
         shop = cn.Party("shop", X[:, 2:3], weight=weight)
@@ -100,6 +103,7 @@ def all_jobs() -> list[Job]:
         *jobs,
         Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(90), solver=cn.SecureGram(), seed=3)),
         Job("fit, sharpened", lambda f, _: f.fit(TASKS["Regression"], sampler=SHARPENED, seed=3)),
+        Job("look again", lambda f, _: f.plan(cn.Regression(), budget_bytes=60_000, pilot=220), n_rows=400, alike=True),
         Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
         Job(
             "spot check",

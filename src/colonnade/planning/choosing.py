@@ -43,6 +43,8 @@ MOST_HEAVY = 0.3
 SURE, LEAST_MARGIN = 1.5, 0.004
 # So many sizes tell how bytes grow with them.
 GRID = 8
+# Sizes that are nearer to each other than this factor have rows of one length.
+ALIKE = 3
 # Of the ways that first order finds best, so many are rehearsed, beside the best of every sampler.
 REHEARSED = 2
 # Budgets of the frontier, in units of the chosen one.
@@ -65,7 +67,7 @@ class PlanInputs:
     framing: tuple[MessageSize, ...] | None
     framing_rounds: int
     seed: int
-    lengths: dict[AnySampler, tuple[RowLengths, Lengths | None]] = field(default_factory=dict)
+    lengths: dict[tuple[AnySampler, int], tuple[RowLengths, Lengths | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class Arm:
     def messages(self, size: int) -> Iterator[MessageSize]:
         """List what so many draws send."""
         inputs, step, sampler = self.inputs, self.step, self._sampler(size)
-        rows, scores = self._lengths
+        rows, scores = self._lengths(size)
         if inputs.framing is None:
             yield from branch_messages(inputs.task, inputs.roster, Branch(sampler, self._solver))
         else:
@@ -150,7 +152,7 @@ class Arm:
         """Give what it sends beside codes of rows, with the fewest draws."""
         codes = 0.0
         if self.step is not None:
-            codes = sum(self._lengths[0].at(self.step).by_party.values()) * self._n_sent(self.sizes[0])
+            codes = sum(self._lengths(self.sizes[0])[0].at(self.step).by_party.values()) * self._n_sent(self.sizes[0])
         return self._bytes(self.sizes[0]) - 0.9 * codes
 
     def most_bytes(self, size: int) -> float:
@@ -175,7 +177,7 @@ class Arm:
         return np.array([self.most_bytes(int(size)) for size in self._grid])
 
     def _margin(self, size: int) -> float:
-        rows, scores = self._lengths
+        rows, scores = self._lengths(size)
         coded = [] if self.step is None else [rows.at(self.step)]
         coded += [] if scores is None else [scores]
         n_sent = self._n_sent(size)
@@ -204,20 +206,16 @@ class Arm:
         step = math.sqrt((1 - share) * self.step**2 + share * pilot.step**2)
         return share, 1 / (1 + variance), step
 
-    @property
-    def _lengths(self) -> tuple[RowLengths, Lengths | None]:
-        inputs = self.inputs
-        if self.kind not in inputs.lengths:  # the same whatever the step
-            shares = self._drawn(DRAWN_LIKE * len(inputs.pilot.chances)) / inputs.pilot.chances
+    def _lengths(self, size: int) -> tuple[RowLengths, Lengths | None]:
+        """Give the lengths of rows as so many draws give them, or about as many: more draws give lighter rows."""
+        inputs, alike = self.inputs, ALIKE ** round(math.log(size, ALIKE))
+        if (self.kind, alike) not in inputs.lengths:  # the same whatever the step
+            shares = self._drawn(min(alike, self.sizes[1])) / inputs.pilot.chances
             rows = row_lengths(inputs.pilot, shares, np.random.default_rng(0))
             by_scores = isinstance(self.kind, ImportanceSampling)
             scores = score_lengths(inputs.pilot, inputs.roster.names, shares) if by_scores else None
-            inputs.lengths[self.kind] = rows, scores
-        return inputs.lengths[self.kind]
-
-
-# Lengths are those of rows that a draw of so many times the pilot's gives.
-DRAWN_LIKE = 4
+            inputs.lengths[self.kind, alike] = rows, scores
+        return inputs.lengths[self.kind, alike]
 
 
 Way = tuple[Arm, int]

@@ -23,8 +23,8 @@ from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 
 Columns = Mapping[str, WhitenedRows | ScaledRows]
-# Less variance than so many times that of rounding is no clear sign of any.
-CLEAR = 3.0
+# Less variance than so many times that of rounding is no clear sign of any; nor, where nobody looks again, a sure one.
+CLEAR, SURE = 3.0, 10.0
 # Rows that are looked at first: at least so many, and for each feature.
 FEW, FOR_EACH = 24, 2.5
 # A request and a reply without codes and places.
@@ -63,7 +63,7 @@ def look_again(roster: Roster, columns: Columns, weights: Floats, shared: int, s
     if left < _bytes(columns, len(joined)):
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
     fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
-    hidden = hidden_in(fine, weights, FINE_STEP)
+    hidden = hidden_in(fine, weights, FINE_STEP, SURE)
     return Looked(fine, FINE_STEP, unclear=_differ(fine, hidden), replies=replies)
 
 
@@ -73,7 +73,7 @@ def _bytes(columns: Columns, n_rows: int) -> float:
     return sum(AROUND_CODES + each.n_rounded * n_rows * bits / 8 for each in columns.values())
 
 
-def hidden_in(columns: Columns, weights: Floats, step: float) -> Floats:
+def hidden_in(columns: Columns, weights: Floats, step: float, clear: float = CLEAR) -> Floats:
     """Find orthonormal directions of the joined columns' features, shape (r, h), with little in them but rounding.
 
     Of columns that are not whitened there are none: distances bear rounding in any direction.
@@ -86,7 +86,7 @@ def hidden_in(columns: Columns, weights: Floats, step: float) -> Floats:
     w = weights / weights.sum()
     rows = rows - w @ rows
     eigenvalues, V = eigen((rows * w[:, np.newaxis]).T @ rows)
-    return np.asarray(features @ V[:, eigenvalues <= CLEAR * step**2 / 12])
+    return np.asarray(features @ V[:, eigenvalues <= clear * step**2 / 12])
 
 
 def places_to_look(along: Floats, n_columns: int) -> Rows:

@@ -62,8 +62,14 @@ def _learn_as_planned(
     return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver))
 
 
-def fit_by_plan(plan: Plan, roster: Roster, seed: int, what: Mapping[str, Any]) -> Script[JobResult[Any]]:
-    """Carry a plan out in a run of its own, which is decided by what is given."""
+def fit_by_plan(
+    plan: Plan, roster: Roster, seed: int, what: Mapping[str, Any]
+) -> tuple[Script[JobResult[Any]], dict[str, Any]]:
+    """Give the script of a run of its own that carries a plan out, and what decides it."""
+    return _learn_by_plan(plan, roster, seed, what), {**what, "plan": plan.fingerprint}
+
+
+def _learn_by_plan(plan: Plan, roster: Roster, seed: int, what: Mapping[str, Any]) -> Script[JobResult[Any]]:
     task, opening = plan.task, opening_bytes("fit", what, roster) * len(roster.cards)
     pilot = _pilot_of(plan, roster)
     meter = Meter(plan.budget_bytes, plan.pilot_bytes + opening)
