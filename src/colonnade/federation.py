@@ -28,9 +28,8 @@ from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.planning.outcome import with_plan
-from colonnade.planning.pilot import play_pilot
 from colonnade.planning.planned_fit import fit_by_plan, planned_fit
-from colonnade.planning.planner import Limits, make_plan, pilot_size, spare_bytes
+from colonnade.planning.planner import Limits, make_plan, planned_pilot
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
@@ -260,8 +259,7 @@ class Federation:
         if budget_bytes is not None or target_excess is not None:
             validation.check_undecided("limit", sampler=sampler, coreset=coreset, solver=solver, plan=plan)
             run = self._fit_within(task, Limits(budget_bytes, target_excess, None), split, seed)
-            validation.warn_of_few_rows(run)
-            return run
+            return validation.warn_of_few_rows(run)
         validation.check_ways(sampler)
         validation.check_kind("solver", solver, AnySolver)
         if self._runtime.prepares:
@@ -276,12 +274,10 @@ class Federation:
         validation.warn_of_disclosure(sampler, solver, between_machines=self._runtime.between_machines)
         seed = validation.seed_number(seed)
         what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed, "coreset": coreset}
-        if plan is None:
-            script = jobs.learn(task, source, solver, split, self.roster, seed)
-        else:
+        script = jobs.learn(task, source, solver, split, self.roster, seed)
+        if plan is not None:
             script, what = fit_by_plan(plan, self.roster, seed, what)
-        run = self._runtime.learn("fit", script, what)
-        validation.warn_of_few_rows(run)
+        run = validation.warn_of_few_rows(self._runtime.learn("fit", script, what))
         return run if plan is None else with_plan(run, plan)
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
@@ -512,9 +508,8 @@ class Federation:
         validation.check_job(task, self.roster, split=split)
         limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
         seed = validation.seed_number(seed)
-        size = pilot_size(task, self.roster, limits, pilot)
-        spare, started = spare_bytes(task, self.roster, limits, size), perf_counter()
-        script = play_pilot(task, self.roster, split, size, spare, seed)
+        script, size = planned_pilot(task, self.roster, split, limits, pilot, seed)
+        started = perf_counter()
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
         with reading(self.roster.names):
             return make_plan(task, self.roster, split, limits, seed, rows, list(sent), perf_counter() - started)

@@ -4,7 +4,7 @@ import reprlib
 import warnings
 from collections.abc import Iterable
 from itertools import zip_longest
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ from colonnade.tasks.model_columns import check_columns
 
 # Coresets by the one rule serve tasks of the other.
 SERVES = {(SharpenedScores.__name__, LeverageScores.__name__)}
+
+M = TypeVar("M")
 
 
 def check_job(
@@ -69,10 +71,10 @@ def _check_size(size: int, task: Task[object], roster: Roster) -> None:
         )
 
 
-def warn_of_few_rows(run: Run[Any]) -> None:
-    """Warn where a model was learned on no more distinct rows than it has coefficients."""
+def warn_of_few_rows(run: Run[M]) -> Run[M]:
+    """Warn where a model was learned on no more distinct rows than it has coefficients, and give the run."""
     if not isinstance(run.task, LinearTask):
-        return
+        return run
     distinct, learned = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
     if distinct <= learned:
         but = "but for the penalty, " if _is_penalised(run.task) else ""
@@ -83,6 +85,7 @@ def warn_of_few_rows(run: Run[Any]) -> None:
             AssumptionWarning,
             stacklevel=3,
         )
+    return run
 
 
 def _n_coefficients(task: LinearTask[object], roster: Roster) -> int:

@@ -227,7 +227,7 @@ EXAMPLES: dict[str, Message] = {
     "ask scaled columns, within": AskScaledColumns(0.25, seed=5, most=1),
     "scaled columns": ScaledColumns(8, 4, 0.125, *scaled()),
     "ask finer rows": AskFinerRows(0.25, 5, 1 / 256, 2**63 - 1, sendable_rows([0, 3, 7])),
-    "finer rows": FinerRows(3, 2, True, encode_codes(np.array([[0, 1, -1], [2, 0, 31]]))),
+    "finer rows": FinerRows(3, 2, 1, encode_codes(np.array([[0, 1, -1], [2, 0, 31]]))),
     "ask local clusters": AskLocalClusters(10, seed=2**63 - 1, weights=sendable_floats([0.5, 1.0])),
     "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),
     "local clusters": LocalClusters(sendable_floats([[1.0, 2.0], [0.5, 0.0]]), sendable_rows([0, 1, 1])),

@@ -45,7 +45,7 @@ def of_least_squares(federation: cn.Federation) -> tuple[Callable[[Any], float],
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [8_000, 30_000, 100_000])
+@pytest.mark.parametrize("budget", [9_000, 30_000, 100_000])
 def test_kc_house(kc_house: tuple[Floats, Floats], budget: int) -> None:
     """From 700 rows to 9,000."""
     federation = cn.Federation(cn.split_columns(*kc_house, [9, 9]))
@@ -65,7 +65,7 @@ def test_kc_house_at_the_papers_bytes(kc_house: tuple[Floats, Floats]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [48_000, 120_000, 400_000])
+@pytest.mark.parametrize("budget", [90_000, 150_000, 400_000])
 def test_the_twin_of_year_prediction(data_folder: Path, budget: int) -> None:
     """240 to 13,000 rows of 463,715, with 1,518 moments to calibrate by."""
     features, labels = year_twin(data_folder / "year_msd_sample7000.parquet").train

@@ -107,7 +107,7 @@ def test_many_small_runs_draw_with_the_same_law(n_seeds: int) -> None:
 def test_uniform_draws_are_even() -> None:
     """Chi-square at 100,000 draws; false alarm 1e-4."""
     parties, _, _ = heavy_tailed(300, (2, 2), seed=3)
-    run = cn.Federation(parties).coreset(cn.Regression(), cn.UniformSampling(size=100_000), seed=4)
+    run = cn.Federation(parties).coreset(cn.Regression(), cn.UniformSampling(100_000, draws="independent"), seed=4)
     assert chi_square_p(run.coreset.rows, np.full(300, 1 / 300)) > FALSE_ALARM
 
 
@@ -233,7 +233,11 @@ def test_uniform_draws_are_by_weight() -> None:
     parties, _, _ = heavy_tailed(300, (2, 2), seed=3)
     copies = np.arange(300) % 4
     parties[0] = cn.Party("first", parties[0].table.values, weight=copies)
-    rows = cn.Federation(parties).coreset(cn.Regression(), cn.UniformSampling(size=100_000), seed=4).coreset.rows
+    rows = (
+        cn.Federation(parties)
+        .coreset(cn.Regression(), cn.UniformSampling(100_000, draws="independent"), seed=4)
+        .coreset.rows
+    )
     kept = np.flatnonzero(copies)
     assert np.isin(rows, kept).all()
     assert chi_square_p(np.searchsorted(kept, rows), copies[kept] / copies.sum()) > FALSE_ALARM

@@ -16,7 +16,7 @@ from colonnade.kernels.kmeans import best_of_starts, nearest_centers
 HALVINGS, STARTS = 6, 5
 # Larger coresets end in different minima as well, which halves of a small pilot show in part. Measured on Covertype.
 OTHER_MINIMA = 1.5
-MOST_OWN, LEAST_BEYOND = 0.5, 0.5
+MOST_OWN, MOST_SCATTER = 0.5, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,10 @@ def _beyond(rows: Floats, weights: Floats, n_clusters: int, rng: np.random.Gener
             gaps.append((other - own) / max(other + own, 1e-300))
             parts, cost = _parts(rows[here], weights[here], tried)
             means.append(float(np.square(weights[here]) @ parts) / cost)
-    return np.asarray(np.maximum(OTHER_MINIMA * np.array(gaps) / np.mean(means), LEAST_BEYOND))
+    beyond = max(OTHER_MINIMA * float(np.mean(gaps)) / float(np.mean(means)), 1.0)
+    # Gaps of small halves scatter more than runs do.
+    scatter = np.array(gaps) / max(float(np.mean(gaps)), 1e-300) - 1
+    return np.asarray(beyond * (1 + scatter * min(1.0, MOST_SCATTER / max(float(np.abs(scatter).max()), 1e-300))))
 
 
 def _parts(rows: Floats, weights: Floats, centers: Floats) -> tuple[Floats, float]:

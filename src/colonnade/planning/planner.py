@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from colonnade.contracts import Roster
+from colonnade.contracts import Roster, Script
 from colonnade.errors import AssumptionWarning, InputError
 from colonnade.ledger import Entry
 from colonnade.options import positive_number, whole_number
@@ -24,7 +24,14 @@ from colonnade.planning.choosing import (
     least_bytes,
 )
 from colonnade.planning.laws import Law, law_of
-from colonnade.planning.pilot import PilotRows, least_pilot, least_run_bytes, pilot_bytes, usual_pilot
+from colonnade.planning.pilot import (
+    PilotRows,
+    least_pilot,
+    least_run_bytes,
+    pilot_bytes,
+    play_pilot,
+    usual_pilot,
+)
 from colonnade.planning.records import Choice, PilotSample, Plan, fingerprint
 from colonnade.planning.wire_sizes import MessageSize
 from colonnade.protocol.splits import AnySplit
@@ -92,6 +99,14 @@ def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | No
             f"Allow {needed:,}" + (f", or a pilot of {least:,} rows." if size > least else ".")
         )
     return size
+
+
+def planned_pilot(
+    task: PaperTask, roster: Roster, split: AnySplit | None, limits: Limits, wanted: int | None, seed: int
+) -> tuple[Script[PilotRows], int]:
+    """Give the script of a pilot, of as many rows as are wanted or the limits suggest, and their number."""
+    size = pilot_size(task, roster, limits, wanted)
+    return play_pilot(task, roster, split, size, spare_bytes(task, roster, limits, size), seed), size
 
 
 def spare_bytes(task: PaperTask, roster: Roster, limits: Limits, size: int) -> int | None:

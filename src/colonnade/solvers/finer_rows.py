@@ -19,13 +19,13 @@ ROUNDED_OFF = 1e-3
 
 
 class FinerRows(Message, frozen=True):
-    """Codes of what whitened rows are beyond their rounded values, the label's too where the party holds it."""
+    """Codes of what whitened rows are beyond their rounded values; `label` is the label's place in a row, if any."""
 
     phase: ClassVar[str] = "solving"
 
     size: Annotated[int, Reveals.NOTHING]
     n_columns: Annotated[int, Reveals.NOTHING]
-    has_label: Annotated[bool, Reveals.NOTHING]
+    label: Annotated[int | None, Reveals.LABELS]
     codes: Annotated[bytes, Reveals.FEATURES]
 
     def units(self) -> int:
@@ -35,8 +35,9 @@ class FinerRows(Message, frozen=True):
     def numbers_told(self, units: int) -> dict[Reveals, int]:
         """Count a label a row, too, where codes are also of these."""
         told = super().numbers_told(units)
-        labels = {Reveals.LABELS: self.size} if self.has_label else {}
-        return {**told, Reveals.FEATURES: told[Reveals.FEATURES] - sum(labels.values()), **labels}
+        if self.label is None:
+            return told
+        return {**told, Reveals.FEATURES: units - self.size, Reveals.LABELS: self.size}
 
 
 class AskFinerRows(Message, frozen=True):
@@ -61,7 +62,7 @@ def read_finer(card: PartyCard, reply: FinerRows, known: WhitenedRows, request: 
     if (reply.size, reply.n_columns) != (size, rank):
         found = f"{reply.size} rows of {reply.n_columns} columns"
         raise checks.wrong(party, reply, f"{found}, where {size} of {rank} are due")
-    if reply.has_label != (known.label is not None):
+    if (reply.label is None) != (known.label is None):
         raise checks.wrong(party, reply, "a label where none was due, or none where it was")
     try:
         codes = decode_codes(reply.codes, rank, size)
@@ -86,7 +87,9 @@ def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[
     beyond = values - restore_dithered(known, request.step, np.random.default_rng(request.seed))
     beyond, rng = beyond[request.places], np.random.default_rng(request.finer_seed)
     codes = encode_codes(round_with_dither(beyond, request.finer_step, rng))
-    return state, FinerRows(len(beyond), beyond.shape[1], table.label_name is not None, codes)
+    return state, FinerRows(
+        len(beyond), beyond.shape[1], None if table.label_name is None else len(table.feature_names), codes
+    )
 
 
 HANDLERS = (Handler(AskFinerRows, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)

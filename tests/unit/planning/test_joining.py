@@ -125,9 +125,9 @@ def test_another_spread_is_noticed() -> None:
 
 @pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=3)], ids=str)
 def test_a_table_that_changed_after_the_plan(task: Any) -> None:
-    plan = cn.Federation(make_parties(3000)).plan(task, budget_bytes=11_000)
+    plan = cn.Federation(make_parties(20_000)).plan(task, budget_bytes=15_000)
     assert plan.chosen.pilot_share > 0
-    first, *others = make_parties(3000)
+    first, *others = make_parties(20_000)
     values = first.table.values.copy()
     values[17] += 1.0
     changed = [cn.Party("party1", values), *others]

@@ -63,7 +63,7 @@ def test_the_pilot_stands_on_the_runs_ledger() -> None:
 
 def test_more_bytes_buy_less_excess_and_a_target_costs_what_it_buys() -> None:
     federation = cn.Federation(parties())
-    plan = federation.plan(cn.Regression(), budget_bytes=8_000)
+    plan = federation.plan(cn.Regression(), budget_bytes=9_000)
     assert [choice.bytes for choice in plan.frontier] == sorted({choice.bytes for choice in plan.frontier})
     means = [choice.excess.mean for choice in plan.frontier]
     assert means == sorted(means, reverse=True)
@@ -71,13 +71,13 @@ def test_more_bytes_buy_less_excess_and_a_target_costs_what_it_buys() -> None:
     for target in (0.05, 0.005):
         met = federation.plan(cn.Regression(), target_excess=target)
         assert met.chosen.excess.mean <= target
-        again = federation.plan(cn.Regression(), budget_bytes=met.pilot_bytes + met.chosen.most_bytes, pilot=500)
+        again = federation.plan(cn.Regression(), budget_bytes=met.pilot_bytes + met.chosen.most_bytes, pilot=150)
         assert again.chosen.excess.mean == pytest.approx(target, rel=0.25) or again.chosen.excess.mean < target
 
 
 def test_few_rounds_leave_only_even_draws() -> None:
     federation = cn.Federation(parties())
-    plan = federation.plan(cn.Regression(), budget_bytes=8_000, max_rounds=4)
+    plan = federation.plan(cn.Regression(), budget_bytes=9_000, max_rounds=4)
     assert (plan.rounds, type(plan.sampler)) == (4, cn.UniformSampling)
     everything = federation.plan(cn.Regression(), max_rounds=4)
     assert (everything.sampler, everything.solver, everything.chosen.excess.mean) == (cn.AllRows(), cn.Central(), 0.0)

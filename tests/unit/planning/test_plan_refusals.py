@@ -60,15 +60,17 @@ def test_nothing_is_sent_for_a_budget_that_not_even_a_pilot_fits(federation: cn.
 
 
 @pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=5)], ids=str)
-def test_a_budget_too_small_for_any_plan_says_the_least_that_would_do(federation: cn.Federation, task: Any) -> None:
-    enough = federation.plan(task, target_excess=1.0, pilot=200)
-    small = enough.pilot_bytes + round(0.9 * enough.chosen.bytes)
-    with pytest.raises(cn.InputError, match=r"the cheapest plan needs [0-9,]+ in all\. Allow that much") as caught:
-        federation.plan(task, budget_bytes=small, pilot=200)
-    least = int(re.search(r"needs ([\d,]+) in all", str(caught.value))[1].replace(",", ""))  # type: ignore[index]
-    assert federation.fit(task, plan=federation.plan(task, budget_bytes=least, pilot=200)).ledger.bytes <= least
+def test_the_least_budget_that_works_is_the_one_named(federation: cn.Federation, task: Any) -> None:
+    position = len(federation.ledger)
+    with pytest.raises(cn.InputError, match=r"too small for any plan after a pilot of 200 rows") as caught:
+        federation.plan(task, budget_bytes=500, pilot=200)
+    least = int(re.search(r"Allow ([\d,]+)", str(caught.value))[1].replace(",", ""))  # type: ignore[index]
     with pytest.raises(cn.InputError, match="too small for any plan"):
         federation.plan(task, budget_bytes=least - 1, pilot=200)
+    assert len(federation.ledger) == position
+    for seed in range(3):
+        plan = federation.plan(task, budget_bytes=least, pilot=200, seed=seed)
+        assert federation.fit(task, plan=plan, seed=seed).ledger.bytes <= least
 
 
 def test_another_task_or_other_parties(federation: cn.Federation, plan: cn.Plan) -> None:

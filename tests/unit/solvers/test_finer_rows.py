@@ -93,7 +93,7 @@ def test_the_rounding_of_large_values_is_no_lie() -> None:
     rows = WhitenedRows(coarse, np.zeros(1), np.ones((1, 1)), None)
     places = sendable_rows(np.arange(2000))
     card = PartyCard("a", 2000, ("x",), None)
-    found = read_finer(card, FinerRows(2000, 1, False, encode_codes(codes)), rows, asked(places))
+    found = read_finer(card, FinerRows(2000, 1, None, encode_codes(codes)), rows, asked(places))
     np.testing.assert_allclose(found.values, values, rtol=0, atol=0.501 * FINER)
 
 
@@ -103,7 +103,7 @@ def test_the_rounding_of_large_values_is_no_lie() -> None:
         ({"size": 3}, "3 rows of 3 columns, where 4 of 3 are due"),
         ({"size": -1}, "-1 rows of 3 columns, where 4 of 3 are due"),
         ({"n_columns": 2}, "4 rows of 2 columns, where 4 of 3 are due"),
-        ({"has_label": False}, "a label where none was due, or none where it was"),
+        ({"label": None}, "a label where none was due, or none where it was"),
         ({"codes": b""}, "bytes do not hold"),
         ({"codes": b"\xff" * 40}, "."),
         ({"codes": bytes(200)}, "."),
@@ -113,7 +113,7 @@ def test_the_rounding_of_large_values_is_no_lie() -> None:
 )
 def test_hostile_replies(changed: dict[str, Any], message: str) -> None:
     honest = finer()
-    given = {"size": 4, "n_columns": 3, "has_label": True, "codes": honest.codes, **changed}
+    given = {"size": 4, "n_columns": 3, "label": 2, "codes": honest.codes, **changed}
     with pytest.raises(RemoteProtocolError, match=f"'a' sent a FinerRows with .*{message}") as caught:
         read_finer(CARD, FinerRows(**given), known(), asked())
     assert (caught.value.party, caught.value.kind) == ("a", "FinerRows")
@@ -127,7 +127,7 @@ def test_garbage_is_never_read_as_something_else() -> None:
         codes = bytearray(honest.codes)
         codes[rng.integers(len(codes))] = rng.integers(256)
         try:
-            found = read_finer(CARD, FinerRows(4, 3, True, bytes(codes)), coarse, asked())
+            found = read_finer(CARD, FinerRows(4, 3, 2, bytes(codes)), coarse, asked())
             assert np.abs(found.values - coarse.values[PLACES]).max() <= 0.502 * (STEP + FINER)
             outcomes.add("read")
         except RemoteProtocolError:
