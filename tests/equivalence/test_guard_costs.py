@@ -19,7 +19,7 @@ import colonnade as cn
 from colonnade.transports.loopback import Loopback
 
 # What a party may send and be sent more: a tenth, a kilobyte for the sheet, and a signature of every party.
-A_TENTH, A_KILOBYTE, A_SIGNATURE, A_LOOK = 0.1, 1_000, 64, 200
+A_TENTH, A_KILOBYTE, A_SIGNATURE, A_LOOK = 0.1, 1_000, 64, 400
 # One that opens a run, and one that tells what was learned.
 MORE_ROUNDS = 2
 

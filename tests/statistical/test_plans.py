@@ -45,7 +45,7 @@ def of_least_squares(federation: cn.Federation) -> tuple[Callable[[Any], float],
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [9_000, 30_000, 100_000])
+@pytest.mark.parametrize("budget", [12_000, 30_000, 100_000])
 def test_kc_house(kc_house: tuple[Floats, Floats], budget: int) -> None:
     """From 700 rows to 9,000."""
     federation = cn.Federation(cn.split_columns(*kc_house, [9, 9]))

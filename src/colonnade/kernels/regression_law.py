@@ -225,9 +225,12 @@ class RegressionLaw:
     def _gain(self, size: float, step: float | None) -> float:
         if step is None:
             return 1.0
-        if size >= self._size(np.ones(len(self.weights))) * (1 - 1e-9):  # all rows: weights are right as they are
+        share = size / self._size(np.ones(len(self.weights)))
+        if share >= 1 - 1e-9:  # all rows: weights are right as they are
             return self._known_sensitivity
-        return usual_gain(self.n_moments / size, calibration_strength(round(size)))
+        # The nearer to that, the more calibrated weights correct what is but rounding.
+        usual = usual_gain(self.n_moments / size, calibration_strength(round(size)))
+        return usual + (1 - usual) * share
 
     @property
     def _known_sensitivity(self) -> float:

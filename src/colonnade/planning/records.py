@@ -215,6 +215,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         file = Path(path)
         try:
             file.touch(mode=0o600)
+            file.chmod(0o600)  # also where it was there before: it has rows in it
             file.write_bytes(msgspec.json.format(msgspec.json.encode(self)) + b"\n")
         except (OSError, ValueError) as error:
             raise InputError(f"The plan cannot be saved to {path}: {error}. Choose a file you may write to.") from error
@@ -285,7 +286,7 @@ def frontier_table(plan: Plan) -> str:
             _percent(choice.excess.high),
             f"{getattr(choice.sampler, 'size', plan.parties[0].n_rows):,}",
             _tag(choice.sampler),
-            f"{step:.2f}" if (step := getattr(choice.solver, "step", None)) is not None else "exact",
+            f"{step:.3g}" if (step := getattr(choice.solver, "step", None)) is not None else "exact",
             "chosen" * (choice == plan.chosen),
         )
         for choice in plan.frontier
