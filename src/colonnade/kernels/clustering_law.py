@@ -50,7 +50,6 @@ class ClusteringLaw:
     noise: Floats
     beyond: Floats
 
-    n_hidden = 0
     loose = 0.0
     least_seen = 1.0
     r2 = None

@@ -48,8 +48,6 @@ class RegressionLaw:
         Of a model given along `features`, a row.
     n_moments : int
         That weights are calibrated to.
-    n_hidden : int
-        Directions of features in which the pilot saw nothing but rounding.
     own_leverage : (m0,) array
         What leverage in the pilot each row has in the columns of each party alone, summed.
     least_seen : float
@@ -63,7 +61,6 @@ class RegressionLaw:
     label: Floats
     penalty: Floats
     n_moments: int
-    n_hidden: int
     own_leverage: Floats
     least_seen: float
 
@@ -235,7 +232,9 @@ class RegressionLaw:
     @property
     def _known_sensitivity(self) -> float:
         """Which part of what rounding does to residuals is not made of the errors of the pilot's own coefficients."""
-        return max(1 - float(self._uncertain.sum()) / self._sensitivity, LEAST_UNROUNDED)
+        known = self._sensitivity - float(self._uncertain.sum())
+        # There is none where the label is constant.
+        return max(known / self._sensitivity, LEAST_UNROUNDED) if self._sensitivity > 0 else 1.0
 
     @cached_property
     def _parts(self) -> Floats:
@@ -341,7 +340,6 @@ def regression_law(
         label=label,
         penalty=V[:, there].T @ penalty @ V[:, there],
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
-        n_hidden=int(np.count_nonzero(~there)),
         own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
         least_seen=min(_least_variance(u, w) - noise for u in parties),
     )
@@ -377,7 +375,6 @@ def _with_larger_residuals(law: RegressionLaw, noise: Floats, features: Floats) 
         law.label,
         law.penalty,
         law.n_moments,
-        law.n_hidden,
         law.own_leverage,
         law.least_seen,
     )

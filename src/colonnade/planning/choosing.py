@@ -261,12 +261,12 @@ def best_within(arms: Sequence[Arm], budget: float) -> Found | None:
 
 def cheapest_meeting(arms: Sequence[Arm], target: float) -> Found | None:
     """Find what meets a target with the fewest bytes: by the first order, corrected by a rehearsal of what it found."""
-    aim, found = target, None
+    aim = target
     for _ in range(4):
         fitting = _offered([(arm, size) for arm in arms if (size := _meeting(arm, aim)) is not None])
         cheapest = min(fitting, key=lambda each: each[0].most_bytes(each[1]), default=None)
         if cheapest is None:
-            return found
+            return None
         tried = Found(*cheapest, cheapest[0].forecast(cheapest[1]))
         if tried.expected.mean.mean <= target:
             return tried

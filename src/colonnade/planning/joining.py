@@ -1,7 +1,6 @@
 """Carrying a choice out: rows are drawn and fetched within the budget, and the pilot's rows join them."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,14 +18,13 @@ from colonnade.planning.sheet_sizes import telling_bytes
 from colonnade.planning.wire_sizes import rounded_messages
 from colonnade.protocol.codec import wire_bytes
 from colonnade.solvers import CompactCentral
-from colonnade.solvers.compact import Fetched
+from colonnade.solvers.compact import Fetched, PartyColumns
 from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 from colonnade.tasks import PaperTask
 from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng
 
 T = TypeVar("T")
-Columns = Mapping[str, WhitenedRows | ScaledRows]
 # What a limit adds to a request, and a longer header to a reply.
 LIMIT_BYTES = 8
 
@@ -37,7 +35,7 @@ class Pilot:
 
     rows: Rows
     weights: Floats
-    columns: Columns
+    columns: PartyColumns
     step: float
 
 
@@ -124,7 +122,7 @@ def _alike(columns: WhitenedRows | ScaledRows, known: WhitenedRows | ScaledRows,
 
 
 def _most_bytes(
-    task: PaperTask, roster: Roster, columns: Columns, size: int, step: float, meter: Meter
+    task: PaperTask, roster: Roster, columns: PartyColumns, size: int, step: float, meter: Meter
 ) -> dict[str, int] | None:
     """Deal what is left of a budget for codes to the parties, by how long those of the pilot's rows would be."""
     if meter.left is None:

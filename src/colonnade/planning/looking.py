@@ -17,12 +17,10 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.leverage import eigen
 from colonnade.messages import Message
 from colonnade.protocol import checks
-from colonnade.solvers.compact import directions
+from colonnade.solvers.compact import PartyColumns, directions
 from colonnade.solvers.finer_rows import AskFinerRows, FinerRows, read_finer
-from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 
-Columns = Mapping[str, WhitenedRows | ScaledRows]
 # Less variance than so many times that of rounding is no clear sign of any; nor, where nobody looks again, a sure one.
 CLEAR, SURE = 3.0, 10.0
 # Rows that are looked at first: at least so many, and for each feature.
@@ -37,13 +35,15 @@ SIGN = 2.0
 class Looked:
     """A pilot's columns, the step that they came with, whether some directions stay unclear, and the replies."""
 
-    columns: Columns
+    columns: PartyColumns
     step: float
     unclear: bool
     replies: Mapping[str, Message]
 
 
-def look_again(roster: Roster, columns: Columns, weights: Floats, shared: int, spare: int | None) -> Script[Looked]:
+def look_again(
+    roster: Roster, columns: PartyColumns, weights: Floats, shared: int, spare: int | None
+) -> Script[Looked]:
     """Look at the pilot's rows with a finer step, as far as is needed and `spare` bytes allow, if they are limited.
 
     The weights are what rows stand for, (m0,).
@@ -67,13 +67,13 @@ def look_again(roster: Roster, columns: Columns, weights: Floats, shared: int, s
     return Looked(fine, FINE_STEP, unclear=_differ(fine, hidden), replies=replies)
 
 
-def _bytes(columns: Columns, n_rows: int) -> float:
+def _bytes(columns: PartyColumns, n_rows: int) -> float:
     """Guess what a look at so many rows sends: what is left of a value within its cell, about evenly spread."""
     bits = math.log2(PILOT_STEP / FINE_STEP) + 1.5
     return sum(AROUND_CODES + each.n_rounded * n_rows * bits / 8 for each in columns.values())
 
 
-def hidden_in(columns: Columns, weights: Floats, step: float, clear: float = CLEAR) -> Floats:
+def hidden_in(columns: PartyColumns, weights: Floats, step: float, clear: float = CLEAR) -> Floats:
     """Find orthonormal directions of the joined columns' features, shape (r, h), with little in them but rounding.
 
     Of columns that are not whitened there are none: distances bear rounding in any direction.
@@ -98,7 +98,7 @@ def places_to_look(along: Floats, n_columns: int) -> Rows:
     return np.union1d(farthest, evenly)
 
 
-def _differ(columns: Columns, along: Floats) -> bool:
+def _differ(columns: PartyColumns, along: Floats) -> bool:
     """Tell whether rows differ along doubtful directions, (r, h), by more than their rounding.
 
     As the pilot has these they are slightly off: what else rows differ by is taken off by least squares.
@@ -119,14 +119,14 @@ def _differ(columns: Columns, along: Floats) -> bool:
 
 
 def _fetch(
-    roster: Roster, columns: Columns, places: Rows, shared: int
-) -> Script[tuple[Columns, Mapping[str, Message]]]:
+    roster: Roster, columns: PartyColumns, places: Rows, shared: int
+) -> Script[tuple[PartyColumns, Mapping[str, Message]]]:
     inbox = yield {**_requests(roster, places, shared)}
     return read_all(roster, columns, places, shared, inbox), inbox
 
 
 def read_all(
-    roster: Roster, columns: Columns, places: Rows, shared: int, inbox: Mapping[str, Message]
+    roster: Roster, columns: PartyColumns, places: Rows, shared: int, inbox: Mapping[str, Message]
 ) -> dict[str, WhitenedRows]:
     """Read rows in these places of the pilot, that were looked at with a finer step."""
     replies, asked = checks.replies(inbox, FinerRows), _requests(roster, places, shared)

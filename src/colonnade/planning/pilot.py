@@ -24,9 +24,9 @@ from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.distinct.messages import DistinctCodes
 from colonnade.sampling.plain.messages import Total
 from colonnade.solvers import CompactCentral
-from colonnade.solvers.compact import AskColumns, read_columns
-from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledRows
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedRows
+from colonnade.solvers.compact import AskColumns, PartyColumns, read_columns
+from colonnade.solvers.scaled_columns import AskScaledColumns
+from colonnade.solvers.whitened_columns import AskWhitenedColumns
 from colonnade.tasks import KMeans, PaperTask, Regression
 from colonnade.tasks.jobs import shared_seed
 
@@ -73,7 +73,7 @@ class PilotRows:
     total_weight: float
     totals: Floats
     scores: Floats
-    columns: Mapping[str, WhitenedRows | ScaledRows]
+    columns: PartyColumns
     step: float
     unclear: bool
     replies: Mapping[str, bytes]

@@ -1,6 +1,6 @@
 """What a run will send: every message of it, written with content of the right length."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +23,9 @@ from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
 from colonnade.solvers import AnySolver
 from colonnade.solvers.central import AskColumns, Columns
+from colonnade.solvers.compact import PartyColumns
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
 from colonnade.tasks import PaperTask
 
 # Of a seed drawn at random: all but one in a million take as many bytes on the wire.
@@ -102,7 +103,7 @@ def _ids(n_rows: int, size: int) -> float:
 
 def rounded_messages(
     roster: Roster,
-    columns: Mapping[str, WhitenedRows | ScaledRows],
+    columns: PartyColumns,
     size: int,
     step: float,
     row_bytes: dict[str, float],

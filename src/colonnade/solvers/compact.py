@@ -38,6 +38,7 @@ from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColum
 M = TypeVar("M")
 Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
+PartyColumns = Mapping[str, WhitenedRows | ScaledRows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Fetched:
         The places of these rows among those asked for.
     """
 
-    columns: Mapping[str, WhitenedRows | ScaledRows]
+    columns: PartyColumns
     variance: float | Floats
     kept: Rows
 

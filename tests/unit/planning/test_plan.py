@@ -132,3 +132,13 @@ def test_printed() -> None:
     assert f"By phase: opening {plan.by_phase['opening']:,}, sampling {plan.by_phase['sampling']:,}" in text
     assert f"{run.ledger.bytes:,}" in compared(plan, run)
     assert "1.2 %" in compared(plan, run, 0.012)
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0], ids=["constant label", "label of its party's own columns"])
+def test_labels_without_noise_are_planned_for(slope: float) -> None:
+    X = np.random.default_rng(0).normal(size=(5000, 4))
+    federation = cn.Federation(cn.split_columns(X, 3.0 + slope * X[:, 2:].sum(axis=1), [2, 2]))
+    plan = federation.plan(cn.Regression(), budget_bytes=20_000)
+    for run in (federation.fit(cn.Regression(), plan=plan), federation.fit(cn.Regression(), budget_bytes=20_000)):
+        assert run.ledger.bytes <= 20_000
+        np.testing.assert_allclose(run.model.coef_, slope * np.array([0, 0, 1, 1]), atol=0.05)
