@@ -16,7 +16,6 @@ from functools import reduce
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.rounding_noise import mean_variance
 
 # Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments).
 FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
@@ -35,21 +34,20 @@ def calibration_strength(size: int) -> float:
 
 
 def calibrate(
-    weights: Floats, parties: Sequence[Floats], total: float, variance: float | Floats, strength: float
+    weights: Floats, parties: Sequence[Floats], total: float, noise: Sequence[Floats], strength: float
 ) -> Floats:
     """Bend weights w >= 0, shape (m,), towards the known moments of the parties' whitened columns, shapes (m, r_j).
 
-    `variance` is of the rounding error of each value, 0 where there is none, one for all rows or one for each, (m,):
-    rounded rows have second moments 1 + its weighted mean. (By the weights as they come. Bent ones give another mean,
-    where it differs by row: by as little as rounding is related to the moments.) `strength` is of the ridge, positive.
+    `noise` is the variance of the rounding error in each column, (r_j,), 0 where there is none: rounded rows have
+    second moments 1 + that. (Where it differs by row it is the mean, by the weights as they come. Bent ones give
+    another, by as little as rounding is related to the moments.) `strength` is of the ridge, positive.
     A weight that would become negative is 0, and all are then rescaled to add up to `total`, the weight of all rows.
     """
     # Seen from the mean weight: no quantity depends on the scale of the weights.
     w = weights / total
     chunks = [_chunk(w, parties, start) for start in range(0, len(w), CHUNK_ROWS)]
     widths = [1 + u.shape[1] for u in parties]
-    second = 1.0 + mean_variance(variance, weights)
-    targets = _flat([np.diag(np.append(1.0, np.full(width - 1, second))) for width in widths])
+    targets = _flat([np.diag(np.append(1.0, 1.0 + each)) for each in noise])
     squares = _summed(_moments(own, [np.square(block) for block in blocks]) for own, blocks in chunks)
     scale = _scale(squares, widths)
     missed = (targets - _summed(_moments(own, blocks) for own, blocks in chunks)) / scale

@@ -11,7 +11,7 @@ usually do. `first_order` is what a rehearsal gives for small errors, on average
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,14 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibration_strength
 from colonnade.kernels.calibration_gain import usual_gain
 from colonnade.kernels.leverage import eigen
-from colonnade.kernels.rounding_noise import TIMES_THE_VARIANCE, correct_rows, noise_left
+from colonnade.kernels.rounding_noise import (
+    Parted,
+    correct_rows,
+    corrected_covariance,
+    noise_left,
+    parted,
+    share_worth,
+)
 
 # A row's residual says at least so much of what it would be, had the row not been learned from.
 LEAST_KEPT = 0.1
@@ -40,8 +47,10 @@ class RegressionLaw:
         large as they are on rows that were not learned from.
     weights, counts : (m0,) array
         What each row stands for, and what it counts by itself.
+    rounded : (r,) array
+        Which of the columns are rounded, 1 or 0: others travel as they are.
     features : (r, p) array
-        Orthonormal: the directions that features span and the pilot could see.
+        The directions that features span and the pilot could see.
     label : (r,) array
         The label is rows @ label.
     penalty : (p, p) array
@@ -57,6 +66,7 @@ class RegressionLaw:
     rows: Floats
     weights: Floats
     counts: Floats
+    rounded: Floats
     features: Floats
     label: Floats
     penalty: Floats
@@ -147,7 +157,7 @@ class RegressionLaw:
     def _bias(self, chances: Floats, noise: float) -> float:
         """Give the excess of a model of all rows that are rounded with no error but their variance."""
         squared_weights = self.weights * self.counts / chances / self.weights.sum() ** 2
-        gram = self._corrected(self._gram + noise * np.eye(len(self._gram)), squared_weights, noise)
+        gram = self._corrected(self._gram + noise * np.diag(self.rounded), squared_weights, noise)
         return self._excess(self._solve(gram), np.zeros(len(gram)))
 
     def _excess(self, model: Floats, mean: Floats) -> float:
@@ -162,27 +172,20 @@ class RegressionLaw:
         gram, mean = (self.rows * weights[:, np.newaxis]).T @ self.rows, weights @ self.rows
         if step is not None:
             noise, r = step**2 / 12, len(gram)
-            errors = rng.standard_normal(self.rows.shape) * np.sqrt(noise * drawn)[:, np.newaxis]  # sums over copies
+            # Sums over copies.
+            errors = rng.standard_normal(self.rows.shape) * np.sqrt(noise * np.outer(drawn, self.rounded))
             mixed = (self.rows * each[:, np.newaxis]).T @ errors
             spread = rng.standard_normal((r, r)) * (noise * np.sqrt(drawn @ np.square(each) / 2))
-            gram += mixed + mixed.T + spread + spread.T + noise * np.eye(r)
+            spread *= np.outer(self.rounded, self.rounded)
+            gram += mixed + mixed.T + spread + spread.T + noise * np.diag(self.rounded)
             mean = mean + each @ errors
         return gram - np.outer(mean, mean), mean
 
     def _corrected(self, gram: Floats, squared_weights: Floats, noise: float) -> Floats:
         """Take rounding off as `CompactCentral` does: the share that is worth it, where there is more than rounding."""
-        eigenvalues, V = np.linalg.eigh(self.features.T @ gram @ self.features)
-        safe = eigenvalues > TIMES_THE_VARIANCE * noise
-        eigenvalues, directions = eigenvalues[safe], self.features @ V[:, safe]
-        coefficients = directions.T @ (gram @ self.label) / eigenvalues
-        bias = noise * float(np.sum(np.square(coefficients - self.label @ directions) / eigenvalues))
-        axes = self.rows @ directions
-        residuals = axes @ coefficients - self.rows @ self.label
-        cost = float(np.sum((squared_weights * np.square(residuals)) @ np.square(axes) / np.square(eigenvalues)))
-        share = max(0.0, 1 - cost / bias) if bias > 0 else 0.0
-        eigenvalues, V = np.linalg.eigh(gram)
-        less = np.where(eigenvalues > TIMES_THE_VARIANCE * noise, share * noise, 0.0)
-        return np.asarray((V * (eigenvalues - less)) @ V.T)
+        added = noise * np.diag(self.rounded)
+        share = share_worth(gram, self.rows, squared_weights, added, self.features, self.label)
+        return corrected_covariance(gram, added, share)
 
     def _solve(self, gram: Floats) -> Floats:
         eigenvalues, V = eigen(self.features.T @ gram @ self.features + self.penalty)
@@ -196,24 +199,26 @@ class RegressionLaw:
 
     def _rounded(self, spread: Floats, noise: float, ridge: Floats) -> float:
         """Give what rounding adds: in residuals, in features, and in both."""
-        metric = self._eigenvalues / np.square(self._eigenvalues + ridge)
-        in_residuals = float(np.sum(metric * (spread @ np.square(self._axes) + noise * spread.sum())) + spread.sum())
-        return noise * (self._sensitivity * in_residuals + float(spread @ self._squares * metric.sum()))
+        in_features = self._parted.noise * noise
+        metric = 1 / np.square(1 + ridge * self._parted.noise)
+        in_residuals = float(metric @ (spread @ np.square(self._axes) + in_features * spread.sum()) + spread.sum())
+        return noise * self._sensitivity * in_residuals + float(spread @ self._squares * (metric @ in_features))
 
     def _ridge_left(self, spread: Floats, noise: float) -> Floats:
-        """Say what `rounding_noise.worthwhile_share` leaves of the ridge that rounding amounts to."""
-        safe = self._eigenvalues > (TIMES_THE_VARIANCE - 1) * noise
-        bias = noise * float(np.sum((self._pull / self._eigenvalues)[safe]))
+        """Say what `rounding_noise.share_worth` leaves of the ridge that rounding amounts to."""
+        parts = self._parted.noise
+        safe = parts * noise < 1  # and so less than half of the variance together with it
+        bias = noise * float(self._pull[safe].sum())
         gradients = (spread * self._squares) @ np.square(self._axes)
-        cost = float(np.sum((gradients / np.square(self._eigenvalues))[safe]))
+        cost = float((gradients * parts)[safe].sum())
         share = max(0.0, 1 - cost / bias) if bias > 0 else 0.0
         return np.where(safe, (1 - share) * noise, noise)
 
     def _drawn_by(self, ridge: Floats) -> Floats:
-        return np.asarray(self._eigenvalues * np.square(ridge / (self._eigenvalues + ridge)))
+        return np.asarray(np.square(ridge / (1 + ridge * self._parted.noise)))
 
     def _bias_error(self, ridge: Floats) -> float:
-        uncertain = self._uncertain
+        uncertain = self._uncertain * np.square(self._parted.noise)
         return float(self._drawn_by(ridge) @ (2 * np.sqrt(self._pull * uncertain) + uncertain))
 
     def _size(self, chances: Floats) -> float:
@@ -232,7 +237,7 @@ class RegressionLaw:
     @property
     def _known_sensitivity(self) -> float:
         """Which part of what rounding does to residuals is not made of the errors of the pilot's own coefficients."""
-        known = self._sensitivity - float(self._uncertain.sum())
+        known = self._sensitivity - float(self._uncertain @ self._parted.noise)
         # There is none where the label is constant.
         return max(known / self._sensitivity, LEAST_UNROUNDED) if self._sensitivity > 0 else 1.0
 
@@ -253,21 +258,18 @@ class RegressionLaw:
         return np.asarray(self.features.T @ self._gram @ self.features + self.penalty)
 
     @cached_property
-    def _spectrum(self) -> tuple[Floats, Floats]:
-        return eigen(self._hessian)
-
-    @property
-    def _eigenvalues(self) -> Floats:
-        return np.asarray(np.maximum(self._spectrum[0], 1e-300))
+    def _parted(self) -> Parted:
+        """Of the curvature, and of what one unit of variance in each rounded column adds to it."""
+        return parted(self._hessian, self.features.T @ (self.rounded[:, np.newaxis] * self.features))
 
     @cached_property
     def _axes(self) -> Floats:
-        return np.asarray(self.rows @ (self.features @ self._spectrum[1]))
+        return np.asarray(self.rows @ (self.features @ self._parted.directions))
 
     @cached_property
     def _leverage(self) -> Floats:
         """x'H^-1 x + 1, for the intercept, of each row."""
-        return np.asarray(np.square(self._axes) @ (1 / self._eigenvalues) + 1.0)
+        return np.asarray(np.square(self._axes).sum(axis=1) + 1.0)
 
     @cached_property
     def _model(self) -> Floats:
@@ -281,29 +283,34 @@ class RegressionLaw:
     def _cost(self) -> float:
         return max(float(self._parts @ self._squares + self._model @ self.penalty @ self._model), 1e-300)
 
+    @property
+    def _residual(self) -> Floats:
+        """What residuals are made of: -rows @ this, (r,)."""
+        return np.asarray(self.features @ self._model - self.label)
+
     @cached_property
     def _sensitivity(self) -> float:
-        """What one unit of variance in each whitened column adds to that of residuals."""
-        return float(np.sum(np.square(self.features @ self._model - self.label)))
+        """What one unit of variance in each rounded column adds to that of residuals."""
+        return float(self.rounded @ np.square(self._residual))
 
     @cached_property
     def _pull(self) -> Floats:
-        """Squared distances of the coefficients, along the eigenvectors, from where rounding draws them."""
-        distance = self._spectrum[1].T @ (self._model - self.features.T @ self.label)
-        return np.asarray(np.maximum(np.square(distance) - self._uncertain, 0.0))
+        """The squared gradient of the ridge that rounding amounts to, along the directions of `_parted`."""
+        gradient = self._parted.directions.T @ (self.features.T @ (self.rounded * self._residual))
+        return np.asarray(np.maximum(np.square(gradient) - self._uncertain * np.square(self._parted.noise), 0.0))
 
     @cached_property
     def _uncertain(self) -> Floats:
-        """The variance of the coefficients, along the eigenvectors, that comes of the pilot's rows being a draw."""
+        """The variance of the model, along these directions, that comes of the pilot's rows being a draw."""
         errors = np.square(self._parts) * self._chance_missed * self._squares
-        return np.asarray(errors @ np.square(self._axes) / np.square(self._eigenvalues))
+        return np.asarray(errors @ np.square(self._axes))
 
 
 def regression_law(
     parties: Sequence[Floats],
+    noise: Sequence[Floats],
     chances: Floats,
     counts: Floats,
-    step: float,
     features: Floats,
     label: Floats,
     penalty: Floats,
@@ -313,7 +320,9 @@ def regression_law(
     Parameters
     ----------
     parties : sequence of (m0, r_j) arrays
-        Each party's whitened columns, rounded by the step.
+        Each party's whitened columns.
+    noise : sequence of (r_j,) arrays
+        The variance of the rounding error in each of them, 0 where there is none.
     chances, counts : (m0,) array
         With which chance each row was drawn, and what it counts.
     features : (r, p) array
@@ -323,27 +332,28 @@ def regression_law(
     penalty : (p, p) array
         Of a model given along `features`, a row.
     """
-    weights, noise = counts / chances, step**2 / 12
+    weights, joined, rounding = counts / chances, np.hstack(parties), np.concatenate(noise)
     w = weights / weights.sum()
-    joined = np.hstack(parties)
-    rows = correct_rows(joined, weights, noise, 1.0)
+    rows = correct_rows(joined, weights, rounding, 1.0)
     rows = rows - w @ rows
-    eigenvalues, V = eigen((rows @ features * w[:, np.newaxis]).T @ (rows @ features))
-    # A direction with less is one that several parties share, with nothing in it but rounding.
-    there = eigenvalues > TIMES_THE_VARIANCE * noise
-    seen = features @ V[:, there]
+    # A direction that is noise is one that several parties share.
+    found = parted(
+        (rows @ features * w[:, np.newaxis]).T @ (rows @ features), features.T @ (rounding[:, np.newaxis] * features)
+    )
+    seen = found.directions[:, found.is_clear]
     law = RegressionLaw(
         rows=rows,
         weights=weights,
         counts=counts,
-        features=seen,
+        rounded=(rounding > 0).astype(np.float64),
+        features=features @ seen,
         label=label,
-        penalty=V[:, there].T @ penalty @ V[:, there],
+        penalty=seen.T @ penalty @ seen,
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
         own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
-        least_seen=min(_least_variance(u, w) - noise for u in parties),
+        least_seen=min(_least_variance(u, w, each) for u, each in zip(parties, noise, strict=True)),
     )
-    return _with_larger_residuals(law, noise_left(joined, weights, noise, 1.0), features)
+    return _with_larger_residuals(law, noise_left(joined, weights, rounding, 1.0), features)
 
 
 def copies_drawn(copies: Floats, chances: Floats, rng: np.random.Generator) -> Floats:
@@ -367,17 +377,7 @@ def _with_larger_residuals(law: RegressionLaw, noise: Floats, features: Floats) 
         return law
     added = residuals * (np.sqrt(unrounded / kept) - 1)
     added = added - law._parts @ added
-    return RegressionLaw(
-        law.rows + np.outer(added - law._parts @ added, own / square),
-        law.weights,
-        law.counts,
-        law.features,
-        law.label,
-        law.penalty,
-        law.n_moments,
-        law.own_leverage,
-        law.least_seen,
-    )
+    return replace(law, rows=law.rows + np.outer(added - law._parts @ added, own / square))
 
 
 def _own_leverage(columns: Floats, w: Floats) -> Floats:
@@ -387,9 +387,9 @@ def _own_leverage(columns: Floats, w: Floats) -> Floats:
     return np.asarray(w * np.sum(np.square(centred @ V[:, there]) / eigenvalues[there], axis=1))
 
 
-def _least_variance(columns: Floats, w: Floats) -> float:
+def _least_variance(columns: Floats, w: Floats, noise: Floats) -> float:
     centred = columns - w @ columns
-    return float(eigen((centred * w[:, np.newaxis]).T @ centred)[0].min(initial=1.0))
+    return float(eigen((centred * w[:, np.newaxis]).T @ centred - np.diag(noise))[0].min(initial=1.0))
 
 
 def _kept(law: RegressionLaw) -> Floats:
@@ -399,7 +399,6 @@ def _kept(law: RegressionLaw) -> Floats:
     """
     missed, w = law._chance_missed, law._parts
     rows = np.column_stack([law._axes, np.ones(len(w))])
-    scaled = np.column_stack([law._axes / law._eigenvalues, np.ones(len(w))])
     spread = (rows * (np.square(w) * missed)[:, np.newaxis]).T @ rows
-    changed = 1 - 2 * missed * w * law._leverage + np.einsum("ij,ij->i", scaled @ spread, scaled)
+    changed = 1 - 2 * missed * w * law._leverage + np.einsum("ij,ij->i", rows @ spread, rows)
     return np.asarray(np.maximum(changed, LEAST_KEPT))

@@ -1,19 +1,23 @@
 """A party's columns in a basis of their own: uncorrelated, mean 0, variance 1. Safe for any rank.
 
 In this basis every direction of the columns is equally fine, so that one step rounds all of them alike; and who knows
-the means and the mixing matrix that lead back knows the columns' exact first and second moments.
+the means and the mixing matrix that lead back knows the columns' exact first and second moments. Some columns may come
+first: as many whitened ones are then made of these alone, and known where they are.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
-from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.kernels.arrays import Blocks, Floats, Rows
 from colonnade.kernels.leverage import basis, transposed_pieces
 from colonnade.kernels.linear import ROUNDING
 
 CHUNK_NUMBERS = 1 << 15
+# A column that has less of its own, of its deviation, than others before it have not is none that comes first.
+INDEPENDENT = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +25,14 @@ class Whitening:
     """How columns x become u = (x - mean) basis, and back: x = mean + u mixing.
 
     The weighted mean has shape (d,), and the basis (d, r), where r is the rank of the centred columns. `mixing`, shape
-    (r, d), is zero below the diagonal, which is non-negative; mixing'mixing is the columns' covariance.
+    (r, d), is zero below the diagonal, which is non-negative, once its columns are in the order of `column_order`;
+    mixing'mixing is the columns' covariance. `first` are the places of the columns that come first.
     """
 
     mean: Floats
     basis: Floats
     mixing: Floats
+    first: Rows
 
     def of(self, values: Floats) -> Floats:
         """Whiten rows (m, d), giving (m, r), column-major: columns are what is coded."""
@@ -36,10 +42,11 @@ class Whitening:
         return whitened.T
 
 
-def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
+def whiten(blocks: Blocks, weights: Floats | None = None, first: Rows | None = None) -> Whitening:
     """Find the whitened basis of centred columns: sum_i w_i u_i = 0 and sum_i w_i u_i u_i' = (sum_i w_i) I.
 
-    The table is read up to six times, in blocks of shape (b, d). The weights are not all 0; 1 each if left out.
+    The table is read up to six times, in blocks of shape (b, d). The weights are not all 0; 1 each if left out. Of the
+    columns in places `first`, all that do not depend on each other come first.
     """
     mean, total, magnitude = _mean(blocks, weights)
 
@@ -59,9 +66,33 @@ def whiten(blocks: Blocks, weights: Floats | None = None) -> Whitening:
         M += (W.T @ piece) @ piece.T
     # Nor has a constant column a part in any: whatever its rounding is, large or small.
     W = np.where(np.asarray(M.any(axis=0))[:, np.newaxis], W, 0.0)
-    Q, mixing = np.linalg.qr(M / total)
-    signs = np.where(np.diag(mixing) < 0, -1.0, 1.0)
-    return Whitening(mean, W @ (Q * signs), np.triu(mixing * signs[:, np.newaxis]))
+    M /= total
+    ahead = np.empty(0, np.int64) if first is None else _independent(M, first)
+    order = column_order(ahead, len(mean))
+    Q, R = np.linalg.qr(M[:, order])
+    signs = np.where(np.diag(R) < 0, -1.0, 1.0)
+    mixing = np.empty_like(M)
+    mixing[:, order] = np.triu(R * signs[:, np.newaxis])
+    return Whitening(mean, W @ (Q * signs), mixing, ahead)
+
+
+def column_order(first: Rows, n_columns: int) -> Rows:
+    """List the places of all columns: those that come first, and the others as they are."""
+    return np.concatenate([first, np.setdiff1d(np.arange(n_columns), first)])
+
+
+def _independent(columns: Floats, candidates: Rows) -> Rows:
+    """Take of some columns, (r, d), one after the other, those that the ones before do not make up."""
+    kept, Q = [], np.zeros((len(columns), 0))
+    for place in candidates.tolist():
+        column = columns[:, place]
+        rest = column - Q @ (Q.T @ column)
+        rest -= Q @ (Q.T @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > INDEPENDENT * float(np.linalg.norm(column)):
+            kept.append(place)
+            Q = np.column_stack([Q, rest / length])
+    return np.array(kept, np.int64)
 
 
 def _mean(blocks: Blocks, weights: Floats | None) -> tuple[Floats, float, Floats]:
@@ -91,22 +122,33 @@ def _chunks(n_rows: int, n_columns: int) -> list[slice]:
     return [slice(start, start + length) for start in range(0, n_rows, length)]
 
 
-def pack_mixing(mixing: Floats) -> Floats:
-    """List the entries on and above the diagonal of a mixing matrix (r, d), row by row."""
-    return mixing[np.triu_indices(len(mixing), m=mixing.shape[1])]
+def whiten_first(values: Floats, mean: Floats, mixing: Floats, first: Rows) -> Floats:
+    """Whiten rows, (m, e), of the columns in places `first` alone, giving the first e whitened columns."""
+    own = mixing[: len(first), first]
+    return np.asarray(scipy.linalg.solve_triangular(own, (values - mean[first]).T, trans="T", check_finite=False).T)
 
 
-def unpack_mixing(entries: Floats, n_columns: int) -> Floats:
+def pack_mixing(mixing: Floats, first: Rows) -> Floats:
+    """List the entries on and above the diagonal of a mixing matrix (r, d), row by row, those in `first` before all."""
+    return mixing[:, column_order(first, mixing.shape[1])][np.triu_indices(len(mixing), m=mixing.shape[1])]
+
+
+def unpack_mixing(entries: Floats, n_columns: int, first: Rows) -> Floats:
     """Rebuild a mixing matrix of d columns from what `pack_mixing` lists, finite; `ValueError` where there is none.
 
-    None of its r rows is zero, and no entry on the diagonal is negative.
+    None of its r rows is zero, and no entry on the diagonal is negative, nor zero where a column comes first.
     """
     # r rows have d + (d - 1) + ... + (d - r + 1) entries.
     rank = next((r for r in range(n_columns + 1) if r * n_columns - r * (r - 1) // 2 == len(entries)), None)
     if rank is None:
         raise ValueError(f"{len(entries)} entries are no mixing matrix of {n_columns} columns")
-    mixing = np.zeros((rank, n_columns))
-    mixing[np.triu_indices(rank, m=n_columns)] = entries
-    if (np.diag(mixing) < 0).any() or not mixing.any(axis=1).all():
+    ordered = np.zeros((rank, n_columns))
+    ordered[np.triu_indices(rank, m=n_columns)] = entries
+    diagonal = np.diag(ordered)
+    if (diagonal < 0).any() or not ordered.any(axis=1).all():
         raise ValueError("a mixing matrix that is not positive")
+    if len(first) > rank or not (diagonal[: len(first)] > 0).all():
+        raise ValueError("a mixing matrix whose first columns depend on each other")
+    mixing = np.empty_like(ordered)
+    mixing[:, column_order(first, n_columns)] = ordered
     return mixing

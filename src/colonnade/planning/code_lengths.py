@@ -9,6 +9,7 @@ from colonnade.branches import SCORE_STEP
 from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import encode_columns
+from colonnade.kernels.level_codes import level_bits
 from colonnade.kernels.quantise import expected_bits
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.planning.pilot import PilotRows
@@ -72,11 +73,12 @@ def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> L
 def row_lengths(pilot: PilotRows, shares: Floats, rng: np.random.Generator) -> RowLengths:
     """Predict the bytes of a row's codes, rounded with dithers from `rng`; shares as in `score_lengths`."""
     even = pilot.weights / pilot.weights.sum()
+    exact = {name: _exact_bits(own, shares) for name, own in pilot.columns.items() if isinstance(own, WhitenedRows)}
 
     def lengths(step: float) -> Lengths:
-        whitened = {name: each.values for name, each in pilot.columns.items() if isinstance(each, WhitenedRows)}
+        whitened = {name: each for name, each in pilot.columns.items() if isinstance(each, WhitenedRows)}
         if whitened:
-            sizes = {name: expected_bits(own, step, shares) / 8 for name, own in whitened.items()}
+            sizes = {name: (_rounded_bits(own, step, shares) + exact[name]) / 8 for name, own in whitened.items()}
             return _counted(sizes, shares, pilot.weights)
         scaled = {name: each for name, each in pilot.columns.items() if isinstance(each, ScaledRows)}
         return _measured(
@@ -93,9 +95,17 @@ def code_bytes(columns: WhitenedRows | ScaledRows, step: float) -> float:
     """Predict the bytes of rows like these, all together, rounded by a step."""
     alike = np.ones(len(columns.values))
     if isinstance(columns, WhitenedRows):
-        return float(expected_bits(columns.values, step, alike).sum()) / 8
+        return float((_rounded_bits(columns, step, alike) + _exact_bits(columns, alike)).sum()) / 8
     rows, rng = np.arange(len(alike)), np.random.default_rng(0)
     return float(_code_length(columns, rows, step, rng, alike / len(alike)))
+
+
+def _rounded_bits(columns: WhitenedRows, step: float, shares: Floats) -> Floats:
+    return expected_bits(columns.values[:, columns.exact.shape[1] :], step, shares)
+
+
+def _exact_bits(columns: WhitenedRows, shares: Floats) -> Floats:
+    return np.sum([np.zeros(len(shares)), *(level_bits(column, shares) for column in columns.exact.T)], axis=0)
 
 
 def _counted(sizes: Mapping[str, Floats], shares: Floats, weights: Floats) -> Lengths:

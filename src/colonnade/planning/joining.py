@@ -11,7 +11,6 @@ from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.rounding_noise import mean_variance
 from colonnade.planning.code_lengths import code_bytes
 from colonnade.planning.records import Choice
 from colonnade.planning.sheet_sizes import telling_bytes
@@ -96,26 +95,30 @@ def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tu
     rows = np.concatenate([coreset.rows, pilot.rows])
     order = np.argsort(rows, kind="stable")
     weights = np.concatenate([(1 - share) * coreset.weights, share * pilot.weights])[order]
-    step = math.sqrt(12 * mean_variance(fetched.variance, coreset.weights))
-    columns = {party: _with_pilot(party, each, pilot, order, step) for party, each in fetched.columns.items()}
-    variance = np.concatenate([np.full(len(coreset), fetched.variance), np.full(len(pilot.rows), pilot.step**2 / 12)])
+    steps = np.concatenate([np.full(len(coreset), fetched.step), np.full(len(pilot.rows), pilot.step)])
+    coarser = steps[0] / pilot.step
+    columns = {party: _with_pilot(party, each, pilot, order, coarser) for party, each in fetched.columns.items()}
     both = replace(coreset, rows=rows[order], weights=weights, distinct=False)
-    return both, Fetched(columns, variance[order], np.arange(len(rows)))
+    return both, Fetched(columns, steps[order], np.arange(len(rows)))
 
 
 def _with_pilot(
-    party: str, columns: WhitenedRows | ScaledRows, pilot: Pilot, order: Rows, step: float
+    party: str, columns: WhitenedRows | ScaledRows, pilot: Pilot, order: Rows, coarser: float
 ) -> WhitenedRows | ScaledRows:
     known = pilot.columns[party]
-    if not _alike(columns, known, step / pilot.step):
+    if not _alike(columns, known, coarser):
         raise InputError(f"{party!r} has other rows than when the plan was made. Make the plan again.")
-    return replace(columns, values=np.concatenate([columns.values, known.values])[order])
+    values = np.concatenate([columns.values, known.values])[order]
+    if isinstance(columns, ScaledRows) or isinstance(known, ScaledRows):
+        return replace(columns, values=values)
+    return replace(columns, values=values, exact=np.concatenate([columns.exact, known.exact])[order])
 
 
 def _alike(columns: WhitenedRows | ScaledRows, known: WhitenedRows | ScaledRows, coarser: float) -> bool:
     """Tell whether columns have the moments that they had, or their spread, of which the step is a part."""
     if isinstance(columns, WhitenedRows) and isinstance(known, WhitenedRows):
-        return np.array_equal(columns.mixing, known.mixing) and np.array_equal(columns.mean, known.mean)
+        same = np.array_equal(columns.mixing, known.mixing) and np.array_equal(columns.mean, known.mean)
+        return same and np.array_equal(columns.rounded, known.rounded)
     if isinstance(columns, ScaledRows) and isinstance(known, ScaledRows):
         return math.isclose(columns.step, known.step * coarser, rel_tol=1e-9)
     return False

@@ -14,7 +14,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.job_sheets import FINE_STEP, PILOT_STEP, finer_dithers, pilot_dithers
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.leverage import eigen
+from colonnade.kernels.rounding_noise import parted
 from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.solvers.compact import PartyColumns, directions
@@ -85,8 +85,10 @@ def hidden_in(columns: PartyColumns, weights: Floats, step: float, clear: float 
     rows = np.hstack([party.values for party in parties]) @ features
     w = weights / weights.sum()
     rows = rows - w @ rows
-    eigenvalues, V = eigen((rows * w[:, np.newaxis]).T @ rows)
-    return np.asarray(features @ V[:, eigenvalues <= clear * step**2 / 12])
+    rounded = np.concatenate([party.rounded for party in parties])[:, np.newaxis]
+    found = parted((rows * w[:, np.newaxis]).T @ rows, step**2 / 12 * features.T @ (rounded * features))
+    Q, _ = np.linalg.qr(found.directions[:, found.noise >= 1 / clear])
+    return np.asarray(features @ Q)
 
 
 def places_to_look(along: Floats, n_columns: int) -> Rows:

@@ -8,6 +8,8 @@ import numpy as np
 from colonnade.branches import Branch
 from colonnade.contracts import PartyCard, Roster
 from colonnade.evaluation.telling import TellModel
+from colonnade.kernels.bits import packed_length
+from colonnade.kernels.level_codes import levels_bytes
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows
@@ -110,16 +112,17 @@ def rounded_messages(
 ) -> Iterator[MessageSize]:
     """List what fetching rows will send where they are rounded; the pilot tells the rank of each party's columns."""
     for card in roster.cards:
-        known, codes = columns[card.name], bytes(round(size * row_bytes.get(card.name, 0.0)))
+        known, n_codes = columns[card.name], round(size * row_bytes.get(card.name, 0.0))
         if isinstance(known, ScaledRows):
             levels = sendable_floats(np.zeros(known.n_levels))
-            reply: Message = ScaledColumns(size, card.n_features, 1 / 3, levels, codes)
+            reply: Message = ScaledColumns(size, card.n_features, 1 / 3, levels, bytes(n_codes))
             yield from _sent(card.name, AskScaledColumns(step, A_SEED), reply)
             yield MessageSize(ScaledColumns.phase, card.name, known.unseen_bytes(size))
         else:
             rank, width = known.mixing.shape
             mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
             label_mean = None if known.label is None else 1 / 3
+            codes = bytes(n_codes + packed_length(width, 1) + levels_bytes(known.exact) + known.n_rounded + 2)
             reply = WhitenedColumns(size, sendable_floats(np.zeros(card.n_features)), mixing, label_mean, codes)
             yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
 

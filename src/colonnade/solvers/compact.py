@@ -6,7 +6,7 @@ clustering they travel as they are, each in the form that suits it. Precision is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self, TypeVar
 
 import msgspec
@@ -22,7 +22,6 @@ from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import (
     correct_rows,
     hidden_directions,
-    mean_variance,
     noise_left,
     worthwhile_share,
 )
@@ -49,14 +48,14 @@ class Fetched:
     ----------
     columns : mapping of str to WhitenedRows or ScaledRows
         By party.
-    variance : float or ndarray of float64, shape (m,)
-        Of the rounding error of each whitened value, for all rows or for each.
+    step : float or ndarray of float64, shape (m,)
+        That they were rounded by, for all rows or for each.
     kept : ndarray of int64, shape (m,)
         The places of these rows among those asked for.
     """
 
     columns: PartyColumns
-    variance: float | Floats
+    step: float | Floats
     kept: Rows
 
 
@@ -151,10 +150,10 @@ def read_columns(roster: Roster, rows: Rows, asked: Mapping[str, AskColumns], in
     sizes = [len(each.values) for each in found]
     kept, step = kept_rows(rows, min(sizes)), next(iter(asked.values())).step
     columns = [
-        each if size == len(kept) else replace(each, values=each.values[np.isin(kept_rows(rows, size), kept)])
+        each if size == len(kept) else each.at(np.isin(kept_rows(rows, size), kept).nonzero()[0])
         for each, size in zip(found, sizes, strict=True)
     ]
-    return Fetched(dict(zip(roster.names, columns, strict=True)), step**2 / 12, kept)
+    return Fetched(dict(zip(roster.names, columns, strict=True)), step, kept)
 
 
 def _read(
@@ -169,29 +168,35 @@ def _read(
 
 def _restored(coreset: Coreset, fetched: Fetched) -> Restored:
     parties = [columns for columns in fetched.columns.values() if isinstance(columns, WhitenedRows)]
-    variance, total = fetched.variance, coreset.total_weight
+    total, rounded = coreset.total_weight, [party.rounded for party in parties]
     blocks = [party.values for party in parties]
     weights, strength = coreset.weights, calibration_strength(len(coreset))
     # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
     if coreset.sampler not in (GIVEN, ALL_ROWS):
-        weights = calibrate(weights, blocks, total, variance, strength)
-    joined = np.hstack(blocks)
+        noisy = [_variance(fetched.step, weights) * each for each in rounded]
+        weights = calibrate(weights, blocks, total, noisy, strength)
+    joined, noise = np.hstack(blocks), _variance(fetched.step, weights) * np.concatenate(rounded)
     spans, label = directions(parties)
-    share = worthwhile_share(joined, weights, variance, spans, label)
-    corrected = correct_rows(joined, weights, variance, share)
+    share = worthwhile_share(joined, weights, noise, spans, label)
+    corrected = correct_rows(joined, weights, noise, share)
     features, labels = _restore(corrected, parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
-    left = noise_left(joined, weights, variance, share)
+    left = noise_left(joined, weights, noise, share)
     noisy_features, noisy_labels = _restore(joined, parties)
-    noise = Noise(
+    rounding = Noise(
         noisy_features,
         noisy_labels,
-        mean_variance(variance, weights) * np.eye(len(left)) - left,
+        np.diag(noise) - left,
         left,
-        *_mixing_and_directions(parties, hidden_directions(joined, weights, variance, spans)),
+        *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
         lambda values: what_is_left(values, coreset.weights, blocks, total, strength),
     )
-    return WeightedRows(features, labels, weights, total, coreset.rows), facts, noise
+    return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+
+
+def _variance(step: float | Floats, weights: Floats) -> float:
+    """Give the variance of what is rounded, on weighted average where the step differs by row."""
+    return float(np.average(np.broadcast_to(np.square(step), weights.shape), weights=weights)) / 12
 
 
 def _mixing_and_directions(parties: list[WhitenedRows], hidden: Floats) -> tuple[Floats, Floats]:

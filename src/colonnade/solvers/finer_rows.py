@@ -12,14 +12,17 @@ from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.solvers.whitened_columns import WhitenedRows, check_rounding, whitening_of
+from colonnade.solvers.whitened_columns import WhitenedRows, check_rounding, rounded_part, whitening_of
 
 # Values are rounded in single precision: by half a step and so much of it.
 ROUNDED_OFF = 1e-3
 
 
 class FinerRows(Message, frozen=True):
-    """Codes of what whitened rows are beyond their rounded values; `label` is the label's place in a row, if any."""
+    """Codes of what whitened rows are beyond their rounded values; `label` is the label's place in a row, if any.
+
+    Of columns that travelled exactly there is nothing beyond.
+    """
 
     phase: ClassVar[str] = "solving"
 
@@ -71,7 +74,8 @@ def read_finer(card: PartyCard, reply: FinerRows, known: WhitenedRows, request: 
     beyond = restore_dithered(codes, request.finer_step, np.random.default_rng(request.finer_seed))
     if np.any(np.abs(beyond) > (0.5 + ROUNDED_OFF) * (request.step + request.finer_step)):
         raise checks.wrong(party, reply, "other rows than it sent before")
-    return replace(known, values=known.values[request.places] + beyond)
+    rows, n_exact = known.at(request.places), known.exact.shape[1]
+    return replace(rows, values=np.hstack([rows.values[:, :n_exact], rows.values[:, n_exact:] + beyond]))
 
 
 def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[PartyState, Message]:
@@ -82,7 +86,7 @@ def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[
     # A row rounded by many dithers is known to a part of the step.
     if np.any(np.diff(request.places) == 0):
         raise checks.wrong(SERVER, request, "a row twice")
-    values = whitening_of(data).of(table.take(rows))
+    values = rounded_part(whitening_of(data), table.take(rows))
     known = round_with_dither(values, request.step, np.random.default_rng(request.seed))
     beyond = values - restore_dithered(known, request.step, np.random.default_rng(request.seed))
     beyond, rng = beyond[request.places], np.random.default_rng(request.finer_seed)

@@ -1,7 +1,7 @@
 """A party's features of the coreset's rows, for distances: each column in the form that suits it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -67,6 +67,10 @@ class ScaledRows:
     def n_rounded(self) -> int:
         """How many values of a row take a bit more where the step halves: all but for columns of few levels."""
         return sum(len(np.unique(column)) > FEW_LEVELS for column in self.values.T)
+
+    def at(self, places: Rows) -> "ScaledRows":
+        """Take some of the rows."""
+        return replace(self, values=self.values[places])
 
     def unseen_bytes(self, size: int) -> float:
         """Guess what rare values cost that the pilot saw none of: a level, and the places of one in 2 m0 rows."""

@@ -1,6 +1,9 @@
-"""A party's columns of the coreset's rows, whitened, rounded with a shared dither, and entropy-coded."""
+"""A party's columns of the coreset's rows, whitened, rounded with a shared dither, and entropy-coded.
 
-from dataclasses import dataclass
+Columns of few values, such as levels and counts, take fewer bits as they are: these travel exactly.
+"""
+
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -8,6 +11,8 @@ import numpy as np
 from colonnade.contracts import PartyCard, Roster, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.bits import Buffer, pack_bits, packed_length, unpack_bits
+from colonnade.kernels.level_codes import LOOKED_AT, decode_levels, encode_levels, few_valued
 from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.kernels.quantise import (
     LARGEST_STEP,
@@ -17,7 +22,7 @@ from colonnade.kernels.quantise import (
     restore_dithered,
     round_with_dither,
 )
-from colonnade.kernels.whitening import Whitening, pack_mixing, unpack_mixing, whiten
+from colonnade.kernels.whitening import Whitening, pack_mixing, unpack_mixing, whiten, whiten_first
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
@@ -29,7 +34,8 @@ from colonnade.solvers.fewer_rows import coded_within, kept_rows
 class WhitenedColumns(Message, frozen=True):
     """Codes of the whitened rows; means and mixing matrix lead back to columns, the label's last where there is one.
 
-    Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal.
+    Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal. The
+    codes tell first which columns are exact, a bit each; then those; then the others, whitened and rounded.
     """
 
     phase: ClassVar[str] = "solving"
@@ -74,24 +80,36 @@ class WhitenedRows:
     Parameters
     ----------
     values : ndarray of float64, shape (m, r)
-        Whitened and rounded.
+        Whitened; all but the first e are rounded.
     mean : ndarray of float64, shape (d,)
         Of the columns, the label's last.
     mixing : ndarray of float64, shape (r, d)
         Leads back: columns are mean + values @ mixing.
     label : int or None
         The label's place among the columns, the last, if this party holds it.
+    exact : ndarray of float64, shape (m, e)
+        The columns that came as they are.
     """
 
     values: Floats
     mean: Floats
     mixing: Floats
     label: int | None
+    exact: Floats
+
+    @property
+    def rounded(self) -> Floats:
+        """Say for each whitened column whether it is rounded: 1 or 0, shape (r,)."""
+        return np.asarray(np.arange(self.values.shape[1]) >= self.exact.shape[1], np.float64)
 
     @property
     def n_rounded(self) -> int:
         """How many values of a row are rounded."""
-        return int(self.values.shape[1])
+        return int(self.values.shape[1] - self.exact.shape[1])
+
+    def at(self, places: Rows) -> "WhitenedRows":
+        """Take some of the rows."""
+        return replace(self, values=self.values[places], exact=self.exact[places])
 
 
 def read_whitened(
@@ -110,17 +128,28 @@ def read_whitened(
     if reply.mixing.ndim != 1:
         raise checks.wrong(party, reply, "a mixing matrix that is not packed")
     try:
-        mixing = unpack_mixing(reply.mixing, len(mean))
-        codes = decode_codes(reply.codes, len(mixing), size)
+        first, rest = _read_first(reply.codes, len(mean))
+        mixing = unpack_mixing(reply.mixing, len(mean), first)
+        exact, rest = decode_levels(rest, len(first), size)
+        codes = decode_codes(rest, len(mixing) - len(first), size)
     except ValueError as error:
         raise checks.wrong(party, reply, str(error)) from error
-    values = restore_dithered(codes, step, np.random.default_rng(seed))
+    rounded = restore_dithered(codes, step, np.random.default_rng(seed))
+    values = np.hstack([whiten_first(exact, mean, mixing, first), rounded])
+    checks.in_range(party, reply, exact)
     checks.in_range(party, reply, values)
     checks.copies(party, reply, rows, values, step)
     # Of all rows, each of weight 1, second moments are 1.
     if roster.weight_party is None and not norm_fits(values[first_copies(rows)], roster.n_rows**0.5, step / 2):
         raise checks.wrong(party, reply, "rows that vary more than whitened ones")
-    return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features)
+    return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features, exact)
+
+
+def _read_first(data: bytes, n_columns: int) -> tuple[Rows, Buffer]:
+    """Read which columns are exact."""
+    length = packed_length(n_columns, 1)
+    (first,) = unpack_bits(data[:length], n_columns, 1).nonzero()
+    return first, memoryview(data)[length:]
 
 
 def checked_size(party: str, reply: Message, size: int, asked: int, most: int | None) -> int:
@@ -147,18 +176,21 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     d = n_features + (table.label_name is not None)
     state = check_view(state, data, "means and products of columns", d, d + d * (d + 1) // 2)
     whitening = whitening_of(data)
-    values = whitening.of(table.take(rows))
+    columns = table.take(rows)
+    exact, rounded = columns[:, whitening.first], rounded_part(whitening, columns)
+    first = pack_bits(np.isin(np.arange(d), whitening.first).astype(np.uint64), 1)
 
     def encode(places: Rows) -> tuple[bytes, bytes]:
         rng = np.random.default_rng(request.seed)
-        code = encode_codes(round_with_dither(values[places], request.step, rng))
+        codes = encode_codes(round_with_dither(rounded[places], request.step, rng))
+        code = first + encode_levels(exact[places]) + codes
         return code, code
 
     size, codes = coded_within(request.most, rows, encode)
     return state, WhitenedColumns(
         size=size,
         mean=sendable_floats(whitening.mean[:n_features]),
-        mixing=sendable_floats(pack_mixing(whitening.mixing)),
+        mixing=sendable_floats(pack_mixing(whitening.mixing, whitening.first)),
         label_mean=None if table.label_name is None else float(whitening.mean[n_features]),
         codes=codes,
     )
@@ -169,8 +201,14 @@ def whitening_of(data: PartyData) -> Whitening:
     return data.once(_whitening)
 
 
+def rounded_part(whitening: Whitening, columns: Floats) -> Floats:
+    """Whiten rows, (m, d), and leave out what is sent exactly."""
+    return whitening.of(columns)[:, len(whitening.first) :]
+
+
 def _whitening(table: Table) -> Whitening:
-    return whiten(table.blocks, table.row_weights)
+    some = np.unique(np.linspace(0, table.n_rows - 1, min(table.n_rows, LOOKED_AT)).astype(np.int64))
+    return whiten(table.blocks, table.row_weights, few_valued(table.take(some)))
 
 
 HANDLERS = (Handler(AskWhitenedColumns, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)
