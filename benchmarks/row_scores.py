@@ -84,7 +84,8 @@ class Trial:
         if arm in LOG_STEPS:
             sent += sum(len(encode_scores(each, LOG_STEPS[arm])) for each in weighed)
         weights = totals.sum() / (size * np.sum(weighed, axis=0))
-        weights = calibrate(weights, values, float(self._n), step**2 / 12, calibration_strength(size))
+        noise = [np.full(each.shape[1], step**2 / 12) for each in values]
+        weights = calibrate(weights, values, float(self._n), noise, calibration_strength(size))
         columns = [mix(u, found.mean, found.mixing) for u, found in zip(values, self._whitenings, strict=True)]
         ranks = [each.shape[1] for each in values]
         sent += sum(8 * (r * (r + 1) // 2 + r) + HEADERS for r in ranks)

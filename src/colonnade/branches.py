@@ -15,7 +15,7 @@ from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformS
 from colonnade.solvers import AnySolver, Central, CompactCentral
 
 # Of a planned draw by scores: the share that is drawn evenly, and the step of rounded scores. Both optima are flat.
-EVEN_SHARE, SCORE_STEP = 0.25, 0.2
+EVEN_SHARE, SCORE_STEP = 0.1, 0.8
 
 
 def planned_draw(task: Task[object], size: int) -> ImportanceSampling:

@@ -181,4 +181,6 @@ def _rice(numbers: Rows) -> bytes:
 def _read_rice(data: Buffer, count: int) -> Numbers:
     if not len(data):
         raise ValueError("a code without a parameter")
-    return rice_decode(data[1:], count, [data[0]], count * count)[0]
+    (numbers,) = rice_decode(data[1:], count, [data[0]], count * count)
+    found: Numbers = numbers
+    return found

@@ -105,7 +105,7 @@ def _rounded_bits(columns: WhitenedRows, step: float, shares: Floats) -> Floats:
 
 
 def _exact_bits(columns: WhitenedRows, shares: Floats) -> Floats:
-    return np.sum([np.zeros(len(shares)), *(level_bits(column, shares) for column in columns.exact.T)], axis=0)
+    return sum((level_bits(column, shares) for column in columns.exact.T), start=np.zeros(len(shares)))
 
 
 def _counted(sizes: Mapping[str, Floats], shares: Floats, weights: Floats) -> Lengths:

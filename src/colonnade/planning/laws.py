@@ -37,9 +37,9 @@ def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
             parties = [columns for columns in pilot.columns.values() if isinstance(columns, WhitenedRows)]
             features, label = directions(parties)
             penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
-            noise = [pilot.step**2 / 12 * party.rounded for party in parties]
+            rounding = [pilot.step**2 / 12 * party.rounded for party in parties]
             values = [party.values for party in parties]
-            return regression_law(values, noise, pilot.chances, pilot.counts, features, label, penalty)
+            return regression_law(values, rounding, pilot.chances, pilot.counts, features, label, penalty)
         case _:
             assert_never(task)
 

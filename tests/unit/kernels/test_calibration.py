@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from colonnade.kernels import calibration
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
 
 
@@ -12,6 +13,11 @@ def drawn(size: int, seed: int = 0) -> tuple[list[np.ndarray], np.ndarray]:
     )
 
 
+def none(parties: list[Floats]) -> list[Floats]:
+    """No rounding in any column."""
+    return [np.zeros(u.shape[1]) for u in parties]
+
+
 def missed(parties: list[np.ndarray], w: np.ndarray, total: float = 1000.0) -> float:
     parts = [np.abs(w @ u).max() for u in parties]
     parts += [np.abs((u * w[:, None]).T @ u - total * np.eye(u.shape[1])).max() for u in parties]
@@ -20,7 +26,7 @@ def missed(parties: list[np.ndarray], w: np.ndarray, total: float = 1000.0) -> f
 
 def test_moments_come_nearer() -> None:
     parties, weights = drawn(400)
-    calibrated = calibrate(weights, parties, 1000.0, 0.0, 0.1)
+    calibrated = calibrate(weights, parties, 1000.0, none(parties), 0.1)
     assert missed(parties, calibrated) < 0.3 * missed(parties, weights)
     assert calibrated.min() >= 0
     assert calibrated.sum() == pytest.approx(1000.0)
@@ -28,7 +34,7 @@ def test_moments_come_nearer() -> None:
 
 def test_a_weaker_ridge_meets_them() -> None:
     parties, weights = drawn(400)
-    assert missed(parties, calibrate(weights, parties, 1000.0, 0.0, 1e-6)) < 1e-3
+    assert missed(parties, calibrate(weights, parties, 1000.0, none(parties), 1e-6)) < 1e-3
 
 
 def written_out(parties: list[np.ndarray], weights: np.ndarray, strength: float) -> np.ndarray:
@@ -49,7 +55,7 @@ def test_it_solves_the_equations_it_says(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(calibration, "ACCURACY", 1e-5)
     parties, weights = drawn(1200)  # more than a chunk
     np.testing.assert_allclose(
-        calibrate(weights, parties, 1000.0, 0.0, 0.5), written_out(parties, weights, 0.5), rtol=1e-4
+        calibrate(weights, parties, 1000.0, none(parties), 0.5), written_out(parties, weights, 0.5), rtol=1e-4
     )
 
 
@@ -59,7 +65,7 @@ def test_it_stops_where_the_ridge_leaves_more(strength: float) -> None:
     for seed in range(5):
         parties, weights = drawn(400, seed)
         exactly = written_out(parties, weights, strength)
-        found = calibrate(weights, parties, 1000.0, 0.0, strength)
+        found = calibrate(weights, parties, 1000.0, none(parties), strength)
         assert np.abs(found - exactly).sum() < 0.05 * np.abs(exactly - weights).sum()
 
 
@@ -70,8 +76,7 @@ def test_rows_rounded_by_two_steps_meet_the_moments_of_all_rows() -> None:
     parties = [rng.normal(size=(m, 3)), rng.normal(size=(m, 2))]
     rounded = [u + rng.uniform(-1, 1, size=u.shape) * np.sqrt(3 * variance)[:, None] for u in parties]
     weights = np.full(m, 1000.0 / m)
-    calibrated = calibrate(weights, rounded, 1000.0, variance, 0.1)
-    np.testing.assert_allclose(calibrated, calibrate(weights, rounded, 1000.0, 0.11, 0.1), rtol=1e-9)
+    calibrated = calibrate(weights, rounded, 1000.0, [np.full(u.shape[1], 0.11) for u in rounded], 0.1)
     # One sampling error of a second moment is 0.01: weights that follow a wrong variance are off by 0.09.
     assert abs(calibrated[: m // 2].sum() / 500.0 - 1) < 0.02
     for u in parties:
@@ -80,22 +85,25 @@ def test_rows_rounded_by_two_steps_meet_the_moments_of_all_rows() -> None:
 
 def test_weights_stay_non_negative_where_few_rows_are_far_off() -> None:
     parties, weights = drawn(12)
-    calibrated = calibrate(weights, [u + 3.0 for u in parties], 1000.0, 0.0, 0.01)
+    calibrated = calibrate(weights, [u + 3.0 for u in parties], 1000.0, none(parties), 0.01)
     assert calibrated.min() == 0.0
     assert calibrated.sum() == pytest.approx(1000.0)
 
 
 def test_the_scale_of_weights_does_not_matter() -> None:
     parties, weights = drawn(100)
-    once, again = calibrate(weights, parties, 1000.0, 0.0, 0.1), calibrate(1e9 * weights, parties, 1e12, 0.0, 0.1)
+    once, again = (
+        calibrate(weights, parties, 1000.0, none(parties), 0.1),
+        calibrate(1e9 * weights, parties, 1e12, none(parties), 0.1),
+    )
     np.testing.assert_allclose(again, 1e9 * once, rtol=1e-9)
 
 
 def test_a_party_without_columns_takes_no_part() -> None:
     parties, weights = drawn(100)
     np.testing.assert_array_equal(
-        calibrate(weights, [*parties, np.empty((100, 0))], 1000.0, 0.0, 0.1),
-        calibrate(weights, parties, 1000.0, 0.0, 0.1),
+        calibrate(weights, [*parties, np.empty((100, 0))], 1000.0, none([*parties, np.empty((100, 0))]), 0.1),
+        calibrate(weights, parties, 1000.0, none(parties), 0.1),
     )
 
 

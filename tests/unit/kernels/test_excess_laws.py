@@ -61,7 +61,8 @@ class Population:
         rounded = [u[rows] + rng.uniform(-step / 2, step / 2, (len(rows), u.shape[1])) for u in self.parties]
         penalty = l2 * np.eye(self.features.shape[1])
         counts = np.ones(len(rows))
-        return regression_law(rounded, chances[rows], counts, step, self.features, self.label, penalty), rows
+        noise = [np.full(u.shape[1], step**2 / 12) for u in rounded]
+        return regression_law(rounded, noise, chances[rows], counts, self.features, self.label, penalty), rows
 
     def excesses(self, chances: Floats, step: float | None, runs: int, l2: float = 0.0) -> Floats:
         """Draw by chances, round, calibrate, correct and solve, as `CompactCentral` does, again and again."""
@@ -80,9 +81,9 @@ class Population:
         joined = np.hstack(blocks)
         if step is not None:
             blocks = [_rounded(block, step, int(rng.integers(2**60))) for block in blocks]
-            noise, total = step**2 / 12, float(self.n_rows)
-            weights = calibrate(weights, blocks, total, noise, calibration_strength(len(rows)))
-            joined = np.hstack(blocks)
+            each, total = [np.full(block.shape[1], step**2 / 12) for block in blocks], float(self.n_rows)
+            weights = calibrate(weights, blocks, total, each, calibration_strength(len(rows)))
+            joined, noise = np.hstack(blocks), np.concatenate(each)
             share = worthwhile_share(joined, weights, noise, self.features, self.label)
             joined = correct_rows(joined, weights, noise, share)
         return _solved(joined @ self.features, joined @ self.label, weights, l2, X, y)[1]

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.whitening import pack_mixing, unpack_mixing, whiten
+from colonnade.kernels.whitening import pack_mixing, unpack_mixing, whiten, whiten_first
 
 
 def blocks(values: Floats, length: int = 7) -> Callable[[], Iterator[Floats]]:
@@ -30,7 +30,7 @@ def test_whitened_columns_are_uncorrelated_and_lead_back(n_rows: int, d: int, we
         found.mean + U @ found.mixing, X[w > 0], rtol=1e-6, atol=1e-6 * np.abs(X).max(initial=1.0)
     )
     np.testing.assert_array_equal(np.tril(found.mixing, -1), 0.0)
-    np.testing.assert_array_equal(unpack_mixing(pack_mixing(found.mixing), d), found.mixing)
+    np.testing.assert_array_equal(unpack_mixing(pack_mixing(found.mixing, found.first), d, found.first), found.mixing)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,37 @@ def test_the_mixing_matrix_gives_the_covariance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entries", "what"),
+    ("entries", "first", "what"),
     [
-        ([1.0, 2.0], "no mixing matrix of 3 columns"),
-        ([1.0] * 7, "no mixing matrix"),
-        ([-1.0, 0.0, 0.0], "not positive"),
-        ([1.0, 0.0, 0.0, 0.0, 0.0], "not positive"),
+        ([1.0, 2.0], [], "no mixing matrix of 3 columns"),
+        ([1.0] * 7, [], "no mixing matrix"),
+        ([-1.0, 0.0, 0.0], [], "not positive"),
+        ([1.0, 0.0, 0.0, 0.0, 0.0], [], "not positive"),
+        ([1.0, 0.0, 0.0], [0, 2], "depend on each other"),
+        ([0.0, 1.0, 0.0], [1], "depend on each other"),
     ],
 )
-def test_hostile_mixing(entries: list[float], what: str) -> None:
+def test_hostile_mixing(entries: list[float], first: list[int], what: str) -> None:
     with pytest.raises(ValueError, match=what):
-        unpack_mixing(np.array(entries), 3)
+        unpack_mixing(np.array(entries), 3, np.array(first, np.int64))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 999))
+def test_columns_that_come_first_are_whitened_by_themselves(seed: int) -> None:
+    """Levels as dummies, all of them, beside numbers: those that do not depend on each other come first."""
+    rng = np.random.default_rng(seed)
+    levels = np.eye(4)[rng.integers(4, size=60)]
+    X = np.column_stack([rng.normal(size=60), levels, rng.normal(size=60) + levels[:, 0], np.full(60, 3.0)])
+    X = X[:, order := rng.permutation(7)]
+    candidates = np.flatnonzero((order >= 1) & (order <= 4) | (order == 6))
+    found = whiten(blocks(X), None, candidates)
+    assert len(found.first) == 3
+    assert set(found.first) <= set(candidates)
+    U = found.of(X)
+    np.testing.assert_allclose(U.T @ U / 60, np.eye(5), atol=1e-9)
+    np.testing.assert_allclose(found.mean + U @ found.mixing, X, atol=1e-9)
+    np.testing.assert_allclose(
+        whiten_first(X[:, found.first], found.mean, found.mixing, found.first), U[:, :3], atol=1e-9
+    )
+    np.testing.assert_array_equal(unpack_mixing(pack_mixing(found.mixing, found.first), 7, found.first), found.mixing)

@@ -28,7 +28,7 @@ TABLE = np.random.default_rng(0).standard_t(3, size=(N_ROWS, 3))
 
 def whitened(rows: Rows, mean: float = 0.0) -> dict[str, WhitenedRows | ScaledRows]:
     """Give a party's rows as they are."""
-    return {"a": WhitenedRows(TABLE[rows], np.full(3, mean), np.eye(3), None)}
+    return {"a": WhitenedRows(TABLE[rows], np.full(3, mean), np.eye(3), None, np.empty((len(rows), 0)))}
 
 
 def scaled(rows: Rows, step: float) -> dict[str, WhitenedRows | ScaledRows]:
@@ -42,11 +42,11 @@ def coreset(rows: Any, weights: Any) -> cn.Coreset:
 def test_rows_ascend_with_their_weights_values_and_variances() -> None:
     drawn, rows = coreset([3, 7, 90], [10.0, 20.0, 30.0]), np.array([5, 7])
     pilot = Pilot(rows, np.array([100.0, 300.0]), whitened(rows), 0.25)
-    both, fetched = joined(drawn, Fetched(whitened(drawn.rows), 0.5**2 / 12, np.arange(3)), pilot, 0.25)
+    both, fetched = joined(drawn, Fetched(whitened(drawn.rows), 0.5, np.arange(3)), pilot, 0.25)
     assert both.rows.tolist() == [3, 5, 7, 7, 90]
     assert both.weights.tolist() == [7.5, 25.0, 15.0, 75.0, 22.5]
     np.testing.assert_array_equal(fetched.columns["a"].values, TABLE[both.rows])
-    np.testing.assert_allclose(12 * np.asarray(fetched.variance), np.square([0.5, 0.25, 0.5, 0.25, 0.5]))
+    np.testing.assert_array_equal(fetched.step, [0.5, 0.25, 0.5, 0.25, 0.5])
     assert not both.distinct
     assert both.total_weight == N_ROWS
 
@@ -100,8 +100,8 @@ def _sums(rows: Rows, weights: Floats) -> Floats:
     "now",
     [
         whitened(np.arange(3), mean=1e-9),
-        {"a": WhitenedRows(TABLE[:3], np.zeros(3), 2 * np.eye(3), None)},
-        {"a": WhitenedRows(TABLE[:3, :2], np.zeros(3), np.eye(3)[:2], None)},
+        {"a": WhitenedRows(TABLE[:3], np.zeros(3), 2 * np.eye(3), None, np.empty((3, 0)))},
+        {"a": WhitenedRows(TABLE[:3, :2], np.zeros(3), np.eye(3)[:2], None, np.empty((3, 0)))},
         scaled(np.arange(3), 0.5),
     ],
     ids=["mean", "mixing", "rank", "kind"],
@@ -110,17 +110,17 @@ def test_another_table_is_noticed(now: Mapping[str, Any]) -> None:
     rows = np.array([5])
     pilot = Pilot(rows, np.ones(1), whitened(rows), 0.25)
     with pytest.raises(cn.InputError, match=r"'a' has other rows than when the plan was made\. Make the plan again"):
-        joined(coreset(np.arange(3), np.ones(3)), Fetched(now, 0.5**2 / 12, np.arange(3)), pilot, 0.5)
+        joined(coreset(np.arange(3), np.ones(3)), Fetched(now, 0.5, np.arange(3)), pilot, 0.5)
 
 
 def test_another_spread_is_noticed() -> None:
     """Of columns that are not whitened the step tells: at twice the pilot's it is twice as large, or they differ."""
     rows = np.array([5])
     pilot, drawn = Pilot(rows, np.ones(1), scaled(rows, 0.75), 0.25), coreset(np.arange(3), np.ones(3))
-    both, _ = joined(drawn, Fetched(scaled(drawn.rows, 1.5), 0.5**2 / 12, np.arange(3)), pilot, 0.5)
+    both, _ = joined(drawn, Fetched(scaled(drawn.rows, 1.5), 0.5, np.arange(3)), pilot, 0.5)
     assert len(both) == 4
     with pytest.raises(cn.InputError, match="'a' has other rows than when the plan was made"):
-        joined(drawn, Fetched(scaled(drawn.rows, 1.5001), 0.5**2 / 12, np.arange(3)), pilot, 0.5)
+        joined(drawn, Fetched(scaled(drawn.rows, 1.5001), 0.5, np.arange(3)), pilot, 0.5)
 
 
 @pytest.mark.parametrize("task", [cn.Regression(), cn.KMeans(n_clusters=3)], ids=str)

@@ -118,7 +118,9 @@ def test_clusterings_are_never_looked_at_twice() -> None:
 def rounded(values: Floats, step: float, seed: int) -> WhitenedRows:
     rng = np.random.default_rng(seed)
     noise = rng.uniform(-step / 2, step / 2, values.shape)
-    return WhitenedRows(values + noise, np.zeros(values.shape[1]), np.eye(values.shape[1]), None)
+    return WhitenedRows(
+        values + noise, np.zeros(values.shape[1]), np.eye(values.shape[1]), None, np.empty((len(values), 0))
+    )
 
 
 def test_hidden_directions_are_those_that_parties_share() -> None:

@@ -11,6 +11,7 @@ from colonnade.contracts import PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.level_codes import encode_levels
 from colonnade.kernels.quantise import encode_codes
 from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
@@ -140,8 +141,17 @@ def test_the_step_must_make_sense(step: Any) -> None:
 
 ROSTER = Roster((PartyCard("airline", 9, ("x", "z"), "y"), PartyCard("weather", 9, ("t",), None)))
 CORESET = cn.Coreset(np.arange(4), np.ones(4), n_rows=9, total_weight=9.0)
-CODES = encode_codes((7 * np.arange(12)).reshape(3, 4) % 5 - 2)
-WEATHER = WhitenedColumns(4, sendable_floats([0.0]), sendable_floats([1.0]), None, encode_codes(np.zeros((1, 4), int)))
+NONE = b"\x00"  # no column is exact
+CODES = NONE + encode_codes((7 * np.arange(12)).reshape(3, 4) % 5 - 2)
+WEATHER = WhitenedColumns(
+    4, sendable_floats([0.0]), sendable_floats([1.0]), None, NONE + encode_codes(np.zeros((1, 4), int))
+)
+
+
+def with_exact(values: list[float], n_rounded: int = 2) -> bytes:
+    """Write codes whose second column is exact."""
+    rounded = encode_codes(np.arange(4 * n_rounded).reshape(n_rounded, 4) % 3 - 1)
+    return b"\x40" + encode_levels(np.array(values)[:, np.newaxis]) + rounded
 
 
 def whitened(**changed: Any) -> WhitenedColumns:
@@ -230,6 +240,8 @@ def solve(task: Any, airline: Message, weather: Message) -> Any:
 
 def test_an_honest_reply_is_taken() -> None:
     assert np.isfinite(solve(cn.Regression(l2=0.1), whitened(), WEATHER).coef_).all()
+    exact = whitened(codes=with_exact([1.0, 2.0, 1.0, 0.0]))
+    assert np.isfinite(solve(cn.Regression(l2=0.1), exact, WEATHER).coef_).all()
 
 
 @pytest.mark.parametrize(
@@ -247,7 +259,15 @@ def test_an_honest_reply_is_taken() -> None:
         ({"codes": CODES[:-1]}, "bytes"),
         ({"codes": CODES + b"\x00"}, "bytes after the last code"),
         ({"codes": b""}, "bytes do not hold"),
-        ({"codes": encode_codes(np.arange(8).reshape(2, 4))}, "byte"),
+        ({"codes": NONE + encode_codes(np.arange(8).reshape(2, 4))}, "byte"),
+        ({"codes": b"\xf0" + CODES[1:]}, "bits after the last number"),
+        ({"codes": b"\x40" + CODES[1:]}, "."),
+        ({"codes": with_exact([1.0, 2.0, 1.0, 2.0], n_rounded=3)}, "byte"),
+        ({"codes": with_exact([1.0, 2.0, 1.0, 2.0])[:6]}, "."),
+        ({"codes": with_exact([1.0, 2.0, 1.0, 1e300])}, "NaN, infinity"),
+        ({"codes": with_exact([1.0, 2.0, 1.0, 99.0])}, "rows that vary more than whitened ones"),
+        ({"codes": with_exact([1.0, 2.0, 1.0, 2.0]), "mixing": [0.0, 0.5, 0.2, 1.0, 0.1, 1.0]}, "depend on each other"),
+        ({"codes": with_exact([1.0, 2.0, 1.0, 2.0]), "mixing": [1e-300, 0.5, 0.2, 1.0, 0.1, 1.0]}, "NaN, infinity"),
     ],
 )
 def test_hostile_whitened_columns(changed: dict[str, Any], message: str) -> None:
