@@ -8,8 +8,6 @@ import numpy as np
 from colonnade.branches import Branch
 from colonnade.contracts import PartyCard, Roster
 from colonnade.evaluation.telling import TellModel
-from colonnade.kernels.bits import packed_length
-from colonnade.kernels.level_codes import levels_bytes
 from colonnade.kernels.row_ids import row_id_bytes
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.planning.pilot import PilotRows
@@ -122,7 +120,7 @@ def rounded_messages(
             rank, width = known.mixing.shape
             mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
             label_mean = None if known.label is None else 1 / 3
-            codes = bytes(n_codes + packed_length(width, 1) + levels_bytes(known.exact) + known.n_rounded + 2)
+            codes = bytes(n_codes + known.fixed_bytes)
             reply = WhitenedColumns(size, sendable_floats(np.zeros(card.n_features)), mixing, label_mean, codes)
             yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
 

@@ -4,6 +4,7 @@ Columns of few values, such as levels and counts, take fewer bits as they are: t
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from colonnade.contracts import PartyCard, Roster, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bits import Buffer, pack_bits, packed_length, unpack_bits
-from colonnade.kernels.level_codes import LOOKED_AT, decode_levels, encode_levels, few_valued
+from colonnade.kernels.level_codes import LOOKED_AT, decode_levels, encode_levels, few_valued, levels_bytes
 from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.kernels.quantise import (
     LARGEST_STEP,
@@ -106,6 +107,11 @@ class WhitenedRows:
     def n_rounded(self) -> int:
         """How many values of a row are rounded."""
         return int(self.values.shape[1] - self.exact.shape[1])
+
+    @cached_property
+    def fixed_bytes(self) -> int:
+        """Count the bytes of codes that do not grow with the rows."""
+        return packed_length(len(self.mean), 1) + levels_bytes(self.exact) + self.n_rounded + 2
 
     def at(self, places: Rows) -> "WhitenedRows":
         """Take some of the rows."""
