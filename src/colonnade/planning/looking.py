@@ -14,7 +14,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.job_sheets import FINE_STEP, PILOT_STEP, finer_dithers, pilot_dithers
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.rounding_noise import parted
+from colonnade.kernels.rounding_noise import Parted, parted
 from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.solvers.compact import PartyColumns, directions
@@ -58,13 +58,13 @@ def look_again(
     if left < 0:
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
     few, _ = yield from _fetch(roster, columns, some, shared)
-    if not _differ(few, doubtful):
+    if not _differ(few, doubtful.shape[1]):
         return Looked(columns, PILOT_STEP, unclear=False, replies={})
     if left < _bytes(columns, len(joined)):
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
     fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
     hidden = hidden_in(fine, weights, FINE_STEP, SURE)
-    return Looked(fine, FINE_STEP, unclear=_differ(fine, hidden), replies=replies)
+    return Looked(fine, FINE_STEP, unclear=_differ(fine, hidden.shape[1]), replies=replies)
 
 
 def _bytes(columns: PartyColumns, n_rows: int) -> float:
@@ -78,17 +78,22 @@ def hidden_in(columns: PartyColumns, weights: Floats, step: float, clear: float 
 
     Of columns that are not whitened there are none: distances bear rounding in any direction.
     """
+    features, found = _parted(columns, weights, step)
+    Q, _ = np.linalg.qr(found.directions[:, found.noise >= 1 / clear])
+    return np.asarray(features @ Q)
+
+
+def _parted(columns: PartyColumns, weights: Floats, step: float) -> tuple[Floats, Parted]:
+    """Take the covariance of features apart into what they are and rounding; the features' directions are (r, p)."""
     parties = [each for each in columns.values() if isinstance(each, WhitenedRows)]
     if not parties:
-        return np.empty((0, 0))
+        return np.empty((0, 0)), parted(np.empty((0, 0)), np.empty((0, 0)))
     features, _ = directions(parties)
     rows = np.hstack([party.values for party in parties]) @ features
     w = weights / weights.sum()
     rows = rows - w @ rows
     rounded = np.concatenate([party.rounded for party in parties])[:, np.newaxis]
-    found = parted((rows * w[:, np.newaxis]).T @ rows, step**2 / 12 * features.T @ (rounded * features))
-    Q, _ = np.linalg.qr(found.directions[:, found.noise >= 1 / clear])
-    return np.asarray(features @ Q)
+    return features, parted((rows * w[:, np.newaxis]).T @ rows, step**2 / 12 * features.T @ (rounded * features))
 
 
 def places_to_look(along: Floats, n_columns: int) -> Rows:
@@ -100,24 +105,16 @@ def places_to_look(along: Floats, n_columns: int) -> Rows:
     return np.union1d(farthest, evenly)
 
 
-def _differ(columns: PartyColumns, along: Floats) -> bool:
-    """Tell whether rows differ along doubtful directions, (r, h), by more than their rounding.
+def _differ(columns: PartyColumns, n_doubtful: int) -> bool:
+    """Tell whether rows differ along some of so many doubtful directions by more than their rounding.
 
-    As the pilot has these they are slightly off: what else rows differ by is taken off by least squares.
+    Along each of them that is rounding alone they have no more than that, as chance has it.
     """
-    parties = [each for each in columns.values() if isinstance(each, WhitenedRows)]
-    features, _ = directions(parties)
-    rows = np.hstack([party.values for party in parties])
-    rows = rows - rows.mean(axis=0)
-    other = rows @ (features - along @ (along.T @ features))
-    doubtful = rows @ along
-    U, values, _ = np.linalg.svd(other, full_matrices=False)
-    U = U[:, values > 1e-9 * max(values.max(initial=0.0), 1e-300)]
-    left = doubtful - U @ (U.T @ doubtful)
-    n_free = max(len(rows) - 1 - U.shape[1], 1)
-    largest = float(np.linalg.norm(left, 2)) ** 2 / n_free if left.size else 0.0
-    chance = (1 + math.sqrt(along.shape[1] / n_free)) ** 2 * FINE_STEP**2 / 12
-    return largest > SIGN * chance
+    n_rows = len(next(iter(columns.values())).values)
+    _, found = _parted(columns, np.ones(n_rows), FINE_STEP)
+    n_free = max(n_rows - 1 - len(found.noise) + n_doubtful, 1)
+    chance = (1 + math.sqrt(n_doubtful / n_free)) ** 2 * n_free / n_rows
+    return bool(np.count_nonzero(SIGN * chance * found.noise >= 1) < n_doubtful)
 
 
 def _fetch(
