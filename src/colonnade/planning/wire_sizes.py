@@ -70,8 +70,9 @@ def sheet_messages(
 
 def branch_messages(task: PaperTask, roster: Roster, branch: Branch) -> Iterator[MessageSize]:
     """List what lets a pilot's run go on by a branch, and what ends it."""
+    taken = len(wire_bytes(TakeBranch(branch.encoded()))) + len(wire_bytes(JobAccepted(AN_ACCEPTANCE, None)))
     for card in roster.cards:
-        yield from _sent(card.name, TakeBranch(branch.encoded()), JobAccepted(AN_ACCEPTANCE, None))
+        yield MessageSize(TakeBranch.phase, card.name, taken)
         yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
 
 
