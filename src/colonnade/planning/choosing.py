@@ -37,8 +37,8 @@ MOST_HEAVY = 0.3
 # Standard errors that are kept between the bytes expected and a budget, and what is kept in any case; a run that would
 # send more all the same leaves out rows.
 SURE, LEAST_MARGIN = 1.5, 0.004
-# So many sizes tell how bytes grow with them.
-GRID = 8
+# A budget is used up to this part of it.
+NEARLY = 0.002
 # A rehearsal gives at least so much of the first order (0.63 was the least on the tables of benchmarks/promises.py).
 LEAST_OF_FIRST_ORDER = 0.6
 # Budgets of the frontier, in units of the chosen one.
@@ -69,10 +69,11 @@ class Arm:
         """List what so many draws send."""
         inputs, drawn, n_sent = self._inputs, self.drawing.of(size), round(self.drawing.of(size).n_rows)
         if inputs.framing is None:
-            yield from branch_messages(inputs.task, inputs.roster, Branch(drawn.sampler, self._solver))
+            yield from branch_messages(inputs.roster, Branch(drawn.sampler, self._solver))
         else:
             yield from inputs.framing
             yield from sheet_messages(inputs.task, inputs.roster, inputs.split, drawn.sampler, self._solver)
+        yield from inputs.telling
         yield from drawn.messages
         if self.step is None:
             yield from plain_messages(inputs.task, inputs.roster, n_sent)
@@ -81,12 +82,20 @@ class Arm:
             yield from rounded_messages(inputs.roster, inputs.pilot.columns, n_sent, self.step, lengths)
 
     def within(self, budget: float) -> int | None:
-        """Give the most draws whose bytes stay below a budget; none where not even the fewest do."""
-        size = _largest(self._grid, self._most_bytes, budget)
-        # The curve between two sizes of the grid is not quite straight.
-        while size is not None and self.most_bytes(size) > budget:
-            size = size - max(1, size // 500) if size > self.sizes[0] else None
-        return size
+        """Give the most draws whose bytes stay below a budget, or nearly; none where not even the fewest do."""
+        low, high = self.sizes
+        least, most = self.most_bytes(low), self.most_bytes(high)
+        if most <= budget:
+            return high
+        if least > budget:
+            return None
+        while high - low > 1 and least < budget * (1 - NEARLY):
+            # Bytes are nearly straight in the number of draws.
+            size = low + int((high - low) * (budget * (1 - NEARLY / 2) - least) / (most - least))
+            size = min(max(size, low + 1), high - 1)
+            sent = self.most_bytes(size)
+            low, least, high, most = (size, sent, high, most) if sent <= budget else (low, least, size, sent)
+        return low
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -135,14 +144,6 @@ class Arm:
 
     def _bytes(self, size: int) -> float:
         return sum(message.bytes for message in self.messages(size))
-
-    @cached_property
-    def _grid(self) -> Floats:
-        return np.unique(np.geomspace(*self.sizes, GRID).astype(np.int64)).astype(np.float64)
-
-    @cached_property
-    def _most_bytes(self) -> Floats:
-        return np.array([self.most_bytes(int(size)) for size in self._grid])
 
     def _margin(self, size: int) -> float:
         drawn = self.drawing.of(size)
@@ -332,10 +333,3 @@ def _first_order(way: Way) -> float:
 
 def _most_bytes(way: Way) -> float:
     return way.most_bytes
-
-
-def _largest(sizes: Floats, amounts: Floats, limit: float) -> int | None:
-    """Give the largest size whose amount is within a limit, where amounts ascend with sizes; None if there is none."""
-    if amounts[0] > limit:
-        return None
-    return int(np.interp(limit, amounts, sizes))

@@ -1,7 +1,7 @@
 """How many bytes rows take, coded as a run would code them: told from a pilot's rows, drawn again as a run would."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,9 +42,15 @@ class RowLengths:
 
     measured: Mapping[float, Lengths]
     n_values: Mapping[str, int]
+    _known: dict[float, Lengths] = field(default_factory=dict)
 
     def at(self, step: float) -> Lengths:
         """Give the lengths where rows are rounded by this step."""
+        if step not in self._known:
+            self._known[step] = self._at(step)
+        return self._known[step]
+
+    def _at(self, step: float) -> Lengths:
         steps = np.log2(list(self.measured))
         bits = np.log2(step)
 
@@ -102,7 +108,7 @@ def _counted(sizes: Mapping[str, Floats], shares: Floats, weights: Floats) -> Le
     """Average the bytes of each of the pilot's rows: those of one do not depend on those beside it."""
     by_party = {name: float(np.average(size, weights=shares)) for name, size in sizes.items()}
     total = np.sum(list(sizes.values()), axis=0)
-    sums = [np.average(total[part], weights=shares[part]) for part in _parts(weights)]
+    sums = [total[part] @ shares[part] / shares[part].sum() for part in _parts(weights)]
     return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.planning.code_lengths import Lengths, RowLengths, row_lengths, score_lengths
 from colonnade.planning.laws import Law, chances_of
 from colonnade.planning.pilot import PilotRows, least_size
-from colonnade.planning.wire_sizes import MessageSize, sampling_messages
+from colonnade.planning.wire_sizes import MessageSize, sampling_messages, telling_messages
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.tasks import PaperTask
@@ -36,6 +37,11 @@ class PlanInputs:
     framing: tuple[MessageSize, ...] | None
     framing_rounds: int
     seed: int
+
+    @cached_property
+    def telling(self) -> tuple[MessageSize, ...]:
+        """What ends a run: every party is told its part of the model."""
+        return tuple(telling_messages(self.task, self.roster))
 
 
 @dataclass(frozen=True, eq=False)
