@@ -83,11 +83,16 @@ class Arm:
 
     def within(self, budget: float) -> int | None:
         """Give the most draws whose bytes stay below a budget, or nearly; none where not even the fewest do."""
-        low, high = self.sizes
-        least, most = self.most_bytes(low), self.most_bytes(high)
+        fewest, high = self.sizes
+        most = self.most_bytes(high)
         if most <= budget:
             return high
-        if least > budget:
+        for low in (max(fewest, int(high * budget / most) // 2), fewest):
+            least = self.most_bytes(low)
+            if least <= budget:
+                break
+            high, most = low, least
+        else:
             return None
         while high - low > 1 and least < budget * (1 - NEARLY):
             # Bytes are nearly straight in the number of draws.
