@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 from msgspec.structs import replace
 
 from colonnade.contracts import Roster
@@ -100,6 +99,6 @@ class Drawing:
         if alike not in self._alike:
             pilot, roster = self.inputs.pilot, self.inputs.roster
             shares = chances_of(self._sampler(alike), pilot, roster) / pilot.chances
-            rows = row_lengths(pilot, shares, np.random.default_rng(0))
-            self._alike[alike] = rows, score_lengths(pilot, roster.names, shares) if by_scores else None
+            scores = score_lengths(pilot, roster.names, shares) if by_scores else None
+            self._alike[alike] = row_lengths(pilot, shares), scores
         return self._alike[alike]
