@@ -24,7 +24,7 @@ from wire import JOBS, Job, best_step
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.draws import draw_by_scores
-from colonnade.kernels.elastic_net import elastic_net
+from colonnade.kernels.linear import reduce_rows, solve_ridge
 from colonnade.kernels.quantise import encode_codes, restore_dithered, round_with_dither
 from colonnade.kernels.row_ids import encode_row_ids, row_id_bytes
 from colonnade.kernels.score_codes import LOG_STEP, encode_scores, round_scores
@@ -97,8 +97,9 @@ class Trial:
         return np.asarray((2.0 + squares) / self._n)
 
     def _fit(self, joined: Floats, weights: Floats) -> tuple[Floats, float]:
-        penalty = self._n * self._l2
-        return elastic_net(joined[:, :-1], joined[:, -1], weights, penalty, 0.0, fit_intercept=True)
+        problem = reduce_rows(joined[:, :-1], joined[:, -1], weights, fit_intercept=True)
+        theta = solve_ridge(problem, self._n * self._l2)
+        return theta, problem.intercept(theta)
 
     def _cost(self, coef: Floats, intercept: float) -> float:
         direction = np.append(coef, -1.0)

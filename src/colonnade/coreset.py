@@ -1,6 +1,6 @@
 """A coreset: a weighted multiset of rows that stands for all of them (paper, Problem 1)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.linear import LinearProblem, reduce_rows
 
 # The sampler's name where the caller made the coreset.
 GIVEN = "given"
@@ -164,6 +165,15 @@ class WeightedRows:
     weights: Floats
     total_weight: float
     rows: Rows
+    _reduced: dict[bool, LinearProblem] = field(default_factory=dict, init=False, repr=False)
+
+    def reduced(self, *, fit_intercept: bool) -> LinearProblem:
+        """Reduce them to what least squares needs, once; labels that are not there count as zeros."""
+        if fit_intercept not in self._reduced:
+            labels = np.zeros(len(self.features)) if self.labels is None else self.labels
+            problem = reduce_rows(self.features, labels, self.weights, fit_intercept=fit_intercept)
+            self._reduced[fit_intercept] = problem
+        return self._reduced[fit_intercept]
 
 
 class Precision(msgspec.Struct, frozen=True):

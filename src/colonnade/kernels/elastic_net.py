@@ -12,7 +12,7 @@ import numpy as np
 
 from colonnade.errors import ConvergenceWarning
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING, LinearProblem, reduce_rows, solve_ridge
+from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING, LinearProblem, solve_ridge
 
 GAP = 1e-9  # relative to the objective: what is aimed at
 WARN_GAP = 1e-6  # what a warning is given for
@@ -44,25 +44,12 @@ class _Lasso:
         return float(self.objective(theta) - k * (2 * residual @ self.b - k * residual @ residual))
 
 
-def elastic_net(
-    features: Floats, labels: Floats, weights: Floats, l2_penalty: float, l1_penalty: float, *, fit_intercept: bool
-) -> tuple[Floats, float]:
-    """Minimise sum_i w_i (x_i.theta + theta_0 - y_i)^2 + l2_penalty |theta|^2 + l1_penalty |theta|_1.
-
-    X has shape (m, d); weights are non-negative, not all zero. The penalties are n * l2 and n * l1, where n is the
-    weight of all rows. The intercept theta_0 is not penalised, and zero if it is not fitted.
-    """
-    problem = reduce_rows(features, labels, weights, fit_intercept=fit_intercept)
-    theta = solve_elastic_net(problem, l2_penalty, l1_penalty, np.zeros(features.shape[1]))
-    return theta, problem.intercept(theta)
-
-
 def solve_elastic_net(problem: LinearProblem, l2_penalty: float, l1_penalty: float, start: Floats) -> Floats:
     """Minimise |R theta - r|^2 + l2_penalty |theta|^2 + l1_penalty |theta|_1.
 
-    The penalties are n * l2 and n * l1, in the data's own units. `start` is zeros, or the solution at a larger penalty.
-    The objective comes within 1e-9 of the minimum, relative, where float64 allows; where it may be off by more than
-    1e-6, a `ConvergenceWarning` says so.
+    The penalties are n * l2 and n * l1, in the data's own units, where n is the weight of all rows. `start` is zeros,
+    or the solution at a larger penalty. The objective comes within 1e-9 of the minimum, relative, where float64 allows;
+    where it may be off by more than 1e-6, a `ConvergenceWarning` says so.
     """
     ridge_theta = solve_ridge(problem, l2_penalty)
     if l1_penalty == 0:

@@ -18,15 +18,13 @@ from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.estimates import Estimate, exactly, from_errors
-from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING
+from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem, reduce_rows
 
 CONFIDENCE = 0.95
 # A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.
 MOST_LEVERAGE = 0.999
 # Of the skewness of a sum of squares: below, it is normal to four digits.
 NEARLY_NORMAL = 1e-4
-# Of which triangles are made, and one of these: in cache, it takes half the time.
-CHUNK_ROWS = 1000
 NOTHING = exactly(0.0)
 
 
@@ -83,6 +81,7 @@ def sandwich(
     blocks: Sequence[slice],
     *,
     fit_intercept: bool,
+    problem: LinearProblem | None = None,
     rounded: RoundedRows | None = None,
     chances: Floats | None = None,
 ) -> Sandwich:
@@ -100,6 +99,8 @@ def sandwich(
         n l2; a penalty that is not quadratic is convex, and makes the excess no larger.
     blocks : sequence of slice
         Parts of the coefficients.
+    problem : LinearProblem, optional
+        The rows, reduced, where that was done already; their labels do not matter.
     rounded : RoundedRows, optional
         What the rows were before their rounding was made good for. It is in certain rows too, so all of their errors
         count.
@@ -108,12 +109,12 @@ def sandwich(
     """
     m = len(residuals)
     uncertain = np.ones(m) if chances is None or rounded is not None else np.sqrt(1.0 - chances)
-    centre = np.average(features, axis=0, weights=weights) if fit_intercept else np.zeros(features.shape[1])
+    problem = problem or reduce_rows(features, residuals, weights, fit_intercept=fit_intercept)
+    centre = problem.centre[:-1]
     X = features - centre
-    spread = weights @ np.square(X)
     # A constant column leaves its rounding behind.
-    X[:, spread <= ROUNDING**2 * (spread + weights.sum() * np.square(centre))] = 0.0
-    to_unit = _unit_basis(X, weights, ridge)
+    X[:, ~problem.lhs.any(axis=0)] = 0.0
+    to_unit = _unit_basis(problem.lhs, ridge)
     units = X @ to_unit
     leverage = weights * (np.einsum("ij,ij->i", units, units) + fit_intercept / weights.sum())
     if m <= leverage.sum() or leverage.max(where=uncertain > 0, initial=0.0) > MOST_LEVERAGE:
@@ -134,8 +135,9 @@ def sandwich(
     shift = np.append(bias @ to_unit, 0.0)
     excess = quantile(np.maximum(eigenvalues, 0.0), np.square(shift @ V)) / too_small
     errors = weights * uncertain * without / np.sqrt(too_small)
-    # Of its part of the fit: sum_i errors_i^2 (1 - leverage_i) x_i units_i'.
-    learned = X.T @ (units * (np.square(errors) * (1.0 - leverage))[:, np.newaxis])
+    # Of its part of the fit: sum_i errors_i^2 (1 - leverage_i) x_i units_i', by the product of a matrix and itself.
+    X_learned = X * (errors * np.sqrt(np.maximum(1.0 - leverage, 0.0)))[:, np.newaxis]
+    learned = (X_learned.T @ X_learned) @ to_unit
     gradients = []
     for here in blocks:
         # A part of the coefficients has learned the drawn rows' errors too: along it the gradient is not zero on
@@ -147,12 +149,9 @@ def sandwich(
     return Sandwich(excess, tuple(gradients), from_errors(0.0, errors) if fit_intercept else NOTHING)
 
 
-def _unit_basis(X: Floats, weights: Floats, ridge: float) -> Floats:
-    """Find W with W'(X'wX + ridge I) W = I on its span. Safe for any rank."""
-    d = X.shape[1]
-    roots = np.sqrt(weights)[:, np.newaxis]
-    chunks = [slice(start, start + CHUNK_ROWS) for start in range(0, len(X), CHUNK_ROWS)]
-    lhs = np.vstack([*(np.linalg.qr(roots[here] * X[here], mode="r") for here in chunks), np.sqrt(ridge) * np.eye(d)])
+def _unit_basis(triangle: Floats, ridge: float) -> Floats:
+    """Find W with W'(R'R + ridge I) W = I on its span. Safe for any rank."""
+    lhs = np.vstack([triangle, np.sqrt(ridge) * np.eye(triangle.shape[1])])
     scale = np.linalg.norm(lhs, axis=0)
     scale[scale == 0] = np.inf
     _, values, Vt = np.linalg.svd(np.linalg.qr(lhs / scale, mode="r"), full_matrices=False)

@@ -1,23 +1,20 @@
-"""Choosing: every sampler with every step, as many rows as a budget holds or a target needs, and the best of them.
+"""Choosing: every sampler with any step, as many rows as a budget holds or a target needs, and the best of them.
 
-Many ways are compared by the law's first order, which costs nothing; the best few are rehearsed on the pilot.
+Ways are compared by the law's first order, which costs little; the best of each sampler is rehearsed on the pilot.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
-from msgspec.structs import replace
 
 from colonnade.branches import Branch, planned_draw
-from colonnade.contracts import Roster
 from colonnade.kernels.arrays import Floats
-from colonnade.planning.code_lengths import Lengths, RowLengths, row_lengths, score_lengths
+from colonnade.planning.drawing import Drawing, PlanInputs
 from colonnade.planning.forecast import Forecast, forecast
-from colonnade.planning.laws import Law, chances_of
-from colonnade.planning.pilot import PilotRows, least_size
 from colonnade.planning.records import Choice
 from colonnade.planning.wire_sizes import (
     MessageSize,
@@ -25,57 +22,34 @@ from colonnade.planning.wire_sizes import (
     n_rounds,
     plain_messages,
     rounded_messages,
-    sampling_messages,
     sheet_messages,
 )
-from colonnade.protocol.splits import AnySplit
-from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
+from colonnade.sampling import AllRows, UniformSampling
 from colonnade.solvers import Central, CompactCentral
 from colonnade.solvers.scaled_columns import ScaledRows
-from colonnade.tasks import PaperTask
 
 # Four steps for a factor of two: the excess is within some per cent of its least at the nearest.
 STEPS = tuple(float(f"{step:.3g}") for step in 0.002 * 2.0 ** (np.arange(39) / 4))
+# So far apart, in places, are those that are tried first; then those near the best of them.
+APART = 4
 # Rows that an even draw may miss have a weight times leverage of at most this; else rows are drawn by scores.
 MOST_HEAVY = 0.3
 # Standard errors that are kept between the bytes expected and a budget, and what is kept in any case; a run that would
 # send more all the same leaves out rows.
 SURE, LEAST_MARGIN = 1.5, 0.004
-# So many sizes tell how bytes grow with them.
-GRID = 8
-# Sizes that are nearer to each other than this factor have rows of one length.
-ALIKE = 3
-# Of the ways that first order finds best, so many are rehearsed, beside the best of every sampler.
-REHEARSED = 2
+# A budget is used up to this part of it.
+NEARLY = 0.002
+# A rehearsal gives at least so much of the first order (0.63 was the least on the tables of benchmarks/promises.py).
+LEAST_OF_FIRST_ORDER = 0.6
 # Budgets of the frontier, in units of the chosen one.
 FACTORS = (0.25, 0.5, 2.0, 4.0)
-
-
-@dataclass(frozen=True, eq=False)
-class PlanInputs:
-    """All that predictions are made of.
-
-    A run of its own starts with the same framing as the pilot, in so many rounds; where the pilot's run goes on, that
-    is None. `lengths` are those found so far, of rows and scores by sampler.
-    """
-
-    task: PaperTask
-    roster: Roster
-    split: AnySplit | None
-    pilot: PilotRows
-    law: Law
-    framing: tuple[MessageSize, ...] | None
-    framing_rounds: int
-    seed: int
-    lengths: dict[tuple[AnySampler, int], tuple[RowLengths, Lengths | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Arm:
     """A way to draw rows and a way to send them, however many: rounded by `step`, or as they are if it is None."""
 
-    inputs: PlanInputs
-    kind: AnySampler
+    drawing: Drawing
     step: float | None
 
     @property
@@ -83,142 +57,140 @@ class Arm:
         return Central() if self.step is None else CompactCentral(self.step)
 
     @property
+    def _inputs(self) -> PlanInputs:
+        return self.drawing.inputs
+
+    @property
     def rounds(self) -> int:
         """How many a run takes."""
-        return self.inputs.framing_rounds + n_rounds(self.kind)
+        return self._inputs.framing_rounds + n_rounds(self.drawing.kind)
 
     def messages(self, size: int) -> Iterator[MessageSize]:
         """List what so many draws send."""
-        inputs, step, sampler = self.inputs, self.step, self._sampler(size)
-        rows, scores = self._lengths(size)
+        inputs, drawn, n_sent = self._inputs, self.drawing.of(size), round(self.drawing.of(size).n_rows)
         if inputs.framing is None:
-            yield from branch_messages(inputs.task, inputs.roster, Branch(sampler, self._solver))
+            yield from branch_messages(inputs.roster, Branch(drawn.sampler, self._solver))
         else:
             yield from inputs.framing
-            yield from sheet_messages(inputs.task, inputs.roster, inputs.split, sampler, self._solver)
-        told, n_sent = {} if scores is None else dict(scores.by_party), round(self._n_sent(size))
-        yield from sampling_messages(inputs.task, inputs.roster, sampler, inputs.pilot, n_sent, told)
-        if step is None:
+            yield from sheet_messages(inputs.task, inputs.roster, inputs.split, drawn.sampler, self._solver)
+        yield from inputs.telling
+        yield from drawn.messages
+        if self.step is None:
             yield from plain_messages(inputs.task, inputs.roster, n_sent)
         else:
-            yield from rounded_messages(inputs.roster, inputs.pilot.columns, n_sent, step, dict(rows.at(step).by_party))
+            lengths = dict(drawn.rows.at(self.step).by_party)
+            yield from rounded_messages(inputs.roster, inputs.pilot.columns, n_sent, self.step, lengths)
 
     def within(self, budget: float) -> int | None:
-        """Give the most draws whose bytes stay below a budget; none where not even the fewest do."""
-        size = _largest(self._grid, self._most_bytes, budget)
-        # The curve between two sizes of the grid is not quite straight.
-        while size is not None and self.most_bytes(size) > budget:
-            size = size - max(1, size // 500) if size > self.sizes[0] else None
-        return size
+        """Give the most draws whose bytes stay below a budget, or nearly; none where not even the fewest do."""
+        fewest, high = self.sizes
+        most = self.most_bytes(high)
+        if most <= budget:
+            return high
+        for low in (max(fewest, int(high * budget / most) // 2), fewest):
+            least = self.most_bytes(low)
+            if least <= budget:
+                break
+            high, most = low, least
+        else:
+            return None
+        while high - low > 1 and least < budget * (1 - NEARLY):
+            # Bytes are nearly straight in the number of draws.
+            size = low + int((high - low) * (budget * (1 - NEARLY / 2) - least) / (most - least))
+            size = min(max(size, low + 1), high - 1)
+            sent = self.most_bytes(size)
+            low, least, high, most = (size, sent, high, most) if sent <= budget else (low, least, size, sent)
+        return low
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The fewest draws and the most: with more, all rows once would be better."""
-        n_rows, least = self.inputs.roster.n_rows, least_size(self.inputs.task, self.inputs.roster)
-        if isinstance(self.kind, AllRows):
-            return n_rows, n_rows
-        most = n_rows // 2 if isinstance(self.kind, UniformSampling) else n_rows
-        return least, max(most, least)
+        """The fewest draws and the most."""
+        return self.drawing.sizes
 
     def is_offered(self, size: int) -> bool:
         """Whether no single row that the draw may miss matters too much; by scores such rows are drawn."""
-        even = isinstance(self.kind, UniformSampling)
-        return not even or self.inputs.law.heaviest(self._joined(size)[1]) <= MOST_HEAVY
+        even = isinstance(self.drawing.kind, UniformSampling)
+        return not even or self._inputs.law.heaviest(self._joined(size)[1]) <= MOST_HEAVY
 
     def first_order(self, size: int) -> float:
         """Predict the mean excess where errors are small."""
-        if isinstance(self.kind, AllRows) and self.step is None:
+        if isinstance(self.drawing.kind, AllRows) and self.step is None:
             return 0.0
         _, chances, step = self._joined(size)
-        return self.inputs.law.first_order(chances, step)
+        return self._inputs.law.first_order(chances, step)
 
     def forecast(self, size: int) -> Forecast:
         """Rehearse it."""
-        if isinstance(self.kind, AllRows) and self.step is None:
+        if isinstance(self.drawing.kind, AllRows) and self.step is None:
             return Forecast.none()
         share, chances, step = self._joined(size)
-        return forecast(self.inputs.law, chances, step, share, np.random.default_rng([self.inputs.seed, 7]))
+        return forecast(self._inputs.law, chances, step, share, np.random.default_rng([self._inputs.seed, 7]))
 
     def choice(self, size: int, expected: Forecast) -> Choice:
         """Say what so many draws send, beside what they are expected to lose."""
         sent, most = round(self._bytes(size)), math.ceil(self.most_bytes(size))
-        share = self._joined(size)[0]
-        return Choice(
-            self._sampler(size), self._solver, share, sent, most, self.rounds, expected.mean, expected.one_run
-        )
+        sampler, share = self.drawing.of(size).sampler, self._joined(size)[0]
+        return Choice(sampler, self._solver, share, sent, most, self.rounds, expected.mean, expected.one_run)
 
     @property
     def fixed_bytes(self) -> float:
         """Give what it sends beside codes of rows, with the fewest draws."""
-        codes = 0.0
+        codes, drawn = 0.0, self.drawing.of(self.sizes[0])
         if self.step is not None:
-            codes = sum(self._lengths(self.sizes[0])[0].at(self.step).by_party.values()) * self._n_sent(self.sizes[0])
+            codes = sum(drawn.rows.at(self.step).by_party.values()) * drawn.n_rows
         return self._bytes(self.sizes[0]) - 0.9 * codes
 
     def most_bytes(self, size: int) -> float:
         """Give the bytes that a plan counts with."""
-        scaled = [columns for columns in self.inputs.pilot.columns.values() if isinstance(columns, ScaledRows)]
+        scaled = [columns for columns in self._inputs.pilot.columns.values() if isinstance(columns, ScaledRows)]
         # As much again as is expected.
         unseen = 0.0 if self.step is None else sum(columns.unseen_bytes(size) for columns in scaled)
         return self._bytes(size) * (1 + self._margin(size)) + unseen
 
-    def _sampler(self, size: int) -> AnySampler:
-        return self.kind if isinstance(self.kind, AllRows) else replace(self.kind, size=size)
-
     def _bytes(self, size: int) -> float:
         return sum(message.bytes for message in self.messages(size))
 
-    @cached_property
-    def _grid(self) -> Floats:
-        return np.unique(np.geomspace(*self.sizes, GRID).astype(np.int64)).astype(np.float64)
-
-    @cached_property
-    def _most_bytes(self) -> Floats:
-        return np.array([self.most_bytes(int(size)) for size in self._grid])
-
     def _margin(self, size: int) -> float:
-        rows, scores = self._lengths(size)
-        coded = [] if self.step is None else [rows.at(self.step)]
-        coded += [] if scores is None else [scores]
-        n_sent = self._n_sent(size)
-        return max(SURE * max((each.relative_error(n_sent) for each in coded), default=0.0), LEAST_MARGIN)
-
-    def _drawn(self, size: int) -> Floats:
-        return chances_of(self._sampler(size), self.inputs.pilot, self.inputs.roster)
-
-    def _n_sent(self, size: int) -> float:
-        """How many rows so many draws are expected to give."""
-        pilot = self.inputs.pilot
-        if isinstance(self.kind, ImportanceSampling):
-            return min(float((1 / pilot.chances) @ self._drawn(size)), float(size))
-        return float(size)
+        drawn = self.drawing.of(size)
+        coded = [] if self.step is None else [drawn.rows.at(self.step)]
+        coded += [] if drawn.scores is None else [drawn.scores]
+        return max(SURE * max((each.relative_error(drawn.n_rows) for each in coded), default=0.0), LEAST_MARGIN)
 
     def _joined(self, size: int) -> tuple[float, Floats, float | None]:
         """Give the pilot's share in the coreset, and the chances and the step that the whole of it is as good as.
 
         A sum over both, each weighed by its share, varies as one over rows that are drawn with these chances.
         """
-        own, pilot = self._drawn(size), self.inputs.pilot
-        if self.step is None or isinstance(self.kind, AllRows):
-            return 0.0, own, self.step
-        share = pilot_share(len(pilot.chances), self._n_sent(size))
-        variance = (1 - share) ** 2 * (1 / own - 1) + share**2 * (1 / pilot.chances - 1)
+        drawn, pilot = self.drawing.of(size), self._inputs.pilot
+        if self.step is None or isinstance(self.drawing.kind, AllRows):
+            return 0.0, drawn.chances, self.step
+        share = pilot_share(len(pilot.chances), drawn.n_rows)
+        variance = (1 - share) ** 2 * (1 / drawn.chances - 1) + share**2 * (1 / pilot.chances - 1)
         step = math.sqrt((1 - share) * self.step**2 + share * pilot.step**2)
         return share, 1 / (1 + variance), step
 
-    def _lengths(self, size: int) -> tuple[RowLengths, Lengths | None]:
-        """Give the lengths of rows as so many draws give them, or about as many: more draws give lighter rows."""
-        inputs, alike = self.inputs, ALIKE ** round(math.log(size, ALIKE))
-        if (self.kind, alike) not in inputs.lengths:  # the same whatever the step
-            shares = self._drawn(min(alike, self.sizes[1])) / inputs.pilot.chances
-            rows = row_lengths(inputs.pilot, shares, np.random.default_rng(0))
-            by_scores = isinstance(self.kind, ImportanceSampling)
-            scores = score_lengths(inputs.pilot, inputs.roster.names, shares) if by_scores else None
-            inputs.lengths[self.kind, alike] = rows, scores
-        return inputs.lengths[self.kind, alike]
 
+@dataclass(frozen=True, eq=False)
+class Way:
+    """An arm with so many draws."""
 
-Way = tuple[Arm, int]
+    arm: Arm
+    size: int
+
+    @cached_property
+    def first_order(self) -> float:
+        """The mean excess, predicted where errors are small."""
+        return self.arm.first_order(self.size)
+
+    @cached_property
+    def most_bytes(self) -> float:
+        """The bytes that a plan counts with."""
+        return self.arm.most_bytes(self.size)
+
+    @cached_property
+    def is_offered(self) -> bool:
+        """Whether no single row that the draw may miss matters too much."""
+        return self.arm.is_offered(self.size)
 
 
 def pilot_share(n_pilot: float, n_drawn: float) -> float:
@@ -228,46 +200,54 @@ def pilot_share(n_pilot: float, n_drawn: float) -> float:
 
 def all_arms(inputs: PlanInputs, max_rounds: int | None) -> list[Arm]:
     """List every sampler with every step, of those that need no more rounds."""
-    samplers = (UniformSampling(1), planned_draw(inputs.task, 1), AllRows())
-    arms = [Arm(inputs, kind, step) for kind in samplers for step in (*STEPS, None)]
+    drawings = [Drawing(inputs, kind) for kind in (UniformSampling(1), planned_draw(inputs.task, 1), AllRows())]
+    arms = [Arm(drawing, step) for drawing in drawings for step in (*STEPS, None)]
     return [arm for arm in arms if max_rounds is None or arm.rounds <= max_rounds]
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A way to go, with so many draws, and what was rehearsed of it."""
+    """A way to go, and what was rehearsed of it."""
 
-    arm: Arm
-    size: int
+    way: Way
     expected: Forecast
+
+    @classmethod
+    def rehearsed(cls, way: Way) -> "Found":
+        """Rehearse a way."""
+        return cls(way, way.arm.forecast(way.size))
 
     @property
     def choice(self) -> Choice:
         """What it is, as a plan has it."""
-        return self.arm.choice(self.size, self.expected)
+        return self.way.arm.choice(self.way.size, self.expected)
 
     @property
     def factor(self) -> float:
         """By how much a rehearsal differs from the first order."""
-        first = self.arm.first_order(self.size)
+        first = self.way.first_order
         return self.expected.mean.mean / first if first > 0 and math.isfinite(first) else 1.0
 
 
 def best_within(arms: Sequence[Arm], budget: float) -> Found | None:
     """Find what has the least excess within a budget: of the ways that are best in first order, by a rehearsal."""
-    fitting = _offered([(arm, size) for arm in arms if (size := arm.within(budget)) is not None])
-    return _rehearsed(_best_of_each(fitting))
+    ways = _best_of_each(arms, lambda arm: arm.within(budget), _first_order)
+    best: Found | None = None
+    for way in sorted(ways, key=_first_order):
+        if best is None or LEAST_OF_FIRST_ORDER * way.first_order < best.expected.mean.mean:
+            found = Found.rehearsed(way)
+            best = found if best is None or found.expected.mean.mean < best.expected.mean.mean else best
+    return best
 
 
 def cheapest_meeting(arms: Sequence[Arm], target: float) -> Found | None:
     """Find what meets a target with the fewest bytes: by the first order, corrected by a rehearsal of what it found."""
     aim = target
     for _ in range(4):
-        fitting = _offered([(arm, size) for arm in arms if (size := _meeting(arm, aim)) is not None])
-        cheapest = min(fitting, key=lambda each: each[0].most_bytes(each[1]), default=None)
-        if cheapest is None:
+        cheapest = _best_of_each(arms, lambda arm, aim=aim: _meeting(arm, aim), _most_bytes)  # type: ignore[misc]
+        if not cheapest:
             return None
-        tried = Found(*cheapest, cheapest[0].forecast(cheapest[1]))
+        tried = Found.rehearsed(min(cheapest, key=_most_bytes))
         if tried.expected.mean.mean <= target:
             return tried
         aim *= 0.97 * target / tried.expected.mean.mean
@@ -285,33 +265,48 @@ def _meeting(arm: Arm, target: float) -> int | None:
     return least if arm.first_order(least) <= target else most
 
 
+def _best_of_each(arms: Sequence[Arm], size_of: Callable[[Arm], int | None], loss: Callable[[Way], float]) -> list[Way]:
+    """Find the best way of each drawing, with as many draws as `size_of` gives, if any."""
+    found = [_best_of(list(some), size_of, loss) for _, some in groupby(arms, key=lambda arm: arm.drawing)]
+    return _offered([way for way in found if way is not None])
+
+
+def _best_of(arms: Sequence[Arm], size_of: Callable[[Arm], int | None], loss: Callable[[Way], float]) -> Way | None:
+    """Find the best of arms with ascending steps, plain rows last: as steps grow, losses fall, and then grow.
+
+    Even draws that may miss rows which matter too much count only where there are no others.
+    """
+    found: dict[int, Way] = {}
+    plain = len(arms) - 1
+    places, best = {0, plain, *range(plain - 1, 0, -APART)}, 0
+    for near in (APART // 2, APART // 4, 0):
+        for place in places - found.keys():
+            if 0 <= place <= plain and (size := size_of(arms[place])) is not None:
+                found[place] = Way(arms[place], size)
+        if not found:
+            return None
+        best = min(found, key=lambda place: (not found[place].is_offered, loss(found[place])))
+        places = {best - near, best + near}
+    return found[best]
+
+
 def _offered(ways: list[Way]) -> list[Way]:
     """Leave out even draws that may miss rows which matter too much, unless limits leave no other way."""
-    return [(arm, size) for arm, size in ways if arm.is_offered(size)] or ways
-
-
-def _best_of_each(ways: Sequence[Way]) -> list[Way]:
-    """Take the best way by the first order of each sampler, with the steps next to it for the very best."""
-    ordered = sorted(ways, key=lambda found: found[0].first_order(found[1]))
-    best = {arm.kind: (arm, size) for arm, size in reversed(ordered)}
-    return list(dict.fromkeys([*ordered[:REHEARSED], *best.values()]))
-
-
-def _rehearsed(ways: Sequence[Way]) -> Found | None:
-    found = [Found(arm, size, arm.forecast(size)) for arm, size in ways]
-    return min(found, key=lambda each: each.expected.mean.mean, default=None)
+    return [way for way in ways if way.is_offered] or ways
 
 
 def cheapest_of(arms: Sequence[Arm]) -> Found:
     """Find what sends the fewest bytes."""
-    offered = _offered([(arm, arm.sizes[0]) for arm in arms])
-    arm, size = min(offered, key=lambda each: each[0].most_bytes(each[1]))
-    return Found(arm, size, arm.forecast(size))
+    return Found.rehearsed(min(_smallest(arms), key=_most_bytes))
 
 
 def least_bytes(arms: Sequence[Arm]) -> int:
     """Give the smallest budget that something fits."""
-    return math.ceil(min(arm.most_bytes(size) for arm, size in _offered([(arm, arm.sizes[0]) for arm in arms])))
+    return math.ceil(min(way.most_bytes for way in _smallest(arms)))
+
+
+def _smallest(arms: Sequence[Arm]) -> list[Way]:
+    return _offered([Way(arm, arm.sizes[0]) for arm in arms])
 
 
 def frontier(arms: Sequence[Arm], chosen: Found) -> tuple[Choice, ...]:
@@ -322,12 +317,12 @@ def frontier(arms: Sequence[Arm], chosen: Found) -> tuple[Choice, ...]:
     first = chosen.choice
     found = [first]
     for factor in FACTORS:
-        within = [(arm, arm.within(factor * first.most_bytes)) for arm in arms]
-        fitting = _offered([(arm, size) for arm, size in within if size is not None])
-        best = min(fitting, key=lambda each: each[0].first_order(each[1]), default=None)
-        if best is not None:
-            expected = chosen.expected.scaled(chosen.factor * best[0].first_order(best[1]))
-            found.append(best[0].choice(best[1], expected))
+        budget = factor * first.most_bytes
+        ways = _best_of_each(arms, lambda arm, budget=budget: arm.within(budget), _first_order)  # type: ignore[misc]
+        if ways:
+            best = min(ways, key=_first_order)
+            expected = chosen.expected.scaled(chosen.factor * best.first_order)
+            found.append(best.arm.choice(best.size, expected))
     cheaper = [other for other in found if other.bytes < first.bytes]
     better = [other for other in found if other.excess.mean < first.excess.mean and other.bytes > first.bytes]
     return tuple(sorted({choice.bytes: choice for choice in [*better, *cheaper, first]}.values(), key=_bytes))
@@ -337,8 +332,9 @@ def _bytes(choice: Choice) -> int:
     return choice.bytes
 
 
-def _largest(sizes: Floats, amounts: Floats, limit: float) -> int | None:
-    """Give the largest size whose amount is within a limit, where amounts ascend with sizes; None if there is none."""
-    if amounts[0] > limit:
-        return None
-    return int(np.interp(limit, amounts, sizes))
+def _first_order(way: Way) -> float:
+    return way.first_order
+
+
+def _most_bytes(way: Way) -> float:
+    return way.most_bytes

@@ -1,7 +1,10 @@
 """How many bytes rows take, coded as a run would code them: told from a pilot's rows, drawn again as a run would."""
 
+import math
+from bisect import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -39,22 +42,23 @@ class Lengths:
 
 @dataclass(frozen=True, eq=False)
 class RowLengths:
-    """Lengths of rows by the step they are rounded by, from those at some steps; and how many values a row has."""
+    """Lengths of rows by the step they are rounded by, from those measured at some steps; and a row's values."""
 
-    measured: Mapping[float, Lengths]
+    measured: Callable[[float], Lengths]
     n_values: Mapping[str, int]
 
     def at(self, step: float) -> Lengths:
         """Give the lengths where rows are rounded by this step."""
-        steps = np.log2(list(self.measured))
-        bits = np.log2(step)
+        place = bisect(MEASURED, step)
+        below, above = MEASURED[max(place - 1, 0)], MEASURED[min(place, len(MEASURED) - 1)]
+        share = math.log2(step / below) / math.log2(above / below) if above > below else 0.0
+        ends = [(1 - share, below), (share, above)] if share else [(1.0, below)]
 
         def length(party: str) -> float:
             values = self.n_values[party] / 8
-            level = [each.by_party[party] + values * at for each, at in zip(self.measured.values(), steps, strict=True)]
-            return float(np.interp(bits, steps, level) - values * bits)
+            return sum(part * (self.measured(at).by_party[party] + values * math.log2(at / step)) for part, at in ends)
 
-        nearest = list(self.measured.values())[int(np.argmin(np.abs(steps - bits)))]
+        nearest = self.measured(below if share <= 0.5 else above)
         return Lengths({party: length(party) for party in self.n_values}, nearest.deviation, nearest.part)
 
 
@@ -70,17 +74,19 @@ def score_lengths(pilot: PilotRows, names: tuple[str, ...], shares: Floats) -> L
     return _measured(lengths, shares, pilot.weights)
 
 
-def row_lengths(pilot: PilotRows, shares: Floats, rng: np.random.Generator) -> RowLengths:
-    """Predict the bytes of a row's codes, rounded with dithers from `rng`; shares as in `score_lengths`."""
+def row_lengths(pilot: PilotRows, shares: Floats) -> RowLengths:
+    """Predict the bytes of a row's codes; shares as in `score_lengths`."""
     even = pilot.weights / pilot.weights.sum()
     exact = {name: _exact_bits(own, shares) for name, own in pilot.columns.items() if isinstance(own, WhitenedRows)}
 
+    @cache
     def lengths(step: float) -> Lengths:
         whitened = {name: each for name, each in pilot.columns.items() if isinstance(each, WhitenedRows)}
         if whitened:
             sizes = {name: (_rounded_bits(own, step, shares) + exact[name]) / 8 for name, own in whitened.items()}
             return _counted(sizes, shares, pilot.weights)
         scaled = {name: each for name, each in pilot.columns.items() if isinstance(each, ScaledRows)}
+        rng = np.random.default_rng(0)
         return _measured(
             lambda rows: {name: _code_length(own, rows, step, rng, even) for name, own in scaled.items()},
             shares,
@@ -88,7 +94,7 @@ def row_lengths(pilot: PilotRows, shares: Floats, rng: np.random.Generator) -> R
         )
 
     n_values = {name: columns.n_rounded for name, columns in pilot.columns.items()}
-    return RowLengths({step: lengths(step) for step in MEASURED}, n_values)
+    return RowLengths(lengths, n_values)
 
 
 def code_bytes(columns: WhitenedRows | ScaledRows, step: float) -> float:
@@ -112,7 +118,7 @@ def _counted(sizes: Mapping[str, Floats], shares: Floats, weights: Floats) -> Le
     """Average the bytes of each of the pilot's rows: those of one do not depend on those beside it."""
     by_party = {name: float(np.average(size, weights=shares)) for name, size in sizes.items()}
     total = np.sum(list(sizes.values()), axis=0)
-    sums = [np.average(total[part], weights=shares[part]) for part in _parts(weights)]
+    sums = [total[part] @ shares[part] / shares[part].sum() for part in _parts(weights)]
     return Lengths(by_party, float(np.std(sums, ddof=1)), len(shares) / PARTS)
 
 

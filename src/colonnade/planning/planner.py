@@ -15,7 +15,6 @@ from colonnade.options import positive_number, whole_number
 from colonnade.planning.choosing import (
     Arm,
     Found,
-    PlanInputs,
     all_arms,
     best_within,
     cheapest_meeting,
@@ -23,6 +22,7 @@ from colonnade.planning.choosing import (
     frontier,
     least_bytes,
 )
+from colonnade.planning.drawing import PlanInputs
 from colonnade.planning.laws import Law, law_of
 from colonnade.planning.pilot import (
     PilotRows,
@@ -144,7 +144,7 @@ def make_plan(
     found = _chosen(arms, limits, sum(entry.bytes for entry in sent))
     chosen, r2 = found.choice, _r2(inputs.law, roster.n_rows)
     messages = [*(MessageSize(entry.phase, entry.party, entry.bytes) for entry in sent)]
-    messages += found.arm.messages(found.size)
+    messages += found.way.arm.messages(found.way.size)
     n_rounds = len({entry.round for entry in sent})
     plan = Plan(
         task=task,
@@ -239,7 +239,7 @@ def _chosen(arms: list[Arm], limits: Limits, pilot_sent: int) -> Found:
     if limits.target_excess is not None:
         raise InputError(f"No plan is expected to meet target_excess={limits.target_excess:g}. Allow more.")
     cheapest = cheapest_of(arms)
-    if limits.budget_bytes is not None and pilot_sent + cheapest.arm.fixed_bytes <= limits.budget_bytes:
+    if limits.budget_bytes is not None and pilot_sent + cheapest.way.arm.fixed_bytes <= limits.budget_bytes:
         return cheapest  # with as many of its rows as the budget holds
     raise InputError(
         f"budget_bytes={limits.budget_bytes:,} is too small for any plan: {pilot_sent:,} were sent by the pilot, and "

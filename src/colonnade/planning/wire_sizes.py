@@ -60,18 +60,23 @@ def sampling_messages(
 def sheet_messages(
     task: PaperTask, roster: Roster, split: AnySplit | None, sampler: AnySampler, solver: AnySolver, seed: int = 0
 ) -> Iterator[MessageSize]:
-    """List what opens a run, the job sheet, and what ends it: every party is told its part of the model."""
+    """List what opens a run, the job sheet."""
     what = {"task": task, "sampler": sampler, "solver": solver, "split": split, "seed": seed}
     opening = opening_bytes("fit", what, roster)
     for card in roster.cards:
         yield MessageSize(OpenJob.phase, card.name, opening)
-        yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
 
 
-def branch_messages(task: PaperTask, roster: Roster, branch: Branch) -> Iterator[MessageSize]:
-    """List what lets a pilot's run go on by a branch, and what ends it."""
+def branch_messages(roster: Roster, branch: Branch) -> Iterator[MessageSize]:
+    """List what lets a pilot's run go on by a branch."""
+    taken = len(wire_bytes(TakeBranch(branch.encoded()))) + len(wire_bytes(JobAccepted(AN_ACCEPTANCE, None)))
     for card in roster.cards:
-        yield from _sent(card.name, TakeBranch(branch.encoded()), JobAccepted(AN_ACCEPTANCE, None))
+        yield MessageSize(TakeBranch.phase, card.name, taken)
+
+
+def telling_messages(task: PaperTask, roster: Roster) -> Iterator[MessageSize]:
+    """List what ends a run: every party is told its part of the model."""
+    for card in roster.cards:
         yield MessageSize(TellModel.phase, card.name, telling_bytes(task, card))
 
 

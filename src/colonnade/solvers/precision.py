@@ -81,6 +81,7 @@ def precision_of(
         model.coef_,
         tuple(roster.parts.values()),
         fit_intercept=task.fit_intercept,
+        problem=rows.reduced(fit_intercept=task.fit_intercept),
         rounded=None if noise is None else noise.at(model.coef_, model.intercept_, rows.total_weight),
         # What rows count is not known here, unless they count 1; it is safe to take draws for independent.
         chances=1 / coreset.weights if coreset.distinct and roster.weight_party is None else None,

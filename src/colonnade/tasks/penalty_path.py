@@ -73,8 +73,7 @@ def choose_penalty(
 ) -> RegularisationPath:
     """Try a path of penalties on folds of the rows, which `rng` decides; the other penalty, a row, is `fixed`."""
     folds = deal_folds(rows.rows, rows.weights, fold_seed(rng))
-    whole = reduce_rows(rows.features, labels, rows.weights, fit_intercept=fit_intercept)
-    varied = _penalties(whole, vary) / rows.total_weight
+    varied = _penalties(rows.reduced(fit_intercept=fit_intercept), vary) / rows.total_weight
     pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
     errors, shares = np.empty((FOLDS, len(pairs))), np.empty(FOLDS)
     for fold in range(FOLDS):

@@ -11,7 +11,7 @@ from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.elastic_net import elastic_net, solve_elastic_net
+from colonnade.kernels.elastic_net import solve_elastic_net
 from colonnade.kernels.folds import fold_seed
 from colonnade.kernels.gram import Summary, merge
 from colonnade.options import flag, non_negative_number
@@ -95,9 +95,9 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
             raise InputError("Regression needs labels. Let the label party reveal them, or choose another solver.")
         path = self._path(rows, rows.labels, rng)
         l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
-        n, intercept = rows.total_weight, self.fit_intercept
-        coef, theta_0 = elastic_net(rows.features, rows.labels, rows.weights, n * l2, n * l1, fit_intercept=intercept)
-        return msgspec.structs.replace(self.linear_model(coef, theta_0, roster), path=path)
+        n, problem = rows.total_weight, rows.reduced(fit_intercept=self.fit_intercept)
+        coef = solve_elastic_net(problem, n * l2, n * l1, np.zeros(problem.lhs.shape[1]))
+        return msgspec.structs.replace(self.linear_model(coef, problem.intercept(coef), roster), path=path)
 
     def fold_seed(self, rng: np.random.Generator) -> int | None:
         """Draw the seed of folds where a penalty is to be chosen; they are those of `fit_rows`."""

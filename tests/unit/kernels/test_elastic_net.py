@@ -10,7 +10,7 @@ from sklearn.linear_model import ElasticNet
 import colonnade as cn
 from colonnade.kernels import elastic_net as kernel
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.elastic_net import elastic_net, solve_elastic_net
+from colonnade.kernels.elastic_net import solve_elastic_net
 from colonnade.kernels.linear import reduce_rows, solve_ridge
 
 FRACTIONS = [0.9, 0.3, 1e-2, 1e-4, 1e-7]  # of the penalty that leaves nothing
@@ -20,6 +20,12 @@ def random_problem(m: int, d: int, seed: int) -> tuple[Floats, Floats, Floats]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(m, d)) * 10.0 ** rng.uniform(-3, 3, size=d) + rng.normal(size=d)
     return X, rng.normal(size=m), rng.uniform(0.1, 3, size=m)
+
+
+def elastic_net(X: Floats, y: Floats, w: Floats, l2: float, l1: float, *, fit_intercept: bool) -> tuple[Floats, float]:
+    problem = reduce_rows(X, y, w, fit_intercept=fit_intercept)
+    theta = solve_elastic_net(problem, l2, l1, np.zeros(X.shape[1]))
+    return theta, problem.intercept(theta)
 
 
 def objective(X: Floats, y: Floats, w: Floats, l2: float, l1: float, theta: Floats, theta_0: float) -> float:

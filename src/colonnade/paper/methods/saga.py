@@ -16,7 +16,7 @@ from colonnade.paper.methods.method import Method, Outcome
 from colonnade.paper.methods.saga_fused import saga_fused
 from colonnade.paper.problem import Problem
 from colonnade.paper.variants import Variant
-from colonnade.planning.wire_sizes import sheet_messages
+from colonnade.planning.wire_sizes import sheet_messages, telling_messages
 from colonnade.solvers import Saga
 from colonnade.solvers.saga.server import linear_task
 from colonnade.tasks.jobs import shared_seed
@@ -38,9 +38,10 @@ def _library(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outco
     # Each epoch asks every party once a block and once for its progress; opening and closing are two questions more.
     epochs = (sent.messages // (2 * n_parties) - 2) // (n_blocks + 1)
     # The sheet of a fit takes the place of that of a coreset, and parties are told the model.
-    sheet = sheet_messages(task, federation.roster, None, sampler, solver, seed)
+    roster = federation.roster
+    framing = [*sheet_messages(task, roster, None, sampler, solver, seed), *telling_messages(task, roster)]
     drawing = run.ledger.bytes - run.ledger.by_phase()["opening"].bytes
-    framed = round(sum(message.bytes for message in sheet))
+    framed = round(sum(message.bytes for message in framing))
     return Outcome(model, run.ledger.units + sent.units, drawing + sent.bytes + framed, epochs)
 
 
