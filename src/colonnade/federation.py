@@ -277,7 +277,8 @@ class Federation:
         script = jobs.learn(task, source, solver, split, self.roster, seed)
         if plan is not None:
             script, what = fit_by_plan(plan, self.roster, seed, what)
-        run = validation.warn_of_few_rows(self._runtime.learn("fit", script, what))
+        check = None if plan is None else plan.require_same
+        run = validation.warn_of_few_rows(self._runtime.learn("fit", script, what, check))
         return run if plan is None else with_plan(run, plan)
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
@@ -511,8 +512,9 @@ class Federation:
         script, size = planned_pilot(task, self.roster, split, limits, pilot, seed)
         started = perf_counter()
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
+        seconds, tables = perf_counter() - started, self._runtime.tables
         with reading(self.roster.names):
-            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), perf_counter() - started)
+            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds, tables)
 
     def disclosure(
         self,

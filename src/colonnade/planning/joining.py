@@ -1,6 +1,5 @@
 """Carrying a choice out: rows are drawn and fetched within the budget, and the pilot's rows join them."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -8,10 +7,8 @@ import numpy as np
 
 from colonnade.contracts import Inbox, JobView, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
-from colonnade.errors import InputError
 from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.rounding_noise import mean_variance
 from colonnade.planning.code_lengths import code_bytes
 from colonnade.planning.records import Choice
 from colonnade.planning.sheet_sizes import telling_bytes
@@ -19,8 +16,6 @@ from colonnade.planning.wire_sizes import rounded_messages
 from colonnade.protocol.codec import wire_bytes
 from colonnade.solvers import CompactCentral
 from colonnade.solvers.compact import Fetched, PartyColumns
-from colonnade.solvers.scaled_columns import ScaledRows
-from colonnade.solvers.whitened_columns import WhitenedRows
 from colonnade.tasks import PaperTask
 from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng
 
@@ -76,7 +71,7 @@ def learn_as_chosen(
         solution: Solution[Any] = yield from choice.solver.solve(whole, roster, coreset, rng)
     else:
         most = _most_bytes(task, roster, pilot.columns, len(coreset), choice.solver.step, meter)
-        fetched = yield from choice.solver.fetch(whole, roster, coreset.rows, rng, most)
+        fetched = yield from choice.solver.fetch(whole, roster, coreset.rows, rng, most, pilot.columns)
         coreset, fetched = joined(coreset, fetched, pilot, choice.pilot_share)
         solution = choice.solver.finish(whole, roster, coreset, fetched, rng)
     model = whole.in_own_units(solution.model, view)
@@ -96,29 +91,13 @@ def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tu
     rows = np.concatenate([coreset.rows, pilot.rows])
     order = np.argsort(rows, kind="stable")
     weights = np.concatenate([(1 - share) * coreset.weights, share * pilot.weights])[order]
-    step = math.sqrt(12 * mean_variance(fetched.variance, coreset.weights))
-    columns = {party: _with_pilot(party, each, pilot, order, step) for party, each in fetched.columns.items()}
+    columns = {
+        party: replace(each, values=np.concatenate([each.values, pilot.columns[party].values])[order])
+        for party, each in fetched.columns.items()
+    }
     variance = np.concatenate([np.full(len(coreset), fetched.variance), np.full(len(pilot.rows), pilot.step**2 / 12)])
     both = replace(coreset, rows=rows[order], weights=weights, distinct=False)
     return both, Fetched(columns, variance[order], np.arange(len(rows)))
-
-
-def _with_pilot(
-    party: str, columns: WhitenedRows | ScaledRows, pilot: Pilot, order: Rows, step: float
-) -> WhitenedRows | ScaledRows:
-    known = pilot.columns[party]
-    if not _alike(columns, known, step / pilot.step):
-        raise InputError(f"{party!r} has other rows than when the plan was made. Make the plan again.")
-    return replace(columns, values=np.concatenate([columns.values, known.values])[order])
-
-
-def _alike(columns: WhitenedRows | ScaledRows, known: WhitenedRows | ScaledRows, coarser: float) -> bool:
-    """Tell whether columns have the moments that they had, or their spread, of which the step is a part."""
-    if isinstance(columns, WhitenedRows) and isinstance(known, WhitenedRows):
-        return np.array_equal(columns.mixing, known.mixing) and np.array_equal(columns.mean, known.mean)
-    if isinstance(columns, ScaledRows) and isinstance(known, ScaledRows):
-        return math.isclose(columns.step, known.step * coarser, rel_tol=1e-9)
-    return False
 
 
 def _most_bytes(

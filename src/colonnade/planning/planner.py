@@ -34,6 +34,7 @@ from colonnade.planning.pilot import (
 )
 from colonnade.planning.records import Choice, PilotSample, Plan, fingerprint
 from colonnade.planning.wire_sizes import MessageSize
+from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
@@ -127,8 +128,9 @@ def make_plan(
     pilot: PilotRows,
     sent: Sequence[Entry],
     seconds: float,
+    tables: Tables,
 ) -> Plan:
-    """Make of a pilot, and of what it sent in how many seconds, the best or cheapest plan that keeps to the limits."""
+    """Make of a pilot of some tables, and of what it sent in how many seconds, the best or cheapest plan in limits."""
     framing = [entry for entry in sent if entry.phase == FRAMING]
     inputs = PlanInputs(
         task,
@@ -159,6 +161,7 @@ def make_plan(
         by_party=_sums([(message.party, message.bytes) for message in messages]),
         pilot=tuple(sent),
         sample=_sample(pilot),
+        tables=replace(tables, preparations={}),
         seconds=seconds * chosen.rounds / n_rounds,
         frontier=frontier(arms, found),
         r2=None if r2 is None else 1 - (1 - r2) * (1 + chosen.excess.mean),

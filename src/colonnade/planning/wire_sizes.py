@@ -108,7 +108,7 @@ def rounded_messages(
     step: float,
     row_bytes: dict[str, float],
 ) -> Iterator[MessageSize]:
-    """List what fetching rows will send where they are rounded; the pilot tells the rank of each party's columns."""
+    """List what fetching rows will send where they are rounded, and moments known from the pilot."""
     for card in roster.cards:
         known, codes = columns[card.name], bytes(round(size * row_bytes.get(card.name, 0.0)))
         if isinstance(known, ScaledRows):
@@ -117,11 +117,9 @@ def rounded_messages(
             yield from _sent(card.name, AskScaledColumns(step, A_SEED), reply)
             yield MessageSize(ScaledColumns.phase, card.name, known.unseen_bytes(size))
         else:
-            rank, width = known.mixing.shape
-            mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
             label_mean = None if known.label is None else 1 / 3
-            reply = WhitenedColumns(size, sendable_floats(np.zeros(card.n_features)), mixing, label_mean, codes)
-            yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
+            reply = WhitenedColumns(size, len(known.mean), None, None, label_mean, codes)
+            yield from _sent(card.name, AskWhitenedColumns(step, A_SEED, known=True), reply)
 
 
 def plain_messages(task: PaperTask, roster: Roster, size: int) -> Iterator[MessageSize]:

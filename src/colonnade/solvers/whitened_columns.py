@@ -29,21 +29,23 @@ from colonnade.solvers.fewer_rows import coded_within, kept_rows
 class WhitenedColumns(Message, frozen=True):
     """Codes of the whitened rows; means and mixing matrix lead back to columns, the label's last where there is one.
 
-    Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal.
+    Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal. Both
+    moments are left out where they are known.
     """
 
     phase: ClassVar[str] = "solving"
 
     size: Annotated[int, Reveals.NOTHING]
-    mean: Annotated[Floats, Reveals.MOMENTS]
-    mixing: Annotated[Floats, Reveals.MOMENTS]
+    n_columns: Annotated[int, Reveals.NOTHING]
+    mean: Annotated[Floats | None, Reveals.MOMENTS]
+    mixing: Annotated[Floats | None, Reveals.MOMENTS]
     label_mean: Annotated[float | None, Reveals.LABELS]
     codes: Annotated[bytes, Reveals.FEATURES]
 
     def units(self) -> int:
         """Count the rows as the paper sends them, every value a number, and the moments."""
-        n_columns = len(self.mean) + (self.label_mean is not None)
-        return (self.size + 1) * n_columns + len(self.mixing)
+        moments = sum(len(each) for each in (self.mean, self.mixing) if each is not None)
+        return self.size * self.n_columns + moments + (self.label_mean is not None)
 
     def numbers_told(self, units: int) -> dict[Reveals, int]:
         """Count a label a row, too, where codes are also of these."""
@@ -56,7 +58,8 @@ class WhitenedColumns(Message, frozen=True):
 class AskWhitenedColumns(Message, frozen=True):
     """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither.
 
-    Of rows whose codes take more than `most` bytes, leave some out.
+    Of rows whose codes take more than `most` bytes, leave some out. Leave out moments that are `known`: you told them
+    before.
     """
 
     phase: ClassVar[str] = "solving"
@@ -65,6 +68,7 @@ class AskWhitenedColumns(Message, frozen=True):
     step: Annotated[float, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
     most: Annotated[int | None, Reveals.NOTHING] = None
+    known: Annotated[bool, Reveals.NOTHING] = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,22 +99,26 @@ class WhitenedRows:
 
 
 def read_whitened(
-    card: PartyCard, reply: WhitenedColumns, roster: Roster, rows: Rows, request: AskWhitenedColumns
+    card: PartyCard,
+    reply: WhitenedColumns,
+    roster: Roster,
+    rows: Rows,
+    request: AskWhitenedColumns,
+    known: WhitenedRows | None = None,
 ) -> WhitenedRows:
-    """Check and restore the rows, of these that ascend, that a party sent: all, where nothing limits their codes."""
+    """Check and restore the rows, of these that ascend, that a party sent: all, where nothing limits their codes.
+
+    Moments are those that came with rows that are `known`, if there are some.
+    """
     party, step, seed = card.name, request.step, request.seed
     rows = rows[kept_rows(rows, checked_size(party, reply, reply.size, len(rows), request.most))]
     size = len(rows)
-    checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):
         raise checks.wrong(party, reply, "a label where none was due, or none where it was")
-    mean = reply.mean if reply.label_mean is None else np.append(reply.mean, reply.label_mean)
-    checks.in_range(party, reply, mean)
-    checks.in_range(party, reply, reply.mixing)
-    if reply.mixing.ndim != 1:
-        raise checks.wrong(party, reply, "a mixing matrix that is not packed")
+    mean, mixing = _read_moments(card, reply) if known is None else _known_moments(party, reply, known)
+    if reply.n_columns != len(mean):
+        raise checks.wrong(party, reply, f"{reply.n_columns} columns, where {len(mean)} are due")
     try:
-        mixing = unpack_mixing(reply.mixing, len(mean))
         codes = decode_codes(reply.codes, len(mixing), size)
     except ValueError as error:
         raise checks.wrong(party, reply, str(error)) from error
@@ -121,6 +129,32 @@ def read_whitened(
     if roster.weight_party is None and not norm_fits(values[first_copies(rows)], roster.n_rows**0.5, step / 2):
         raise checks.wrong(party, reply, "rows that vary more than whitened ones")
     return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features)
+
+
+def _read_moments(card: PartyCard, reply: WhitenedColumns) -> tuple[Floats, Floats]:
+    """Check the columns' means and the mixing matrix, and unpack it."""
+    party = card.name
+    if reply.mean is None or reply.mixing is None:
+        raise checks.wrong(party, reply, "no moments, where they are due")
+    checks.shape(party, reply, reply.mean, (card.n_features,))
+    mean = reply.mean if reply.label_mean is None else np.append(reply.mean, reply.label_mean)
+    checks.in_range(party, reply, mean)
+    checks.in_range(party, reply, reply.mixing)
+    if reply.mixing.ndim != 1:
+        raise checks.wrong(party, reply, "a mixing matrix that is not packed")
+    try:
+        return mean, unpack_mixing(reply.mixing, len(mean))
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+
+
+def _known_moments(party: str, reply: WhitenedColumns, known: WhitenedRows) -> tuple[Floats, Floats]:
+    """Take the moments that the party told before; of these the label's mean comes again, and is the same."""
+    if reply.mean is not None or reply.mixing is not None:
+        raise checks.wrong(party, reply, "moments, where they are known")
+    if reply.label_mean is not None and reply.label_mean != known.mean[-1]:
+        raise checks.wrong(party, reply, "another mean of the label than it told before")
+    return known.mean, known.mixing
 
 
 def checked_size(party: str, reply: Message, size: int, asked: int, most: int | None) -> int:
@@ -157,8 +191,9 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     size, codes = coded_within(request.most, rows, encode)
     return state, WhitenedColumns(
         size=size,
-        mean=sendable_floats(whitening.mean[:n_features]),
-        mixing=sendable_floats(pack_mixing(whitening.mixing)),
+        n_columns=d,
+        mean=None if request.known else sendable_floats(whitening.mean[:n_features]),
+        mixing=None if request.known else sendable_floats(pack_mixing(whitening.mixing)),
         label_mean=None if table.label_name is None else float(whitening.mean[n_features]),
         codes=codes,
     )
