@@ -146,27 +146,27 @@ def planned(server: HostileServer, most: int = 40) -> None:
 def by_a_larger_branch(server: HostileServer) -> None:
     """Go on with more rows than the sheet says."""
     planned(server)
-    server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(41), cn.CompactCentral()).encoded()), JobAccepted)
+    server.told(TARGET, TakeBranch(Branch("evenly", 41, 0.5).encoded()), JobAccepted)
 
 
 def by_another_branch(server: HostileServer) -> None:
     """Go on with a solver that the sheet does not have."""
     planned(server)
-    server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(40), CENTRAL).encoded()), JobAccepted)
+    server.told(TARGET, TakeBranch(Branch("evenly", 40, None).encoded()), JobAccepted)
 
 
 def by_two_branches(server: HostileServer) -> None:
     """Choose once more, after rows were drawn."""
     planned(server)
     for size in (30, 40):
-        server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(size), cn.CompactCentral()).encoded()), JobAccepted)
+        server.told(TARGET, TakeBranch(Branch("evenly", size, 0.5).encoded()), JobAccepted)
 
 
 def by_a_branch_of_no_pilot(server: HostileServer) -> None:
     """Choose before there was a pilot."""
     caps = Branches(("central",), 20, 100)
     server.open(sheet_of("planned", {"task": TASK, "pilot": 30, "branches": caps, "seed": 0}, server.roster, None))
-    server.told(TARGET, TakeBranch(Branch(cn.AllRows(), CENTRAL).encoded()), JobAccepted)
+    server.told(TARGET, TakeBranch(Branch("all", None, None).encoded()), JobAccepted)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ class Arm:
         inputs, step, sampler = self.inputs, self.step, self._sampler(size)
         rows, scores = self._lengths(size)
         if inputs.framing is None:
-            yield from branch_messages(inputs.task, inputs.roster, Branch(sampler, self._solver))
+            yield from branch_messages(inputs.task, inputs.roster, Branch.of(sampler, self._solver))
         else:
             yield from inputs.framing
             yield from sheet_messages(inputs.task, inputs.roster, inputs.split, sampler, self._solver)

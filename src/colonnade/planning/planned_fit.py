@@ -54,7 +54,7 @@ def _learn_as_planned(
     view, rows = yield from meter.counting(_look(task, split, what["pilot"], roster, spare, seed))
     sent = meter.sent
     chosen = choose_branch(task, roster, split, limits, seed, rows, sent)
-    branch = Branch(chosen.sampler, chosen.solver).encoded()
+    branch = Branch.of(chosen.sampler, chosen.solver).encoded()
     yield from meter.counting(take_branch(roster.names, branch))
     pilot = Pilot(rows.rows, rows.weights, rows.columns, rows.step)
     learned = yield from learn_as_chosen(task, chosen, pilot, view, roster, seed, meter)
