@@ -277,9 +277,10 @@ class Federation:
         script = jobs.learn(task, source, solver, split, self.roster, seed)
         if plan is not None:
             script, what = fit_by_plan(plan, self.roster, seed, what)
-        check = None if plan is None else plan.require_same
-        run = validation.warn_of_few_rows(self._runtime.learn("fit", script, what, check))
-        return run if plan is None else with_plan(run, plan)
+            return with_plan(
+                validation.warn_of_few_rows(self._runtime.learn("fit", script, what, plan.require_same)), plan
+            )
+        return validation.warn_of_few_rows(self._runtime.learn("fit", script, what))
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""
@@ -508,9 +509,8 @@ class Federation:
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
-        seed = validation.seed_number(seed)
+        started, seed = perf_counter(), validation.seed_number(seed)
         script, size = planned_pilot(task, self.roster, split, limits, pilot, seed)
-        started = perf_counter()
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
         seconds, tables = perf_counter() - started, self._runtime.tables
         with reading(self.roster.names):

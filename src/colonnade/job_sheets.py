@@ -177,10 +177,10 @@ class _Reader:
         """Expect the view of the task, of rows on one side of the split."""
         return view_route(self.split, side, self.task.scaling, self.roster, self.party)
 
-    def drawn(self, sampler: AnySampler, draw: int = 0) -> Route:
-        """Expect rows drawn by this sampler."""
+    def drawn(self, sampler: AnySampler, draw: int = 0, *, scored: bool = False) -> Route:
+        """Expect rows drawn by this sampler, which may have been scored for it before."""
         size = getattr(sampler, "size", self.sheet.rows)
-        return sampler.route(self.task.score_rule(), self.agreed(size, draw))
+        return sampler.route(self.task.score_rule(), replace(self.agreed(size, draw), scored=scored))
 
     def source(self, draw: int = 0) -> Route:
         """Expect the coreset: one made before, or drawn."""
@@ -211,9 +211,9 @@ class _Reader:
         return then(source, solver.route(self.task, agreed), TOLD)
 
     def by_branch(self, branch: Branch) -> Route:
-        """Expect that a model is learned as this branch says."""
+        """Expect that a model is learned as this branch says: its scores are those of the pilot."""
         sampler = branch.sampler(self.task)
-        return self.learned(self.drawn(sampler, draw=1), branch.solver, branch.size, sampler)
+        return self.learned(self.drawn(sampler, draw=1, scored=True), branch.solver, branch.size, sampler)
 
     @property
     def size(self) -> int:

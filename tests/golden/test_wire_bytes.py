@@ -193,6 +193,7 @@ EXAMPLES: dict[str, Message] = {
     "ask distinct codes": AskDistinctCodes(2, (), 0.25, 5, n_draws=3),
     "distinct codes": DistinctCodes(3, encode_scores(np.array([0.5, 0.0, 2.0])), 1.5),
     "ask total, filled": AskTotal(FilledScores(ClusteringScores(10))),
+    "open draw, scored before": OpenDraw(None, 3, seed=5, draws=Draws.DISTINCT),
     "open draw": OpenDraw(FilledScores(LeverageScores(fit_intercept=True)), 400, seed=5, draws=Draws.STRATIFIED),
     "ask commitment": AskCommitment(IntegerScores(LeverageScores(fit_intercept=True), 57), bytes(range(32))),
     "commitment": Commitment(bytes(32), 2**61, bytes(range(32)), bytes(64)),

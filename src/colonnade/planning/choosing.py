@@ -97,7 +97,8 @@ class Arm:
             yield from inputs.framing
             yield from sheet_messages(inputs.task, inputs.roster, inputs.split, sampler, self._solver)
         told, n_sent = {} if scores is None else dict(scores.by_party), round(self._n_sent(size))
-        yield from sampling_messages(inputs.task, inputs.roster, sampler, inputs.pilot, n_sent, told)
+        here = inputs.framing is None
+        yield from sampling_messages(inputs.task, inputs.roster, sampler, inputs.pilot, n_sent, told, here=here)
         if step is None:
             yield from plain_messages(inputs.task, inputs.roster, n_sent)
         else:

@@ -14,6 +14,8 @@ from colonnade.planning.records import Choice
 from colonnade.planning.sheet_sizes import telling_bytes
 from colonnade.planning.wire_sizes import rounded_messages
 from colonnade.protocol.codec import wire_bytes
+from colonnade.sampling import ImportanceSampling
+from colonnade.sampling.plain.server import Scored
 from colonnade.solvers import CompactCentral
 from colonnade.solvers.compact import Fetched, PartyColumns
 from colonnade.tasks import PaperTask
@@ -26,12 +28,16 @@ LIMIT_BYTES = 8
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """A pilot's rows, ascending, what each stands for, what parties sent of them, and by which step rounded."""
+    """A pilot's rows, ascending, what each stands for, what parties sent of them, and by which step rounded.
+
+    And the totals of the scores that they were drawn by.
+    """
 
     rows: Rows
     weights: Floats
     columns: PartyColumns
     step: float
+    scored: Scored
 
 
 class Meter:
@@ -64,8 +70,7 @@ def learn_as_chosen(
 ) -> Script[JobResult[Any]]:
     """Draw rows, fetch as many as the budget holds, and learn on them and the pilot's."""
     whole: Task[Any] = task
-    drawing = choice.sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
-    coreset = yield from meter.counting(drawing)
+    coreset = yield from meter.counting(_draw(task, choice, pilot, view, roster, seed))
     rng = solving_rng(seed)
     if not isinstance(choice.solver, CompactCentral):
         solution: Solution[Any] = yield from choice.solver.solve(whole, roster, coreset, rng)
@@ -77,6 +82,13 @@ def learn_as_chosen(
     model = whole.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
     return JobResult(coreset, model, solution.facts, solution.precision)
+
+
+def _draw(task: PaperTask, choice: Choice, pilot: Pilot, view: JobView, roster: Roster, seed: int) -> Script[Coreset]:
+    sampler, rule, rng = choice.sampler, task.score_rule(), sampling_rng(seed)
+    if isinstance(sampler, ImportanceSampling):
+        return sampler.sample(roster, rule, rng, view.row_weights, pilot.scored)
+    return sampler.sample(roster, rule, rng, view.row_weights)
 
 
 def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tuple[Coreset, Fetched]:

@@ -70,7 +70,7 @@ class Limits:
             positive_number("target_excess", self.target_excess, example="Pass for instance 0.02, an excess of 2 %.")
         if self.max_rounds is not None:
             whole_number(
-                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 6."
+                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 5."
             )
 
     def less(self, n_bytes: int) -> "Limits":
@@ -209,7 +209,7 @@ def warn_if_unclear(why: str | None) -> None:
 
 def _sample(pilot: PilotRows) -> PilotSample:
     rows, weights = tuple(pilot.rows.tolist()), tuple(pilot.weights.tolist())
-    return PilotSample(rows, weights, dict(pilot.replies), dict(pilot.finer))
+    return PilotSample(rows, weights, tuple(pilot.totals.tolist()), dict(pilot.replies), dict(pilot.finer))
 
 
 def _r2(law: Law, n_rows: int) -> float | None:

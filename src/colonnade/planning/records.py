@@ -80,6 +80,8 @@ class PilotSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Their ids, ascending.
     weights : tuple of float
         What each stands for.
+    totals : tuple of float
+        The sums of all rows' scores at the parties, as these told them.
     replies : dict of str to bytes
         What each party sent of them, rounded.
     finer : dict of str to bytes
@@ -88,6 +90,7 @@ class PilotSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rows: tuple[int, ...]
     weights: tuple[float, ...]
+    totals: tuple[float, ...]
     replies: dict[str, bytes]
     finer: dict[str, bytes]
 

@@ -15,6 +15,7 @@ from colonnade.planning.joining import Meter, Pilot, joined
 from colonnade.planning.records import fingerprint
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
+from colonnade.sampling.plain.server import Scored
 from colonnade.solvers.compact import Fetched
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.scaled_columns import ScaledRows
@@ -22,6 +23,7 @@ from colonnade.solvers.whitened_columns import WhitenedRows
 from random_parties import make_parties
 
 N_ROWS = 400
+SCORED = Scored(np.ones(1), here=True)
 TABLE = np.random.default_rng(0).standard_t(3, size=(N_ROWS, 3))
 
 
@@ -40,7 +42,7 @@ def coreset(rows: Any, weights: Any) -> cn.Coreset:
 
 def test_rows_ascend_with_their_weights_values_and_variances() -> None:
     drawn, rows = coreset([3, 7, 90], [10.0, 20.0, 30.0]), np.array([5, 7])
-    pilot = Pilot(rows, np.array([100.0, 300.0]), whitened(rows), 0.25)
+    pilot = Pilot(rows, np.array([100.0, 300.0]), whitened(rows), 0.25, SCORED)
     both, fetched = joined(drawn, Fetched(whitened(drawn.rows), 0.5**2 / 12, np.arange(3)), pilot, 0.25)
     assert both.rows.tolist() == [3, 5, 7, 7, 90]
     assert both.weights.tolist() == [7.5, 25.0, 15.0, 75.0, 22.5]
@@ -53,14 +55,14 @@ def test_rows_ascend_with_their_weights_values_and_variances() -> None:
 def test_without_a_share_the_pilot_stays_out() -> None:
     drawn, rows = coreset([3, 7], [1.0, 2.0]), np.array([5])
     found = Fetched(whitened(drawn.rows), 0.01, np.arange(2))
-    assert joined(drawn, found, Pilot(rows, np.ones(1), whitened(rows), 0.25), 0.0) == (drawn, found)
+    assert joined(drawn, found, Pilot(rows, np.ones(1), whitened(rows), 0.25, SCORED), 0.0) == (drawn, found)
 
 
 def test_others_stand_for_rows_that_were_left_out() -> None:
     drawn = coreset(np.arange(10), np.arange(1.0, 11.0))
     kept = kept_rows(drawn.rows, 6)
     found = Fetched(whitened(drawn.rows[kept]), 0.01, kept)
-    fewer, _ = joined(drawn, found, Pilot(np.array([], np.int64), np.empty(0), whitened(kept[:0]), 0.25), 0.0)
+    fewer, _ = joined(drawn, found, Pilot(np.array([], np.int64), np.empty(0), whitened(kept[:0]), 0.25, SCORED), 0.0)
     np.testing.assert_array_equal(fewer.rows, kept)
     np.testing.assert_allclose(fewer.weights, drawn.weights[kept] * 10 / 6)
 
@@ -80,7 +82,7 @@ def test_sums_are_right_on_average(share: float, part: float) -> None:
         first = federation.coreset(task, planned_draw(task, 60), seed=1000 + seed).coreset
         then = federation.coreset(task, planned_draw(task, 100), seed=seed).coreset
         kept = kept_rows(then.rows, round(part * len(then)))
-        pilot = Pilot(first.rows, first.weights, whitened(first.rows), 0.25)
+        pilot = Pilot(first.rows, first.weights, whitened(first.rows), 0.25, SCORED)
         both, fetched = joined(then, Fetched(whitened(then.rows[kept]), 0.02, kept), pilot, share)
         np.testing.assert_array_equal(fetched.columns["a"].values, TABLE[both.rows])
         found.append(_sums(both.rows, both.weights))
