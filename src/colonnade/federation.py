@@ -277,10 +277,8 @@ class Federation:
         script = jobs.learn(task, source, solver, split, self.roster, seed)
         if plan is not None:
             script, what = fit_by_plan(plan, self.roster, seed, what)
-            return with_plan(
-                validation.warn_of_few_rows(self._runtime.learn("fit", script, what, plan.require_same)), plan
-            )
-        return validation.warn_of_few_rows(self._runtime.learn("fit", script, what))
+        run = self._runtime.learn("fit", script, what, None if plan is None else plan.require_same)
+        return validation.warn_of_few_rows(run if plan is None else with_plan(run, plan))
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""
