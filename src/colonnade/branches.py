@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal, Self
 
 import msgspec
 
 from colonnade.contracts import LinearTask, Task
 from colonnade.errors import InputError
 from colonnade.messages import Message
-from colonnade.options import learn_types
 from colonnade.protocol.sheet import Branches, TakeBranch
 from colonnade.routes import Ask, Route
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
@@ -16,6 +16,8 @@ from colonnade.solvers import AnySolver, Central, CompactCentral
 
 # Of a planned draw by scores: the share that is drawn evenly, and the step of rounded scores. Both optima are flat.
 EVEN_SHARE, SCORE_STEP = 0.1, 0.8
+Draw = Literal["scores", "evenly", "all"]
+DRAWS: dict[Draw, type] = {"scores": ImportanceSampling, "evenly": UniformSampling, "all": AllRows}
 
 
 def planned_draw(task: Task[object], size: int) -> ImportanceSampling:
@@ -24,18 +26,40 @@ def planned_draw(task: Task[object], size: int) -> ImportanceSampling:
     return ImportanceSampling(size, EVEN_SHARE, draws="distinct", round_scores=SCORE_STEP, sharpened=sharpened)
 
 
-class Branch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to go on."""
+class Branch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One way to go on: how rows are drawn, how many, unless all are taken, and by which step they are rounded, if any.
 
-    sampler: AnySampler
-    solver: AnySolver
+    It has no more words than that: what else a planned draw is, all sides know.
+    """
+
+    draw: Draw
+    size: int | None
+    step: float | None
+
+    @classmethod
+    def of(cls, sampler: AnySampler, solver: AnySolver) -> Self:
+        """Name what a planner chose."""
+        draw = next(draw for draw, kind in DRAWS.items() if isinstance(sampler, kind))
+        return cls(draw, getattr(sampler, "size", None), getattr(solver, "step", None))
 
     def encoded(self) -> bytes:
         """Give the bytes that are told to all parties."""
         return msgspec.msgpack.encode(self)
 
+    def sampler(self, task: Task[object]) -> AnySampler:
+        """Say how rows are drawn."""
+        if (self.draw == "all") != (self.size is None):
+            raise InputError(f"A branch draws {self.draw}, {self.size} rows. Run the same version on all sides.")
+        if self.size is None:
+            return AllRows()
+        return planned_draw(task, self.size) if self.draw == "scores" else UniformSampling(self.size)
 
-learn_types(Branch)
+    @property
+    def solver(self) -> Central | CompactCentral:
+        """How the model is learned."""
+        return Central() if self.step is None else CompactCentral(self.step)
+
+
 _branches: msgspec.msgpack.Decoder[Branch] = msgspec.msgpack.Decoder(Branch)
 
 
@@ -73,23 +97,24 @@ class Branching(Route):
     def _way(self, choice: bytes) -> Route | None:
         try:
             branch = _branches.decode(choice)
+            if _kind(branch.solver) not in self.caps.solvers:
+                return None
             way = self.route_of(branch)
         except (msgspec.MsgspecError, InputError, RecursionError):
             return None
-        size = getattr(branch.sampler, "size", self.n_rows)
-        if _kind(branch.solver) not in self.caps.solvers or not self.caps.least <= size <= self.caps.most:
-            return None
-        return way if {ask.kind for ask in way.asks()} <= {ask.kind for ask in self.asks()} else None
+        size = self.n_rows if branch.size is None else branch.size
+        return way if self.caps.least <= size <= self.caps.most else None
 
     def _widest(self) -> Iterator[Branch]:
         """List what a planner chooses between, as large as it may be."""
-        for solver in (Central(), CompactCentral()):
-            if _kind(solver) in self.caps.solvers:
-                for sampler in (AllRows(), UniformSampling(self.caps.most), planned_draw(self.task, self.caps.most)):
-                    yield Branch(sampler, solver)
+        for step in (None, CompactCentral().step):
+            for draw in DRAWS:
+                branch = Branch(draw, None if draw == "all" else self.caps.most, step)
+                if _kind(branch.solver) in self.caps.solvers:
+                    yield branch
 
 
-def _kind(solver: AnySolver) -> str:
+def _kind(solver: Central | CompactCentral) -> str:
     return str(solver.__struct_config__.tag)
 
 

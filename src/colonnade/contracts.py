@@ -335,6 +335,8 @@ class Agreed:
         Of the draw, if rows are drawn.
     size, least : int
         On how many rows is learned, at most and at least.
+    scored : bool
+        Whether rows were scored before in the run, as they are for this draw.
     """
 
     roster: Roster
@@ -343,6 +345,7 @@ class Agreed:
     seeds: DrawSeeds | None
     size: int
     least: int
+    scored: bool = False
 
     @property
     def place(self) -> int:

@@ -277,8 +277,8 @@ class Federation:
         script = jobs.learn(task, source, solver, split, self.roster, seed)
         if plan is not None:
             script, what = fit_by_plan(plan, self.roster, seed, what)
-        run = validation.warn_of_few_rows(self._runtime.learn("fit", script, what))
-        return run if plan is None else with_plan(run, plan)
+        run = self._runtime.learn("fit", script, what, None if plan is None else plan.require_same)
+        return validation.warn_of_few_rows(run if plan is None else with_plan(run, plan))
 
     def _fit_within(self, task: Task[A], limits: Limits, split: AnySplit | None, seed: int) -> Run[A]:
         """Plan and fit in one run."""
@@ -507,12 +507,12 @@ class Federation:
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
-        seed = validation.seed_number(seed)
+        started, seed = perf_counter(), validation.seed_number(seed)
         script, size = planned_pilot(task, self.roster, split, limits, pilot, seed)
-        started = perf_counter()
         rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
+        seconds, tables = perf_counter() - started, self._runtime.tables
         with reading(self.roster.names):
-            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), perf_counter() - started)
+            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds, tables)
 
     def disclosure(
         self,

@@ -68,10 +68,10 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         rows=roster.n_rows,
         run_by=run_by,
         alignment=roster.alignment,
-        task=_plain(what.get("task")),
-        sampler=_plain(sampler),
-        solver=_plain(what.get("solver")),
-        split=_plain(what.get("split")),
+        task=words_of(what.get("task")),
+        sampler=words_of(sampler),
+        solver=words_of(what.get("solver")),
+        split=words_of(what.get("split")),
         seed=shared_seed(seed),
         draws=tuple(DrawSeeds(each.shared, each.digests(roster.names)) for each in draws),
         coreset=None if coreset is None else (rows_digest(coreset.rows), len(coreset)),
@@ -97,9 +97,13 @@ def finer_dithers(roster: Roster, shared: int) -> list[int]:
     return seeds
 
 
-def _plain(options: object) -> dict[str, Any] | None:
-    plain: dict[str, Any] | None = None if options is None else msgspec.to_builtins(options)
-    return plain
+def words_of(options: object) -> dict[str, Any] | None:
+    """Put options on a sheet: those that are not as usual. What is usual all sides know, by the version of the wire."""
+    if options is None:
+        return None
+    usual = {each.name: each.default for each in msgspec.structs.fields(options)}  # type: ignore[arg-type]  # a struct
+    words: dict[str, Any] = msgspec.to_builtins(options)
+    return {name: word for name, word in words.items() if name == "kind" or getattr(options, name) != usual[name]}
 
 
 def _chosen_and_size(rows: object) -> tuple[tuple[bytes, int] | None, int | None]:
@@ -173,10 +177,10 @@ class _Reader:
         """Expect the view of the task, of rows on one side of the split."""
         return view_route(self.split, side, self.task.scaling, self.roster, self.party)
 
-    def drawn(self, sampler: AnySampler, draw: int = 0) -> Route:
-        """Expect rows drawn by this sampler."""
+    def drawn(self, sampler: AnySampler, draw: int = 0, *, scored: bool = False) -> Route:
+        """Expect rows drawn by this sampler, which may have been scored for it before."""
         size = getattr(sampler, "size", self.sheet.rows)
-        return sampler.route(self.task.score_rule(), self.agreed(size, draw))
+        return sampler.route(self.task.score_rule(), replace(self.agreed(size, draw), scored=scored))
 
     def source(self, draw: int = 0) -> Route:
         """Expect the coreset: one made before, or drawn."""
@@ -207,9 +211,9 @@ class _Reader:
         return then(source, solver.route(self.task, agreed), TOLD)
 
     def by_branch(self, branch: Branch) -> Route:
-        """Expect that a model is learned as this branch says."""
-        sampler = branch.sampler
-        return self.learned(self.drawn(sampler, draw=1), branch.solver, getattr(sampler, "size", None), sampler)
+        """Expect that a model is learned as this branch says: its scores are those of the pilot."""
+        sampler = branch.sampler(self.task)
+        return self.learned(self.drawn(sampler, draw=1, scored=True), branch.solver, branch.size, sampler)
 
     @property
     def size(self) -> int:

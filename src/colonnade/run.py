@@ -15,6 +15,7 @@ from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.disclosure import Disclosure
 from colonnade.errors import RemoteProtocolError, UnsupportedError
+from colonnade.job_sheets import words_of
 from colonnade.ledger import SERVER, Ledger
 from colonnade.node.identity_files import read_pins
 from colonnade.privacy.identities import is_signed
@@ -229,7 +230,7 @@ def _check_sheet(run: Run[Any], evidence: Evidence) -> None:
         raise RemoteProtocolError(f"The run's job sheet cannot be read: {error}.", party=SERVER) from error
     told = (sheet.task, sheet.sampler, sheet.split, sheet.parties, sheet.rows)
     parties = tuple(map(sheet_party, run.roster.cards))
-    said = (run.task, run.sampler, run.split, parties, run.roster.n_rows)
+    said = (*map(words_of, (run.task, run.sampler, run.split)), parties, run.roster.n_rows)
     if msgspec.msgpack.encode(told) != msgspec.msgpack.encode(said):
         raise RemoteProtocolError(
             "The run says another task, sampler, split or other parties than the job sheet that its parties signed "

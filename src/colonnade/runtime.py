@@ -49,6 +49,7 @@ MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
 # Gives a script a run of its own, and what carries its rounds.
 OpenRun = Callable[[str, Mapping[str, object]], AbstractContextManager[Transport]]
 Close = Callable[[BaseException | None], None]
+Check = Callable[[Tables], None]
 
 
 class _OpenChoice(Protocol):
@@ -173,13 +174,13 @@ class Runtime:
         if self.parties is not None and learned_from is not None:
             self.parties.bring(learned_from)
 
-    def play(self, script: Script[T], verb: str, expected: Tables | None = None, /, **what: object) -> tuple[T, Ledger]:
+    def play(self, script: Script[T], verb: str, check: Check | None = None, /, **what: object) -> tuple[T, Ledger]:
         """Play a script as one run, opened by its job sheet, and give its result and its part of the ledger.
 
-        Verb and options say what it does: together they are the same only for the same requests. `expected` are the
-        tables that it must be done on; those that it was done on are `tables` afterwards.
+        Verb and options say what it does: together they are the same only for the same requests. `check` raises where
+        it may not be done on such tables; those that it was done on are `tables` afterwards.
         """
-        whole = opened(self._sheet(verb, what), self._identity, script, expected)
+        whole = opened(self._sheet(verb, what), self._identity, script, check)
         try:
             (result, tables), sent = self._play(whole, verb, what)
         except ColonnadeError:
@@ -194,7 +195,8 @@ class Runtime:
         """Play a script that applies a model: on tables that have not changed, unless asked for; it says which."""
         if changed not in ("refuse", "allow"):
             raise InputError(f"changed must be 'refuse' or 'allow', got {changed!r}. Leave it out, or pass 'allow'.")
-        found, sent = self.play(script, verb, learned_from if changed == "refuse" else None, **what)
+        check = learned_from.require_unchanged if changed == "refuse" and learned_from is not None else None
+        found, sent = self.play(script, verb, check, **what)
         return with_table(found, learned_from, self.tables), sent
 
     def _sheet(self, verb: str, what: Mapping[str, object]) -> JobSheet:
@@ -221,10 +223,12 @@ class Runtime:
             return choice
         return choice.between_machines(len(self.roster.cards))
 
-    def learn(self, verb: str, script: Script[JobResult[M]], what: dict[str, Any]) -> Run[M]:
-        """Play a script that learns, and make a run of what came of it."""
+    def learn(
+        self, verb: str, script: Script[JobResult[M]], what: dict[str, Any], check: Check | None = None
+    ) -> Run[M]:
+        """Play a script that learns, on tables that pass a check, and make a run of what came of it."""
         started = perf_counter()
-        learned, ledger = self.play(script, verb, **what)
+        learned, ledger = self.play(script, verb, check, **what)
         if self.prepares:
             ledger = Ledger([*self.preparation, *ledger], run_by=ledger.run_by)
         evidence = learned.coreset.evidence

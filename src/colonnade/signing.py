@@ -51,7 +51,7 @@ class SignedWeights(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     signature: bytes
 
 
-class DrawSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DrawSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     """The seed of what all sides draw alike, and digests of the seeds of the parties' own draws, as they are listed."""
 
     shared: Seed

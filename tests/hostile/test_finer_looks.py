@@ -105,7 +105,7 @@ def before_the_pilot(server: HostileServer) -> None:
 def at_rows_of_another_draw(server: HostileServer) -> None:
     """Look at those of the run that follows the pilot."""
     opened(server)
-    server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(40), cn.CompactCentral()).encoded()), JobAccepted)
+    server.told(TARGET, TakeBranch(Branch("evenly", 40, 0.5).encoded()), JobAccepted)
     server.told(TARGET, UseSharedDraw(40, Seeds.of(np.random.default_rng([0, 0]), 3).shared, distinct=True), Ready)
     look(server)
 

@@ -16,7 +16,7 @@ from colonnade.planning.pilot import play_pilot
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.sheet import Branches, JobAccepted, JobSheet, OpenJob, TakeBranch
-from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, Scores, Total
+from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, OpenDraw, Scores, Total
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
@@ -146,27 +146,61 @@ def planned(server: HostileServer, most: int = 40) -> None:
 def by_a_larger_branch(server: HostileServer) -> None:
     """Go on with more rows than the sheet says."""
     planned(server)
-    server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(41), cn.CompactCentral()).encoded()), JobAccepted)
+    server.told(TARGET, TakeBranch(Branch("evenly", 41, 0.5).encoded()), JobAccepted)
 
 
 def by_another_branch(server: HostileServer) -> None:
     """Go on with a solver that the sheet does not have."""
     planned(server)
-    server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(40), CENTRAL).encoded()), JobAccepted)
+    server.told(TARGET, TakeBranch(Branch("evenly", 40, None).encoded()), JobAccepted)
 
 
 def by_two_branches(server: HostileServer) -> None:
     """Choose once more, after rows were drawn."""
     planned(server)
     for size in (30, 40):
-        server.told(TARGET, TakeBranch(Branch(cn.UniformSampling(size), cn.CompactCentral()).encoded()), JobAccepted)
+        server.told(TARGET, TakeBranch(Branch("evenly", size, 0.5).encoded()), JobAccepted)
+
+
+def by_totals_again(server: HostileServer) -> None:
+    """Ask for what the pilot told."""
+    taken(server)
+    server.told(TARGET, AskTotal(TASK.score_rule()), Total)
+
+
+def by_another_rule(server: HostileServer) -> None:
+    """Draw by other scores than the pilot's."""
+    server.told(TARGET, OpenDraw(TASK.score_rule(), 10, taken(server), Draws.DISTINCT), DrawnRows)
+
+
+def by_more_draws(server: HostileServer) -> None:
+    """Draw more rows than the branch has."""
+    server.told(TARGET, OpenDraw(None, 41, taken(server), Draws.DISTINCT), DrawnRows)
+
+
+def by_another_seed(server: HostileServer) -> None:
+    """Draw from a seed of one's own."""
+    server.told(TARGET, OpenDraw(None, 10, taken(server) + 1, Draws.DISTINCT), DrawnRows)
+
+
+def taken(server: HostileServer) -> int:
+    """Go on by scores; give the seed of the target's draw."""
+    planned(server)
+    server.told(TARGET, TakeBranch(Branch("scores", 40, 0.5).encoded()), JobAccepted)
+    return Seeds.of(np.random.default_rng([0, 0]), 3).own[0]
+
+
+def test_a_branch_by_scores_goes_by_those_of_the_pilot(tmp_path: Path) -> None:
+    with hostile_server(tmp_path, made_parties()) as server:
+        drawn = server.told(TARGET, OpenDraw(None, 10, taken(server), Draws.DISTINCT), DrawnRows)
+        assert len(drawn.rows) == 10
 
 
 def by_a_branch_of_no_pilot(server: HostileServer) -> None:
     """Choose before there was a pilot."""
     caps = Branches(("central",), 20, 100)
     server.open(sheet_of("planned", {"task": TASK, "pilot": 30, "branches": caps, "seed": 0}, server.roster, None))
-    server.told(TARGET, TakeBranch(Branch(cn.AllRows(), CENTRAL).encoded()), JobAccepted)
+    server.told(TARGET, TakeBranch(Branch("all", None, None).encoded()), JobAccepted)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +209,11 @@ def by_a_branch_of_no_pilot(server: HostileServer) -> None:
         (by_a_larger_branch, "the job sheet says one of compact on 20 to 40 rows where this TakeBranch has"),
         (by_another_branch, "the job sheet says one of compact on 20 to 40 rows where this TakeBranch has"),
         (by_two_branches, "UseSharedDraw would be next in this job, not TakeBranch"),
-        (by_a_branch_of_no_pilot, "AskTotal would be next in this job, not TakeBranch"),
+        (by_a_branch_of_no_pilot, "AskTotal, OpenDraw would be next in this job, not TakeBranch"),
+        (by_totals_again, "OpenDraw would be next in this job, not AskTotal"),
+        (by_another_rule, "the job sheet says None where this OpenDraw has rule = LeverageScores"),
+        (by_more_draws, "the job sheet says 0 to 40 where this OpenDraw has count = 41"),
+        (by_another_seed, "the job sheet says what has the digest .* where this OpenDraw has seed"),
     ],
 )
 def test_a_branch_is_one_of_the_sheets(tmp_path: Path, attack: Callable[[HostileServer], None], why: str) -> None:

@@ -89,12 +89,15 @@ def others(value: Any) -> list[Any]:
         return ["other"]
     if isinstance(value, bytes):  # a branch: no words at all, and ways that the sheet's caps do not have
         ways = [
-            Branch(cn.UniformSampling(N + 1), cn.Central()),
-            Branch(cn.UniformSampling(2), cn.Central()),
-            Branch(cn.UniformSampling(40), cn.SecureGram()),
-            Branch(cn.ImportanceSampling(40, scores="secure"), cn.Central()),
+            Branch("evenly", N + 1, None),
+            Branch("evenly", 2, None),
+            Branch("scores", -40, None),
+            Branch("scores", 40, float("nan")),
+            Branch("scores", None, None),
+            Branch("all", 40, 0.5),
         ]
-        return [b"", *(way.encoded() for way in ways)]
+        words = [b"", msgspec.msgpack.encode(["by lot", 40, 0.5]), msgspec.msgpack.encode(["evenly", 40, 0.5, "gram"])]
+        return [*words, *(way.encoded() for way in ways)]
     if isinstance(value, np.ndarray) and value.dtype == np.int64:
         return [sendable_rows(np.repeat(value, 99))]
     if isinstance(value, np.ndarray):

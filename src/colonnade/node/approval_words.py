@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from colonnade.contracts import Table
 from colonnade.disclosure import MEANINGS
 from colonnade.ledger import SERVER
@@ -12,6 +14,7 @@ from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
 from colonnade.protocol.preparing import most_choices
 from colonnade.protocol.sheet import JobSheet, SheetParty
 from colonnade.routes import Ask, Route
+from colonnade.solvers import AnySolver
 
 # What the server passes on, signed, to all parties: rows that were drawn or set aside, and weights of rows.
 PASSED_ON = (Reveals.ROW_IDS, Reveals.ROW_WEIGHTS)
@@ -48,7 +51,7 @@ def job_facts(sheet: JobSheet) -> dict[str, object]:
         "run_by": sheet.run_by,
         "to": sheet.to,
         "applies_a_model": sheet.model is not None or None,
-        "most_epochs": (sheet.solver or {}).get("max_epochs"),
+        "most_epochs": getattr(sheet.solver and msgspec.convert(sheet.solver, AnySolver), "max_epochs", None),
     }
     return {name: value for name, value in facts.items() if value is not None}
 

@@ -69,7 +69,7 @@ class Arm:
         """List what so many draws send."""
         inputs, drawn, n_sent = self._inputs, self.drawing.of(size), round(self.drawing.of(size).n_rows)
         if inputs.framing is None:
-            yield from branch_messages(inputs.roster, Branch(drawn.sampler, self._solver))
+            yield from branch_messages(inputs.roster, Branch.of(drawn.sampler, self._solver))
         else:
             yield from inputs.framing
             yield from sheet_messages(inputs.task, inputs.roster, inputs.split, drawn.sampler, self._solver)

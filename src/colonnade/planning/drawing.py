@@ -86,7 +86,8 @@ class Drawing:
             n_rows = min(float((1 / inputs.pilot.chances) @ chances), n_rows)
         rows, scores = self._lengths(size)
         told = {} if scores is None else dict(scores.by_party)
-        messages = sampling_messages(inputs.task, inputs.roster, sampler, inputs.pilot, round(n_rows), told)
+        here = inputs.framing is None
+        messages = sampling_messages(inputs.task, inputs.roster, sampler, inputs.pilot, round(n_rows), told, here=here)
         return Drawn(sampler, chances, n_rows, rows, scores, tuple(messages))
 
     def _sampler(self, size: int) -> AnySampler:

@@ -1,6 +1,5 @@
 """Carrying a choice out: rows are drawn and fetched within the budget, and the pilot's rows join them."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -8,7 +7,6 @@ import numpy as np
 
 from colonnade.contracts import Inbox, JobView, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
-from colonnade.errors import InputError
 from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.planning.code_lengths import code_bytes
@@ -16,10 +14,10 @@ from colonnade.planning.records import Choice
 from colonnade.planning.sheet_sizes import telling_bytes
 from colonnade.planning.wire_sizes import rounded_messages
 from colonnade.protocol.codec import wire_bytes
+from colonnade.sampling import ImportanceSampling
+from colonnade.sampling.plain.server import Scored
 from colonnade.solvers import CompactCentral
 from colonnade.solvers.compact import Fetched, PartyColumns
-from colonnade.solvers.scaled_columns import ScaledRows
-from colonnade.solvers.whitened_columns import WhitenedRows
 from colonnade.tasks import PaperTask
 from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng
 
@@ -30,12 +28,16 @@ LIMIT_BYTES = 8
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """A pilot's rows, ascending, what each stands for, what parties sent of them, and by which step rounded."""
+    """A pilot's rows, ascending, what each stands for, what parties sent of them, and by which step rounded.
+
+    And the totals of the scores that they were drawn by.
+    """
 
     rows: Rows
     weights: Floats
     columns: PartyColumns
     step: float
+    scored: Scored
 
 
 class Meter:
@@ -68,19 +70,25 @@ def learn_as_chosen(
 ) -> Script[JobResult[Any]]:
     """Draw rows, fetch as many as the budget holds, and learn on them and the pilot's."""
     whole: Task[Any] = task
-    drawing = choice.sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
-    coreset = yield from meter.counting(drawing)
+    coreset = yield from meter.counting(_draw(task, choice, pilot, view, roster, seed))
     rng = solving_rng(seed)
     if not isinstance(choice.solver, CompactCentral):
         solution: Solution[Any] = yield from choice.solver.solve(whole, roster, coreset, rng)
     else:
         most = _most_bytes(task, roster, pilot.columns, len(coreset), choice.solver.step, meter)
-        fetched = yield from choice.solver.fetch(whole, roster, coreset.rows, rng, most)
+        fetched = yield from choice.solver.fetch(whole, roster, coreset.rows, rng, most, pilot.columns)
         coreset, fetched = joined(coreset, fetched, pilot, choice.pilot_share)
         solution = choice.solver.finish(whole, roster, coreset, fetched, rng)
     model = whole.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
     return JobResult(coreset, model, solution.facts, solution.precision)
+
+
+def _draw(task: PaperTask, choice: Choice, pilot: Pilot, view: JobView, roster: Roster, seed: int) -> Script[Coreset]:
+    sampler, rule, rng = choice.sampler, task.score_rule(), sampling_rng(seed)
+    if isinstance(sampler, ImportanceSampling):
+        return sampler.sample(roster, rule, rng, view.row_weights, pilot.scored)
+    return sampler.sample(roster, rule, rng, view.row_weights)
 
 
 def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tuple[Coreset, Fetched]:
@@ -96,32 +104,12 @@ def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tu
     order = np.argsort(rows, kind="stable")
     weights = np.concatenate([(1 - share) * coreset.weights, share * pilot.weights])[order]
     steps = np.concatenate([np.full(len(coreset), fetched.step), np.full(len(pilot.rows), pilot.step)])
-    coarser = steps[0] / pilot.step
-    columns = {party: _with_pilot(party, each, pilot, order, coarser) for party, each in fetched.columns.items()}
+    columns = {
+        party: each.with_rows(pilot.columns[party], order)  # type: ignore[arg-type]  # of the same kind
+        for party, each in fetched.columns.items()
+    }
     both = replace(coreset, rows=rows[order], weights=weights, distinct=False)
     return both, Fetched(columns, steps[order], np.arange(len(rows)))
-
-
-def _with_pilot(
-    party: str, columns: WhitenedRows | ScaledRows, pilot: Pilot, order: Rows, coarser: float
-) -> WhitenedRows | ScaledRows:
-    known = pilot.columns[party]
-    if not _alike(columns, known, coarser):
-        raise InputError(f"{party!r} has other rows than when the plan was made. Make the plan again.")
-    values = np.concatenate([columns.values, known.values])[order]
-    if isinstance(columns, ScaledRows) or isinstance(known, ScaledRows):
-        return replace(columns, values=values)
-    return replace(columns, values=values, exact=np.concatenate([columns.exact, known.exact])[order])
-
-
-def _alike(columns: WhitenedRows | ScaledRows, known: WhitenedRows | ScaledRows, coarser: float) -> bool:
-    """Tell whether columns have the moments that they had, or their spread, of which the step is a part."""
-    if isinstance(columns, WhitenedRows) and isinstance(known, WhitenedRows):
-        same = np.array_equal(columns.mixing, known.mixing) and np.array_equal(columns.mean, known.mean)
-        return same and np.array_equal(columns.rounded, known.rounded)
-    if isinstance(columns, ScaledRows) and isinstance(known, ScaledRows):
-        return math.isclose(columns.step, known.step * coarser, rel_tol=1e-9)
-    return False
 
 
 def _most_bytes(

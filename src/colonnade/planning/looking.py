@@ -23,8 +23,8 @@ from colonnade.solvers.whitened_columns import WhitenedRows
 
 # Less variance than so many times that of rounding is no clear sign of any; nor, where nobody looks again, a sure one.
 CLEAR, SURE = 3.0, 10.0
-# Rows that are looked at first: at least so many, and for each feature.
-FEW, FOR_EACH = 24, 2.5
+# Rows that are looked at first: at least so many, and so many more than columns, which least squares take as many of.
+FEW, FREE = 24, 10
 # A request and a reply without codes and places.
 AROUND_CODES = 150
 # Of the variance of rounding, so many times what chance makes of it is a sign.
@@ -58,13 +58,13 @@ def look_again(
     if left < 0:
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
     few, _ = yield from _fetch(roster, columns, some, shared)
-    if not _differ(few, doubtful.shape[1]):
+    if not differ(few, doubtful.shape[1]):
         return Looked(columns, PILOT_STEP, unclear=False, replies={})
     if left < _bytes(columns, len(joined)):
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
     fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
     hidden = hidden_in(fine, weights, FINE_STEP, SURE)
-    return Looked(fine, FINE_STEP, unclear=_differ(fine, hidden.shape[1]), replies=replies)
+    return Looked(fine, FINE_STEP, unclear=differ(fine, hidden.shape[1]), replies=replies)
 
 
 def _bytes(columns: PartyColumns, n_rows: int) -> float:
@@ -99,13 +99,13 @@ def _parted(columns: PartyColumns, weights: Floats, step: float) -> tuple[Floats
 def places_to_look(along: Floats, n_columns: int) -> Rows:
     """Choose rows by what they are along doubtful directions, (m0, h): half of them those that are farthest."""
     m0 = len(along)
-    count = min(max(FEW, round(FOR_EACH * n_columns)), m0)
+    count = min(max(FEW, n_columns + FREE), m0)
     farthest = np.argsort(-np.square(along).sum(axis=1), kind="stable")[: count // 2]
     evenly = np.linspace(0, m0 - 1, count - len(farthest)).astype(np.int64)
     return np.union1d(farthest, evenly)
 
 
-def _differ(columns: PartyColumns, n_doubtful: int) -> bool:
+def differ(columns: PartyColumns, n_doubtful: int) -> bool:
     """Tell whether rows differ along some of so many doubtful directions by more than their rounding.
 
     Along each of them that is rounding alone they have no more than that, as chance has it.

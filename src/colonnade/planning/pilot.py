@@ -207,7 +207,8 @@ def least_run_bytes(task: PaperTask, roster: Roster) -> int:
 def _pilot_bytes(task: PaperTask, roster: Roster) -> tuple[float, float]:
     """Guess the bytes of its messages, and of each row."""
     fixed, a_row = _draw_bytes(task, roster, PILOT_STEP)
-    return fixed + opening_bytes("plan", {"task": task}, roster) * len(roster.cards), a_row
+    opened = opening_bytes("plan", {"task": task}, roster) * len(roster.cards)
+    return fixed + opened + _moments(task, roster), a_row
 
 
 def _draw_bytes(task: PaperTask, roster: Roster, step: float) -> tuple[float, float]:
@@ -219,7 +220,7 @@ def _draw_bytes(task: PaperTask, roster: Roster, step: float) -> tuple[float, fl
     value = 0.5 * value_bits(step) if isinstance(task, ClusteringTask) else value_bits(step, DRAWN_SPREAD)
     bits = sum(_widths(task, roster)) * value + n_parties * (SCORE_BITS + ids)
     messages = MESSAGES_OF_A_PARTY + OF_A_DRAW * n_parties
-    return messages * n_parties + _moments(task, roster), bits / 8
+    return messages * n_parties, bits / 8
 
 
 def _moments(task: PaperTask, roster: Roster) -> int:

@@ -20,6 +20,7 @@ from colonnade.planning.sheet_sizes import opening_bytes
 from colonnade.protocol.sheet import Branches, take_branch
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
+from colonnade.sampling.plain.server import Scored
 from colonnade.solvers.compact import read_columns
 from colonnade.tasks import PaperTask
 from colonnade.tasks.jobs import JobResult, shared_seed
@@ -54,9 +55,9 @@ def _learn_as_planned(
     view, rows = yield from meter.counting(_look(task, split, what["pilot"], roster, spare, seed))
     sent = meter.sent
     chosen = choose_branch(task, roster, split, limits, seed, rows, sent)
-    branch = Branch(chosen.sampler, chosen.solver).encoded()
+    branch = Branch.of(chosen.sampler, chosen.solver).encoded()
     yield from meter.counting(take_branch(roster.names, branch))
-    pilot = Pilot(rows.rows, rows.weights, rows.columns, rows.step)
+    pilot = Pilot(rows.rows, rows.weights, rows.columns, rows.step, Scored(rows.totals, here=True))
     learned = yield from learn_as_chosen(task, chosen, pilot, view, roster, seed, meter)
     facts = {**learned.facts, **planned_facts(sent + chosen.bytes, chosen)}
     return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver))
@@ -85,11 +86,11 @@ def _pilot_of(plan: Plan, roster: Roster) -> Pilot:
         {party: codec().decode(reply, party=party) for party, reply in replies.items()}
         for replies in (sample.replies, sample.finer)
     )
-    columns = read_columns(roster, rows, asked, coarse).columns
+    columns, scored = read_columns(roster, rows, asked, coarse).columns, Scored(np.array(sample.totals), here=False)
     if not fine:
-        return Pilot(rows, weights, columns, PILOT_STEP)
+        return Pilot(rows, weights, columns, PILOT_STEP, scored)
     finer = read_all(roster, columns, np.arange(len(rows)), shared_seed(plan.seed), fine)
-    return Pilot(rows, weights, finer, FINE_STEP)
+    return Pilot(rows, weights, finer, FINE_STEP, scored)
 
 
 def _look(

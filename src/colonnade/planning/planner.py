@@ -34,6 +34,7 @@ from colonnade.planning.pilot import (
 )
 from colonnade.planning.records import Choice, PilotSample, Plan, fingerprint
 from colonnade.planning.wire_sizes import MessageSize
+from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
@@ -69,7 +70,7 @@ class Limits:
             positive_number("target_excess", self.target_excess, example="Pass for instance 0.02, an excess of 2 %.")
         if self.max_rounds is not None:
             whole_number(
-                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 6."
+                "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 5."
             )
 
     def less(self, n_bytes: int) -> "Limits":
@@ -127,8 +128,9 @@ def make_plan(
     pilot: PilotRows,
     sent: Sequence[Entry],
     seconds: float,
+    tables: Tables,
 ) -> Plan:
-    """Make of a pilot, and of what it sent in how many seconds, the best or cheapest plan that keeps to the limits."""
+    """Make of a pilot of some tables, and of what it sent in how many seconds, the best or cheapest plan in limits."""
     framing = [entry for entry in sent if entry.phase == FRAMING]
     inputs = PlanInputs(
         task,
@@ -159,6 +161,7 @@ def make_plan(
         by_party=_sums([(message.party, message.bytes) for message in messages]),
         pilot=tuple(sent),
         sample=_sample(pilot),
+        tables=replace(tables, preparations={}),
         seconds=seconds * chosen.rounds / n_rounds,
         frontier=frontier(arms, found),
         r2=None if r2 is None else 1 - (1 - r2) * (1 + chosen.excess.mean),
@@ -206,7 +209,7 @@ def warn_if_unclear(why: str | None) -> None:
 
 def _sample(pilot: PilotRows) -> PilotSample:
     rows, weights = tuple(pilot.rows.tolist()), tuple(pilot.weights.tolist())
-    return PilotSample(rows, weights, dict(pilot.replies), dict(pilot.finer))
+    return PilotSample(rows, weights, tuple(pilot.totals.tolist()), dict(pilot.replies), dict(pilot.finer))
 
 
 def _r2(law: Law, n_rows: int) -> float | None:

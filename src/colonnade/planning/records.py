@@ -10,13 +10,14 @@ import msgspec
 from colonnade.contracts import PartyCard
 from colonnade.errors import InputError
 from colonnade.ledger import Entry, aligned
+from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver
 from colonnade.storage import MAX_JSON_BYTES, AnyPath, read_file
 from colonnade.tasks import PaperTask
 
-FORMAT = 2
+FORMAT = 3
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -79,6 +80,8 @@ class PilotSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Their ids, ascending.
     weights : tuple of float
         What each stands for.
+    totals : tuple of float
+        The sums of all rows' scores at the parties, as these told them.
     replies : dict of str to bytes
         What each party sent of them, rounded.
     finer : dict of str to bytes
@@ -87,6 +90,7 @@ class PilotSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rows: tuple[int, ...]
     weights: tuple[float, ...]
+    totals: tuple[float, ...]
     replies: dict[str, bytes]
     finer: dict[str, bytes]
 
@@ -114,6 +118,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         What the pilot sent: it stands on the ledger of every run of the plan.
     sample : PilotSample
         Its rows. A file of the plan has them too: keep it as you keep what parties send.
+    tables : Tables
+        Of which rows it is, by the fingerprints of the parties' tables: a run of the plan is on the same ones.
     seconds : float
         How long the run may take: as long as the pilot did, round for round, on the machines it was played on.
     frontier : tuple of Choice
@@ -151,6 +157,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     by_party: dict[str, int]
     pilot: tuple[Entry, ...]
     sample: PilotSample
+    tables: Tables
     seconds: Amount
     frontier: tuple[Choice, ...]
     r2: float | None = None
@@ -198,6 +205,19 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def bytes(self) -> int:
         """What pilot and run are expected to send together."""
         return self.pilot_bytes + self.chosen.bytes
+
+    def require_same(self, now: Tables) -> None:
+        """Require the tables that the plan was made for: what the pilot told of them is told no second time.
+
+        Parameters
+        ----------
+        now : Tables
+            Those that a run is to be done on.
+        """
+        if self.tables.compared(now) != "same":
+            names = [party for party, each in self.tables.fingerprints.items() if each != now.fingerprints.get(party)]
+            whose = " and ".join(map(repr, names)) or "A party"
+            raise InputError(f"{whose} has other rows than when the plan was made. Make the plan again.")
 
     def save(self, path: AnyPath) -> Path:
         """Write the plan to a JSON file.

@@ -17,7 +17,7 @@ from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.distinct.messages import AskDistinctCodes, DistinctCodes
-from colonnade.sampling.plain.messages import AskTotal, DrawnRows, DrawRows, Draws, Total
+from colonnade.sampling.plain.messages import DrawnRows, Draws, OpenDraw
 from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
 from colonnade.signing import SignedRows
@@ -43,13 +43,23 @@ class MessageSize(NamedTuple):
 
 
 def sampling_messages(
-    task: PaperTask, roster: Roster, sampler: AnySampler, pilot: PilotRows, n_rows: int, score_bytes: dict[str, float]
+    task: PaperTask,
+    roster: Roster,
+    sampler: AnySampler,
+    pilot: PilotRows,
+    n_rows: int,
+    score_bytes: dict[str, float],
+    *,
+    here: bool,
 ) -> Iterator[MessageSize]:
-    """List what agreeing on so many rows will send, by rounded scores if any; the pilot tells each party's part."""
+    """List what agreeing on so many rows will send, by rounded scores if any; the pilot tells each party's part.
+
+    In the pilot's run rows are scored by its rule.
+    """
     shares = dict(zip(roster.names, (pilot.totals / pilot.totals.sum()).tolist(), strict=True))
     for card in roster.cards:
         if isinstance(sampler, ImportanceSampling):
-            rule = travelling(sampler.scored_by(task.score_rule(), roster))
+            rule = None if here else travelling(sampler.scored_by(task.score_rule(), roster))
             yield from _by_scores(rule, card, sampler, shares, n_rows, score_bytes[card.name])
         else:
             even = isinstance(sampler, UniformSampling)
@@ -81,7 +91,7 @@ def telling_messages(task: PaperTask, roster: Roster) -> Iterator[MessageSize]:
 
 
 def _by_scores(
-    rule: AnyRule,
+    rule: AnyRule | None,
     card: PartyCard,
     sampler: ImportanceSampling,
     shares: dict[str, float],
@@ -90,8 +100,7 @@ def _by_scores(
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
     own = round((1 - sampler.uniform_share) * shares[card.name] * size)
-    yield from _sent(card.name, AskTotal(rule), Total(1 / 3))
-    yield from _sent(card.name, DrawRows(own, A_SEED, Draws.DISTINCT), DrawnRows(no_rows, A_SIGNATURE))
+    yield from _sent(card.name, OpenDraw(rule, own, A_SEED, Draws.DISTINCT), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     coded = bytes(round(n_rows * score_bytes))
     others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]
@@ -113,7 +122,7 @@ def rounded_messages(
     step: float,
     row_bytes: dict[str, float],
 ) -> Iterator[MessageSize]:
-    """List what fetching rows will send where they are rounded; the pilot tells the rank of each party's columns."""
+    """List what fetching rows will send where they are rounded, and moments known from the pilot."""
     for card in roster.cards:
         known, n_codes = columns[card.name], round(size * row_bytes.get(card.name, 0.0))
         if isinstance(known, ScaledRows):
@@ -122,12 +131,10 @@ def rounded_messages(
             yield from _sent(card.name, AskScaledColumns(step, A_SEED), reply)
             yield MessageSize(ScaledColumns.phase, card.name, known.unseen_bytes(size))
         else:
-            rank, width = known.mixing.shape
-            mixing = sendable_floats(np.zeros(rank * width - rank * (rank - 1) // 2))
             label_mean = None if known.label is None else 1 / 3
             codes = bytes(n_codes + known.fixed_bytes)
-            reply = WhitenedColumns(size, sendable_floats(np.zeros(card.n_features)), mixing, label_mean, codes)
-            yield from _sent(card.name, AskWhitenedColumns(step, A_SEED), reply)
+            reply = WhitenedColumns(size, len(known.mean), None, None, label_mean, codes)
+            yield from _sent(card.name, AskWhitenedColumns(step, A_SEED, known=True), reply)
 
 
 def plain_messages(task: PaperTask, roster: Roster, size: int) -> Iterator[MessageSize]:
@@ -149,4 +156,4 @@ def _sent(party: str, *messages: Message) -> Iterator[MessageSize]:
 
 def n_rounds(sampler: AnySampler) -> int:
     """Count the rounds of opening, sampling, fetching and telling."""
-    return 4 if isinstance(sampler, UniformSampling | AllRows) else 6
+    return 4 if isinstance(sampler, UniformSampling | AllRows) else 5

@@ -31,7 +31,7 @@ Words = dict[str, Any]
 T = TypeVar("T")
 
 
-class SheetParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SheetParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     """A party and how many columns it has; each party checks its own entry, and all read the same sheet.
 
     `prepared` names the preparation of its columns; it is empty where the job is to prepare them.
@@ -45,7 +45,7 @@ class SheetParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     prepared: str | None = None
 
 
-class Branches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Branches(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     """What a run may choose between once it has looked at the data: by which solvers, on how many rows.
 
     The choice itself, a sampler and a solver, is told to all parties when it is made.
@@ -56,7 +56,7 @@ class Branches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most: int
 
 
-class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True, kw_only=True):
     """What a run does. All that an honest server would choose is here, or follows from it and the parties' replies.
 
     Parameters
@@ -70,7 +70,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     run_by : str or None
         The party that is also the server.
     task, sampler, solver, split : dict or None
-        The options, as the public structs have them.
+        The options, as the public structs have them, but for those that are as usual.
     seed : int
         Of what server and parties draw alike while they learn or apply: folds, shuffles, dithers.
     draws : tuple of DrawSeeds
@@ -230,12 +230,12 @@ def _accepted(outbox: Outbox, what: bytes) -> Script[dict[str, str]]:
 
 
 def opened(
-    sheet: JobSheet, server: Identity, script: Script[T], expected: Tables | None = None
+    sheet: JobSheet, server: Identity, script: Script[T], check: Callable[[Tables], None] | None = None
 ) -> Script[tuple[T, Tables]]:
-    """Open a run, and play it, on the tables that are expected; give its result, and the tables."""
+    """Open a run, and play it, on tables that pass a check; give its result, and the tables."""
     tables = yield from open_job(sheet, server)
-    if expected is not None:
-        expected.require_unchanged(tables)
+    if check is not None:
+        check(tables)
     return (yield from script), tables
 
 

@@ -19,7 +19,16 @@ from colonnade.sampling.committed.server import committed_route, sample_committe
 from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores
 from colonnade.sampling.distinct.server import Distinct, LogsInTheClear
 from colonnade.sampling.plain.messages import AskScoreCodes, AskScores, Draws
-from colonnade.sampling.plain.server import Algorithm1, SumInTheClear, SumRounded, Way, WithReplacement, draw_route
+from colonnade.sampling.plain.server import (
+    Algorithm1,
+    Scored,
+    SumInTheClear,
+    SumRounded,
+    Way,
+    WithReplacement,
+    draw_route,
+)
+from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
@@ -166,20 +175,29 @@ class ImportanceSampling(
             )
 
     def sample(
-        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
+        self,
+        roster: Roster,
+        rule: ScoreRule,
+        rng: np.random.Generator,
+        row_weights: Floats | None = None,
+        scored: Scored | None = None,
     ) -> Script[Coreset]:
-        """Play Algorithm 1 with rows drawn, and scores summed, as asked."""
+        """Play Algorithm 1 with rows drawn, and scores summed, as asked; totals may be known of rows scored before."""
         self._check_parties(roster)
         design = Design(roster, row_weights, self.size, self.uniform_share)
-        coreset = yield from self._script(design, self.scored_by(rule, roster), rng)
+        coreset = yield from self._script(design, self.scored_by(rule, roster), rng, scored)
         # It serves whatever the rule itself serves, however scores were rounded or filled up.
         serves = SharpenedScores if self.sharpened else type(rule)
         return dataclasses.replace(coreset, sampler=str(self), rule=serves.__name__)
 
-    def _script(self, design: Design, rule: ScoreRule, rng: np.random.Generator) -> Script[Coreset]:
+    def _script(
+        self, design: Design, rule: ScoreRule, rng: np.random.Generator, scored: Scored | None
+    ) -> Script[Coreset]:
         if isinstance(rule, IntegerScores):
             return sample_committed(design, rule, rng, in_secret=self.scores == "secure")
         algorithm = Algorithm1(design, rng, self._way(rule, design.row_weights))
+        if scored is not None:
+            return algorithm.with_known_totals(scored.totals, None if scored.here else travelling(rule))
         return algorithm.with_set_totals(rule) if isinstance(rule, FilledScores) else algorithm.with_told_totals(rule)
 
     def route(self, rule: ScoreRule, agreed: Agreed) -> Route:
@@ -192,7 +210,8 @@ class ImportanceSampling(
             return then(committed_route(scored, self.size), self._sum_route(scored, asked))
         if self.draws == "distinct":
             asked |= {"size": AtMost(self.size), "n_draws": self.size}
-        drawn = draw_route(scored, self.size, agreed.party, seeds.own[agreed.place], DRAWN[self.draws])
+        own, draws = seeds.own[agreed.place], DRAWN[self.draws]
+        drawn = draw_route(scored, self.size, agreed.party, own, draws, scored=agreed.scored)
         return then(drawn, self._sum_route(scored, asked | {"even_seed": seeds.shared}))
 
     def _sum_route(self, rule: ScoreRule, asked: dict[str, object]) -> Route:

@@ -112,13 +112,20 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         rows: Rows,
         rng: np.random.Generator,
         most: Mapping[str, int] | None = None,
+        known: PartyColumns | None = None,
     ) -> Script[Fetched]:
-        """Ask for rows; where their codes would take more bytes than `most` of a party, it leaves out some."""
-        kind = AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
-        seeds = zip(roster.names, _dither_seeds(rng, roster), strict=True)
-        asked = {party: kind(self.step, seed, (most or {}).get(party)) for party, seed in seeds}
+        """Ask for rows; where their codes would take more bytes than `most` of a party, it leaves out some.
+
+        Moments that came with rows that are `known` come no second time.
+        """
+        seeds, limits = zip(roster.names, _dither_seeds(rng, roster), strict=True), most or {}
+        asked: dict[str, AskColumns] = (
+            {party: AskWhitenedColumns(self.step, seed, limits.get(party), known is not None) for party, seed in seeds}
+            if isinstance(task, LinearTask)
+            else {party: AskScaledColumns(self.step, seed, limits.get(party)) for party, seed in seeds}
+        )
         inbox = yield {**asked}
-        return read_columns(roster, rows, asked, inbox)
+        return read_columns(roster, rows, asked, inbox, known)
 
     def finish(
         self, task: Task[M], roster: Roster, coreset: Coreset, fetched: Fetched, rng: np.random.Generator
@@ -144,9 +151,14 @@ def _dither_seeds(rng: np.random.Generator, roster: Roster) -> list[int]:
     return seeds
 
 
-def read_columns(roster: Roster, rows: Rows, asked: Mapping[str, AskColumns], inbox: Inbox) -> Fetched:
+def read_columns(
+    roster: Roster, rows: Rows, asked: Mapping[str, AskColumns], inbox: Inbox, known: PartyColumns | None = None
+) -> Fetched:
     """Check and restore what parties sent of rows, ascending; of those that some left out, what others sent too."""
-    found = [_read(card, asked[card.name], inbox[card.name], roster, rows) for card in roster.cards]
+    found = [
+        _read(card, asked[card.name], inbox[card.name], roster, rows, (known or {}).get(card.name))
+        for card in roster.cards
+    ]
     sizes = [len(each.values) for each in found]
     kept, step = kept_rows(rows, min(sizes)), next(iter(asked.values())).step
     columns = [
@@ -157,11 +169,17 @@ def read_columns(roster: Roster, rows: Rows, asked: Mapping[str, AskColumns], in
 
 
 def _read(
-    card: PartyCard, request: AskColumns, reply: Message, roster: Roster, rows: Rows
+    card: PartyCard,
+    request: AskColumns,
+    reply: Message,
+    roster: Roster,
+    rows: Rows,
+    known: WhitenedRows | ScaledRows | None,
 ) -> WhitenedRows | ScaledRows:
     if isinstance(request, AskWhitenedColumns):
+        before = known if isinstance(known, WhitenedRows) else None
         return read_whitened(
-            card, checks.replies({card.name: reply}, WhitenedColumns)[card.name], roster, rows, request
+            card, checks.replies({card.name: reply}, WhitenedColumns)[card.name], roster, rows, request, before
         )
     return read_scaled(card, checks.replies({card.name: reply}, ScaledColumns)[card.name], roster, rows, request)
 

@@ -72,6 +72,10 @@ class ScaledRows:
         """Take some of the rows."""
         return replace(self, values=self.values[places])
 
+    def with_rows(self, others: "ScaledRows", order: Rows) -> "ScaledRows":
+        """Put the rows of others after these, and all in an order."""
+        return replace(self, values=np.concatenate([self.values, others.values])[order])
+
     def unseen_bytes(self, size: int) -> float:
         """Guess what rare values cost that the pilot saw none of: a level, and the places of one in 2 m0 rows."""
         m0 = len(self.values)

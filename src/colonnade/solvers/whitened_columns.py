@@ -35,22 +35,24 @@ from colonnade.solvers.fewer_rows import coded_within, kept_rows
 class WhitenedColumns(Message, frozen=True):
     """Codes of the whitened rows; means and mixing matrix lead back to columns, the label's last where there is one.
 
-    Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal. The
-    codes tell first which columns are exact, a bit each; then those; then the others, whitened and rounded.
+    Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal. Both
+    moments are left out where they are known. The codes tell first which columns are exact, a bit each; then those;
+    then the others, whitened and rounded.
     """
 
     phase: ClassVar[str] = "solving"
 
     size: Annotated[int, Reveals.NOTHING]
-    mean: Annotated[Floats, Reveals.MOMENTS]
-    mixing: Annotated[Floats, Reveals.MOMENTS]
+    n_columns: Annotated[int, Reveals.NOTHING]
+    mean: Annotated[Floats | None, Reveals.MOMENTS]
+    mixing: Annotated[Floats | None, Reveals.MOMENTS]
     label_mean: Annotated[float | None, Reveals.LABELS]
     codes: Annotated[bytes, Reveals.FEATURES]
 
     def units(self) -> int:
         """Count the rows as the paper sends them, every value a number, and the moments."""
-        n_columns = len(self.mean) + (self.label_mean is not None)
-        return (self.size + 1) * n_columns + len(self.mixing)
+        moments = sum(len(each) for each in (self.mean, self.mixing) if each is not None)
+        return self.size * self.n_columns + moments + (self.label_mean is not None)
 
     def numbers_told(self, units: int) -> dict[Reveals, int]:
         """Count a label a row, too, where codes are also of these."""
@@ -63,7 +65,8 @@ class WhitenedColumns(Message, frozen=True):
 class AskWhitenedColumns(Message, frozen=True):
     """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither.
 
-    Of rows whose codes take more than `most` bytes, leave some out.
+    Of rows whose codes take more than `most` bytes, leave some out. Leave out moments that are `known`: you told them
+    before.
     """
 
     phase: ClassVar[str] = "solving"
@@ -72,6 +75,7 @@ class AskWhitenedColumns(Message, frozen=True):
     step: Annotated[float, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
     most: Annotated[int | None, Reveals.NOTHING] = None
+    known: Annotated[bool, Reveals.NOTHING] = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +92,17 @@ class WhitenedRows:
         Leads back: columns are mean + values @ mixing.
     label : int or None
         The label's place among the columns, the last, if this party holds it.
+    first : ndarray of int64, shape (e,)
+        The places of columns that came as they are.
     exact : ndarray of float64, shape (m, e)
-        The columns that came as they are.
+        These columns.
     """
 
     values: Floats
     mean: Floats
     mixing: Floats
     label: int | None
+    first: Rows
     exact: Floats
 
     @property
@@ -117,25 +124,41 @@ class WhitenedRows:
         """Take some of the rows."""
         return replace(self, values=self.values[places], exact=self.exact[places])
 
+    def with_rows(self, others: "WhitenedRows", order: Rows) -> "WhitenedRows":
+        """Put the rows of others, with the same moments, after these, and all in an order."""
+        values, exact = (
+            np.concatenate(both)[order] for both in ((self.values, others.values), (self.exact, others.exact))
+        )
+        return replace(self, values=values, exact=exact)
+
 
 def read_whitened(
-    card: PartyCard, reply: WhitenedColumns, roster: Roster, rows: Rows, request: AskWhitenedColumns
+    card: PartyCard,
+    reply: WhitenedColumns,
+    roster: Roster,
+    rows: Rows,
+    request: AskWhitenedColumns,
+    known: WhitenedRows | None = None,
 ) -> WhitenedRows:
-    """Check and restore the rows, of these that ascend, that a party sent: all, where nothing limits their codes."""
+    """Check and restore the rows, of these that ascend, that a party sent: all, where nothing limits their codes.
+
+    Moments are those that came with rows that are `known`, if there are some.
+    """
     party, step, seed = card.name, request.step, request.seed
     rows = rows[kept_rows(rows, checked_size(party, reply, reply.size, len(rows), request.most))]
     size = len(rows)
-    checks.shape(party, reply, reply.mean, (card.n_features,))
     if (reply.label_mean is not None) != (card.label_name is not None):
         raise checks.wrong(party, reply, "a label where none was due, or none where it was")
-    mean = reply.mean if reply.label_mean is None else np.append(reply.mean, reply.label_mean)
-    checks.in_range(party, reply, mean)
-    checks.in_range(party, reply, reply.mixing)
-    if reply.mixing.ndim != 1:
-        raise checks.wrong(party, reply, "a mixing matrix that is not packed")
+    n_columns = card.n_features + (reply.label_mean is not None)
+    if reply.n_columns != n_columns:
+        raise checks.wrong(party, reply, f"{reply.n_columns} columns, where {n_columns} are due")
     try:
-        first, rest = _read_first(reply.codes, len(mean))
-        mixing = unpack_mixing(reply.mixing, len(mean), first)
+        first, rest = _read_first(reply.codes, n_columns)
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+    read = _read_moments(card, reply, first) if known is None else _known_moments(party, reply, known, first)
+    mean, mixing = read
+    try:
         exact, rest = decode_levels(rest, len(first), size)
         codes = decode_codes(rest, len(mixing) - len(first), size)
     except ValueError as error:
@@ -148,7 +171,7 @@ def read_whitened(
     # Of all rows, each of weight 1, second moments are 1.
     if roster.weight_party is None and not norm_fits(values[first_copies(rows)], roster.n_rows**0.5, step / 2):
         raise checks.wrong(party, reply, "rows that vary more than whitened ones")
-    return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features, exact)
+    return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features, first, exact)
 
 
 def _read_first(data: bytes, n_columns: int) -> tuple[Rows, Buffer]:
@@ -156,6 +179,34 @@ def _read_first(data: bytes, n_columns: int) -> tuple[Rows, Buffer]:
     length = packed_length(n_columns, 1)
     (first,) = unpack_bits(data[:length], n_columns, 1).nonzero()
     return first, memoryview(data)[length:]
+
+
+def _read_moments(card: PartyCard, reply: WhitenedColumns, first: Rows) -> tuple[Floats, Floats]:
+    """Check the columns' means and the mixing matrix, and unpack it."""
+    party = card.name
+    if reply.mean is None or reply.mixing is None:
+        raise checks.wrong(party, reply, "no moments, where they are due")
+    checks.shape(party, reply, reply.mean, (card.n_features,))
+    mean = reply.mean if reply.label_mean is None else np.append(reply.mean, reply.label_mean)
+    checks.in_range(party, reply, mean)
+    checks.in_range(party, reply, reply.mixing)
+    if reply.mixing.ndim != 1:
+        raise checks.wrong(party, reply, "a mixing matrix that is not packed")
+    try:
+        return mean, unpack_mixing(reply.mixing, len(mean), first)
+    except ValueError as error:
+        raise checks.wrong(party, reply, str(error)) from error
+
+
+def _known_moments(party: str, reply: WhitenedColumns, known: WhitenedRows, first: Rows) -> tuple[Floats, Floats]:
+    """Take the moments that the party told before; of these the label's mean comes again, and is the same."""
+    if reply.mean is not None or reply.mixing is not None:
+        raise checks.wrong(party, reply, "moments, where they are known")
+    if reply.label_mean is not None and reply.label_mean != known.mean[-1]:
+        raise checks.wrong(party, reply, "another mean of the label than it told before")
+    if not np.array_equal(first, known.first):
+        raise checks.wrong(party, reply, "other columns that are exact than before")
+    return known.mean, known.mixing
 
 
 def checked_size(party: str, reply: Message, size: int, asked: int, most: int | None) -> int:
@@ -195,8 +246,9 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     size, codes = coded_within(request.most, rows, encode)
     return state, WhitenedColumns(
         size=size,
-        mean=sendable_floats(whitening.mean[:n_features]),
-        mixing=sendable_floats(pack_mixing(whitening.mixing, whitening.first)),
+        n_columns=d,
+        mean=None if request.known else sendable_floats(whitening.mean[:n_features]),
+        mixing=None if request.known else sendable_floats(pack_mixing(whitening.mixing, whitening.first)),
         label_mean=None if table.label_name is None else float(whitening.mean[n_features]),
         codes=codes,
     )

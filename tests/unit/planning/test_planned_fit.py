@@ -30,8 +30,8 @@ def test_it_decides_as_a_plan_of_its_own_would() -> None:
     """A sheet and a framing are saved: the budget buys as many rows or a few more."""
     federation = cn.Federation(make_parties(6_000, (2, 3, 2)))
     task = cn.Regression(standardize=True)
-    plan = federation.plan(task, budget_bytes=9_000)
-    alone, together = federation.fit(task, plan=plan), federation.fit(task, budget_bytes=9_000)
+    plan = federation.plan(task, budget_bytes=12_000)
+    alone, together = federation.fit(task, plan=plan), federation.fit(task, budget_bytes=12_000)
     assert type(together.sampler) is type(alone.sampler)
     assert len(alone.coreset) <= len(together.coreset)
     assert together.facts["planned_excess"] <= plan.chosen.excess.mean
@@ -45,6 +45,17 @@ def test_a_target_is_met_and_rows_held_out_stay_out() -> None:
     assert run.facts["planned_excess"] <= 0.05
     costs = [federation.evaluate(each.model).cost for each in (run, best)]
     assert costs[0] <= 1.3 * costs[1]
+
+
+def test_moments_are_told_once() -> None:
+    """With the pilot's rows: the run's own come without them, in the pilot's run and in one that carries a plan out."""
+    federation, task = cn.Federation(make_parties(6_000, (2, 3, 2))), cn.Regression()
+    together = federation.fit(task, budget_bytes=20_000)
+    alone = federation.fit(task, plan=federation.plan(task, budget_bytes=20_000))
+    for run in (together, alone):
+        told = [entry for entry in run.ledger if entry.kind == "WhitenedColumns"]
+        assert ["moments" in entry.reveals for entry in told] == [True] * 3 + [False] * 3
+        assert "labels" in told[-1].reveals, "the label's party still says so"
 
 
 def test_transports_agree() -> None:

@@ -13,13 +13,13 @@ from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.level_codes import encode_levels
 from colonnade.kernels.quantise import encode_codes
-from colonnade.messages import Message, sendable_floats
+from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.selecting import UseAllRows
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, read_whitened
+from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 from colonnade.transports.loopback import Loopback
 from random_parties import make_parties
 
@@ -144,7 +144,7 @@ CORESET = cn.Coreset(np.arange(4), np.ones(4), n_rows=9, total_weight=9.0)
 NONE = b"\x00"  # no column is exact
 CODES = NONE + encode_codes((7 * np.arange(12)).reshape(3, 4) % 5 - 2)
 WEATHER = WhitenedColumns(
-    4, sendable_floats([0.0]), sendable_floats([1.0]), None, NONE + encode_codes(np.zeros((1, 4), int))
+    4, 1, sendable_floats([0.0]), sendable_floats([1.0]), None, NONE + encode_codes(np.zeros((1, 4), int))
 )
 
 
@@ -157,6 +157,7 @@ def with_exact(values: list[float], n_rounded: int = 2) -> bytes:
 def whitened(**changed: Any) -> WhitenedColumns:
     honest = {
         "size": 4,
+        "n_columns": 3,
         "mean": [0.0, 1.0],
         "mixing": [1.0, 0.5, 0.2, 1.0, 0.1, 1.0],
         "label_mean": 3.0,
@@ -165,8 +166,9 @@ def whitened(**changed: Any) -> WhitenedColumns:
     given = {**honest, **changed}
     return WhitenedColumns(
         given["size"],
-        sendable_floats(given["mean"]),
-        sendable_floats(given["mixing"]),
+        given["n_columns"],
+        None if given["mean"] is None else sendable_floats(given["mean"]),
+        None if given["mixing"] is None else sendable_floats(given["mixing"]),
         given["label_mean"],
         given["codes"],
     )
@@ -248,7 +250,10 @@ def test_an_honest_reply_is_taken() -> None:
     ("changed", "message"),
     [
         ({"size": 5}, "5 rows, where 4 were asked for"),
+        ({"n_columns": 2}, "2 columns, where 3 are due"),
         ({"mean": [0.0]}, "shape"),
+        ({"mean": None}, "no moments, where they are due"),
+        ({"mixing": None}, "no moments, where they are due"),
         ({"mean": [0.0, np.nan]}, "NaN, infinity"),
         ({"label_mean": None}, "a label where none was due, or none where it was"),
         ({"label_mean": np.inf}, "NaN, infinity"),
@@ -274,6 +279,57 @@ def test_hostile_whitened_columns(changed: dict[str, Any], message: str) -> None
     with pytest.raises(RemoteProtocolError, match=f"'airline' sent a WhitenedColumns with .*{message}") as caught:
         solve(cn.Regression(), whitened(**changed), WEATHER)
     assert (caught.value.party, caught.value.kind) == ("airline", "WhitenedColumns")
+
+
+KNOWN = {"mean": None, "mixing": None}
+
+
+def read_known(**changed: Any) -> WhitenedRows:
+    """Read rows of a party whose moments came before with others."""
+    card, rows = ROSTER.cards[0], np.arange(4)
+    before = read_whitened(card, whitened(), ROSTER, rows, AskWhitenedColumns(0.5, 5))
+    request = AskWhitenedColumns(0.5, 5, known=True)
+    return read_whitened(card, whitened(**{**KNOWN, **changed}), ROSTER, rows, request, before)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"mean": [0.0, 1.0]}, "moments, where they are known"),
+        ({"mixing": [1.0, 0.5, 0.2, 1.0, 0.1, 1.0]}, "moments, where they are known"),
+        ({"label_mean": 3.5}, "another mean of the label than it told before"),
+        ({"label_mean": None}, "a label where none was due, or none where it was"),
+        ({"n_columns": 4}, "4 columns, where 3 are due"),
+        ({"codes": NONE + encode_codes(np.arange(8).reshape(2, 4))}, "byte"),
+        ({"codes": with_exact([1.0, 2.0, 1.0, 2.0])}, "other columns that are exact than before"),
+    ],
+)
+def test_hostile_columns_of_known_moments(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"'airline' sent a WhitenedColumns with .*{message}"):
+        read_known(**changed)
+
+
+def test_moments_that_are_known_come_no_second_time() -> None:
+    """A party leaves them out where it is asked to, and the same rows come of it; a label is still counted as one."""
+    rng = np.random.default_rng(0)
+    card = PartyCard("airline", 9, ("x", "z"), "y")
+    party = party_session(
+        read_table("airline", rng.normal(size=(9, 2)), label=rng.normal(size=9)), Policy(level="open")
+    )
+    for greeting in (Hello(WIRE_VERSION), UseAllRows()):
+        assert not isinstance(party.answer(greeting), Refused)
+    first, again = AskWhitenedColumns(0.5, 5), AskWhitenedColumns(0.5, 5, known=True)
+    whole, less = (party.answer(request) for request in (first, again))
+    assert isinstance(whole, WhitenedColumns)
+    assert isinstance(less, WhitenedColumns)
+    roster = Roster((card,))
+    before = read_whitened(card, whole, roster, np.arange(9), first)
+    after = read_whitened(card, less, roster, np.arange(9), again, before)
+    np.testing.assert_array_equal(after.values, before.values)
+    assert (less.mean, less.mixing) == (None, None)
+    assert whole.numbers_told(whole.units()) == {"moments": 8, "labels": 10, "features": 18}
+    assert less.numbers_told(less.units()) == {"labels": 10, "features": 18}
+    assert Reveals.MOMENTS not in less.tells()
 
 
 @pytest.mark.parametrize(

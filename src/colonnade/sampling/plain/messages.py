@@ -55,12 +55,15 @@ class DrawRows(Message, frozen=True):
 
 
 class OpenDraw(Message, frozen=True):
-    """Opens the phase where the total is known: score by this rule, which fills scores up to it, and draw a_j rows."""
+    """Opens the phase where the total is known: score by this rule, or as before in this run, and draw a_j rows.
+
+    A total is known where the rule fills scores up to it, or where it was told: in this run, or to a plan.
+    """
 
     phase: ClassVar[str] = "sampling"
     reply: ClassVar[type[Message]] = DrawnRows
 
-    rule: Annotated[AnyRule, Reveals.NOTHING]
+    rule: Annotated[AnyRule | None, Reveals.NOTHING]
     count: Annotated[int, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
     draws: Annotated[Draws, Reveals.NOTHING]

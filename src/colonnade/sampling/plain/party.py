@@ -113,8 +113,10 @@ def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tupl
 
 
 def _answer_open_draw(state: PartyState, request: OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
-    state = check_scored(state, request.rule, data)
-    return _answer_draw(replace(state, rule=request.rule, exchanged=()), request, data)
+    if (rule := request.rule or state.rule) is None:
+        raise checks.wrong(SERVER, request, "no rule, where rows were not scored before")
+    state = check_scored(state, rule, data)
+    return _answer_draw(replace(state, rule=rule, exchanged=()), request, data)
 
 
 def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyData) -> tuple[PartyState, Message]:

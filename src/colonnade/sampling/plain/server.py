@@ -18,7 +18,7 @@ from colonnade.kernels.draws import draw_evenly, most_copies
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
-from colonnade.routes import Ask, AtMost, Hashing, Route, then
+from colonnade.routes import Ask, AtMost, Hashing, Route, either, then
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
@@ -31,7 +31,7 @@ from colonnade.sampling.plain.messages import (
     Scores,
     Total,
 )
-from colonnade.sampling.rules import travelling
+from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.score_limits import score_limits
@@ -80,8 +80,11 @@ class Algorithm1:
         return (yield from self._draw_sum_and_weigh(totals, quotas, orders, (asked, told)))
 
     def with_set_totals(self, rule: FilledScores) -> Script[Coreset]:
-        """Play it with totals that are known beforehand: parties fill their scores up to them, and line 2 is saved."""
-        totals = np.array(list(bounds_of_totals(self.design, rule).values()))
+        """Play it with totals that are set: parties fill their scores up to them."""
+        return self.with_known_totals(np.array(list(bounds_of_totals(self.design, rule).values())), rule)
+
+    def with_known_totals(self, totals: Floats, rule: AnyRule | None) -> Script[Coreset]:
+        """Play it with totals that are known beforehand: line 2 is saved; and line 1, where there is no rule."""
         # Lines 1, 3 and 4: every party learns how many rows to draw, and scores its rows.
         quotas = self.way.quotas(self.design, totals, Seeds.of(self.rng, len(totals)), self.rng)
         orders: Outbox = {
@@ -150,13 +153,27 @@ class WithReplacement:
         return design.weigh(draw.rows, scores, float(np.sum([*draw.totals.values()])))
 
 
-def draw_route(rule: ScoreRule, most: int, party: str, own_seed: bytes, draws: Draws) -> Route:
-    """Say what a party is asked in lines 1 to 5: it draws at most so many rows, from a seed with this digest."""
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The totals, (parties,), of rows that were scored before, and whether they were in this run."""
+
+    totals: Floats
+    here: bool
+
+
+def draw_route(rule: ScoreRule, most: int, party: str, own_seed: bytes, draws: Draws, *, scored: bool) -> Route:
+    """Say what a party is asked in lines 1 to 5: it draws at most so many rows, from a seed with this digest.
+
+    Rows that were scored before in this run are not scored again.
+    """
     seed = Hashing(own_seed, partial(seed_digest, party))
     drawing = {"count": AtMost(most), "seed": seed, "draws": draws}
-    if isinstance(rule, FilledScores):
-        return Ask(OpenDraw, rule=rule, **drawing)
-    return then(Ask(AskTotal, rule=rule), Ask(DrawRows, **drawing))
+    known = Ask(OpenDraw, rule=None if scored else rule, **drawing)
+    if scored or isinstance(rule, FilledScores):
+        return known
+    told = then(Ask(AskTotal, rule=rule), Ask(DrawRows, **drawing))
+    # As plans draw rows: a run of its own that carries one out has the totals of its pilot.
+    return either(told, known) if draws is Draws.DISTINCT and isinstance(rule, RoundedScores) else told
 
 
 def shares_of(totals: Floats) -> Floats:
