@@ -151,8 +151,8 @@ def test_places_to_look_are_some_rows_and_the_farthest(m0: int, n_columns: int) 
 def test_few_rows_tell_a_difference_from_none(width: int, shared: int, m0: int) -> None:
     """Of 200 pilots each, as small as they get, none takes rounding for a difference, or overlooks one of 0.01.
 
-    Ten squares of rounding alone exceed the bound less than once in 5,000 times: of 200 pilots one would do so in one of
-    25 tests, if seeds were not fixed.
+    Ten squares of rounding alone exceed the bound less than once in 5,000 times: of 200 pilots one would do so in
+    one of 25 tests, if seeds were not fixed.
     """
     signs = {eta: [_seen(width, shared, m0, eta, seed) for seed in range(200)] for eta in (0.0, 0.01)}
     assert not any(signs[0.0])
