@@ -110,11 +110,11 @@ def sandwich(
     m = len(residuals)
     uncertain = np.ones(m) if chances is None or rounded is not None else np.sqrt(1.0 - chances)
     problem = problem or reduce_rows(features, residuals, weights, fit_intercept=fit_intercept)
-    centre = problem.centre[:-1]
+    centre, triangle = problem.centre[:-1], problem.triangle[:, :-1]
     X = features - centre
     # A constant column leaves its rounding behind.
-    X[:, ~problem.lhs.any(axis=0)] = 0.0
-    to_unit = _unit_basis(problem.lhs, ridge)
+    X[:, ~triangle.any(axis=0)] = 0.0
+    to_unit = _unit_basis(triangle, ridge)
     units = X @ to_unit
     leverage = weights * (np.einsum("ij,ij->i", units, units) + fit_intercept / weights.sum())
     if m <= leverage.sum() or leverage.max(where=uncertain > 0, initial=0.0) > MOST_LEVERAGE:

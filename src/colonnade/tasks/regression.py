@@ -96,7 +96,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         path = self._path(rows, rows.labels, rng)
         l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
         n, problem = rows.total_weight, rows.reduced(fit_intercept=self.fit_intercept)
-        coef = solve_elastic_net(problem, n * l2, n * l1, np.zeros(problem.lhs.shape[1]))
+        coef = solve_elastic_net(problem, n * l2, n * l1, np.zeros(rows.features.shape[1]))
         return msgspec.structs.replace(self.linear_model(coef, problem.intercept(coef), roster), path=path)
 
     def fold_seed(self, rng: np.random.Generator) -> int | None:
