@@ -17,7 +17,7 @@ from colonnade.privacy.pairwise import Secret
 from colonnade.sampling.distinct.messages import DistinctScores
 from colonnade.sampling.secure.messages import MARGIN, MOST_LOG, AskMaskedLogs, MaskedScores
 from colonnade.transports.loopback import Loopback
-from secure_trial import Entropy, Restarting, Wire, flip_message
+from secure_trial import Entropy, Wire, flip_message
 
 N, WIDTHS = 300, (2, 3, 1)
 NAMES = ("party1", "party2", "party3")
@@ -104,16 +104,6 @@ def test_the_result_does_not_depend_on_the_keys() -> None:
     )
     assert first.coreset.weights.tobytes() == second.coreset.weights.tobytes()
     assert first.ledger == second.ledger
-
-
-@pytest.mark.parametrize("kind", ["AskPublicKey", "AskMaskedLogs", "AskAgreement"])
-def test_a_party_that_restarts_inside_the_phase_changes_nothing(kind: str) -> None:
-    restarting = Restarting(kind, times=2)
-    run = make_federation(restarting).coreset(cn.Regression(), SECURE, seed=2)
-    expected = make_federation().coreset(cn.Regression(), SECURE, seed=2)
-    assert restarting.restarts >= 1
-    assert run.coreset.rows.tobytes() == expected.coreset.rows.tobytes()
-    assert run.coreset.weights.tobytes() == expected.coreset.weights.tobytes()
 
 
 def test_nothing_of_scores_or_factors_reaches_the_server() -> None:
