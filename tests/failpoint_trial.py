@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import colonnade as cn
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.protocol.memory import TableKey
-from network_trial import Trial, events, until, write_federation_file, write_party_file
+from network_trial import Trial, until, write_federation_file, write_party_file
 from nursery import Child, Nursery
 
 LIMIT = 60.0
@@ -56,6 +56,8 @@ JOBS: dict[str, dict[str, object]] = {
     "fit, lloyd": fit({"kind": "lloyd"}, KMEANS),
     "fit, distdim": fit({"kind": "distdim"}, KMEANS),
     "planned fit": {"do": "fit", "task": REGRESSION, "budget_bytes": 20_000, "seed": 4, "out": "run"},
+    # It draws fewer than all rows, and those of its pilot join them.
+    "planned fit, joined": {"do": "fit", "task": REGRESSION, "target_excess": 0.02, "seed": 4, "out": "run"},
     "predict": {"do": "predict", "model": "base", "to": "bank", "out": "predictions.csv"},
     "deliver": {"do": "deliver", "model": "base", "to": "shop"},
     "evaluate": {"do": "evaluate", "model": "base", "out": "evaluation.json"},
@@ -295,16 +297,19 @@ class Sweep:
                 each.unlink(missing_ok=True)
         return {name: (len(self._log(name)), self._spent(name)) for name in Trial.names}
 
-    def _log(self, name: str) -> list[dict[str, Any]]:
+    def _log(self, name: str) -> bytes:
+        """Read a log that may be written to meanwhile: whole lines only."""
         path = self.folder / f"{name}-state" / "log.jsonl"
-        return events(path) if path.exists() else []
+        read = path.read_bytes() if path.exists() else b""
+        return read[: read.rfind(b"\n") + 1]
 
     def _spent(self, name: str) -> Counter[str]:
         path = self.folder / f"{name}-state" / "spent.json"
         return Counter(json.loads(path.read_text())["spent"].get("server", {})) if path.exists() else Counter()
 
     def _outcome(self, server: Child, before: dict[str, tuple[int, Counter[str]]]) -> Outcome:
-        logs = {name: self._log(name)[count:] for name, (count, _) in before.items()}
+        # Only what is new is parsed: a log of hundreds of kills takes longer than one of them.
+        logs = {name: _events(self._log(name)[size:]) for name, (size, _) in before.items()}
         answers = {name: [line for line in log if line["event"] == "answered"] for name, log in logs.items()}
         told = {name: _sums(log) for name, log in logs.items()}
         spent = {name: self._spent(name) - counted for name, (_, counted) in before.items()}
@@ -326,6 +331,10 @@ class Sweep:
             results["rows"] = run.coreset.rows.tobytes() + run.coreset.weights.tobytes()
             results["model"] = b"" if run.model is None else b"".join(run.model.files().values())
         return results
+
+
+def _events(log: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.splitlines()]
 
 
 def _sums(log: list[dict[str, Any]]) -> Counter[str]:

@@ -177,8 +177,8 @@ EXAMPLES: dict[str, Message] = {
         *(6, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
     ),
     "ask masked logs": AskMaskedLogs(
-        *(2, (SignedRows("bank", sendable_rows([3, 4]), bytes(64)),), 0.0, 5),
-        *(3, 8, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
+        *(2, (SignedRows("bank", sendable_rows([3, 4]), bytes(64)),), 0.0, 5, 3, 1.5),
+        *(8, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
     ),
     "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
     "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),

@@ -20,6 +20,7 @@ SAMPLE = (
     Kill("coreset", "bank", "after write log.jsonl", 9),
     Kill("coreset, distinct", "shop", "after write log.jsonl", 7),
     Kill("coreset, distinct and secure", "bank", "after write log.jsonl", 11),
+    Kill("planned fit, joined", "shop", "after write log.jsonl", 9),
 )
 
 
@@ -53,9 +54,10 @@ def test_two_fall_at_once(sweep: Sweep) -> None:
 
 
 @pytest.mark.slow(sampled=False)
+@pytest.mark.parametrize("who", SIDES)
 @pytest.mark.parametrize("job", JOBS)
-def test_every_point(sweep: Sweep, job: str) -> None:
-    points = {(job, who): sweep.points(job, who) for who in SIDES}
-    died = sum(play(sweep, kill) for kill in kills(points))
-    assert died > 50
+def test_every_point(sweep: Sweep, job: str, who: str) -> None:
+    """Of one process, some 50 to 150 kills: one or two a second, where the machine does nothing else."""
+    died = sum(play(sweep, kill) for kill in kills({(job, who): sweep.points(job, who)}))
+    assert died > 16
     assert sweep.left_behind() == []

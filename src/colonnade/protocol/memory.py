@@ -84,11 +84,13 @@ class SummedScoresNote(msgspec.Struct, frozen=True, array_like=True, tag="summed
     """In which way scores were added to others' under masks; the digest names how rows were scored, before sharpening.
 
     `draws` is 0 where scores were added as they are, and else how many distinct rows were drawn by the chances whose
-    logarithms were. `sharpened` is None, or how much residuals counted in sharpened scores.
+    logarithms were. They were rounded to steps of 2^-exponent. `sharpened` is None, or how much residuals counted in
+    sharpened scores.
     """
 
     digest: bytes
     draws: int
+    exponent: int
     sharpened: float | None = None
 
 

@@ -26,8 +26,8 @@ NOTES: list[Note] = [
     CommittedNote(b"a" * 32),
     DistancesNote(10),
     ScoredNote(b""),
-    SummedScoresNote(b"", 40),
-    SummedScoresNote(b"", 0, 2.5),
+    SummedScoresNote(b"", 40, 30),
+    SummedScoresNote(b"", 0, 20, 2.5),
     sum_note("moments", np.arange(30), np.ones(30), 100, 4, 2),
 ]
 

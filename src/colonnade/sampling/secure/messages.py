@@ -19,8 +19,8 @@ MOST_LOG = 20 * math.log(2)
 # A certain row is any number of the ring, all alike. The ring is so many times wider than sums of other rows are, that
 # one in a million of them looks like one of these; as most such sums are large, the row then weighs next to 1, too.
 MARGIN = 2.0**20
-# What is summed: scores, or logarithms of the chances of distinct draws.
-SCORES, LOGS = "scores", "logarithms of chances"
+# What is summed, unless it is logarithms of chances.
+SCORES = "scores"
 
 
 class PublicKey(Message, frozen=True):
@@ -76,11 +76,16 @@ class AskMaskedScores(AskScores, frozen=True):
 
 
 class AskMaskedLogs(AskScores, frozen=True):
-    """S as in `AskDistinctScores`, and ring and keys as in `AskMaskedScores`: add -log(1 - pi_ij) of each row."""
+    """S as in `AskDistinctScores`, and ring and keys as in `AskMaskedScores`: add -log(1 - pi_ij) of each row.
+
+    `rate` is how many rows every party was to draw for one of its total, so that no party's logarithms are most of a
+    sum.
+    """
 
     reply: ClassVar[type[Message]] = MaskedScores
 
     n_draws: Annotated[int, Reveals.NOTHING]
+    rate: Annotated[float, Reveals.NOTHING]
     width: Annotated[int, Reveals.NOTHING]
     exponent: Annotated[int, Reveals.NOTHING]
     keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
@@ -101,6 +106,11 @@ class AskAgreement(Message, frozen=True):
     reply: ClassVar[type[Message]] = Agreement
 
     signed: Annotated[tuple[SignedDigest, ...], Reveals.NOTHING]
+
+
+def logs_at(rate: float) -> str:
+    """Say what is summed where it is logarithms of chances: masks cancel where all parties were told one rate."""
+    return f"logarithms of chances at {rate.hex()}"
 
 
 def transcript_of_scores(

@@ -24,7 +24,6 @@ from colonnade.sampling.distinct.party import all_distinct, factor_of
 from colonnade.sampling.plain.party import DRAWN, all_rows, inner_rule, way_of_scoring
 from colonnade.sampling.rules.sharpened import SharpenedScores
 from colonnade.sampling.secure.messages import (
-    LOGS,
     MARGIN,
     MOST_LOG,
     SCORES,
@@ -36,11 +35,14 @@ from colonnade.sampling.secure.messages import (
     MaskedScores,
     PublicKey,
     digest_of,
+    logs_at,
     transcript_of_scores,
 )
 from colonnade.signing import digest
 
 KEYED, MASKED = "keyed", "masked"
+# Of totals, and of parts of them.
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -66,16 +68,32 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
     kept, ring = _check_asked(state, request, data), _ring(request, _largest_score(state, data))
     rows, state = all_rows(replace(state, rows=kept.own), request, data)
-    state = _check_summed(state, 0, data)
+    state = _check_summed(state, 0, ring, data)
     return _masked(state, request, data, Summed(SCORES, kept, ring, rows, data.scores(state.rule)[rows]))
 
 
 def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> tuple[PartyState, Message]:
     kept, ring = _check_asked(state, request, data), _ring(request, MOST_LOG * MARGIN)
     rows, state = all_distinct(replace(state, rows=kept.own), request, request.n_draws, data)
-    state = _check_summed(state, len(kept.own), data)
-    logs = log_of(np.minimum(1.0, factor_of(state, request) * data.scores(state.rule)[rows]))
-    return _masked(state, request, data, Summed(LOGS, kept, ring, rows, np.where(logs > MOST_LOG, np.inf, logs)))
+    scores = data.scores(state.rule)
+    _check_quotas(request, len(kept.own), scores)
+    state = _check_summed(state, len(kept.own), ring, data)
+    logs = log_of(np.minimum(1.0, factor_of(state, request) * scores[rows]))
+    purpose = logs_at(request.rate)
+    return _masked(state, request, data, Summed(purpose, kept, ring, rows, np.where(logs > MOST_LOG, np.inf, logs)))
+
+
+def _check_quotas(request: AskMaskedLogs, n_own: int, scores: Floats) -> None:
+    """Require that this party drew at the rate that all were told, and that the others drew, too.
+
+    Who draws few rows, or none, adds next to nothing to a sum: it would be the logarithms of the rest.
+    """
+    due = min(request.rate * float(scores.sum()), float(np.count_nonzero(scores)))
+    if not abs(n_own - due) <= 1 + ROUNDING * due:
+        raise checks.wrong(SERVER, request, f"a draw of {n_own} rows, where {due:g} are due to this party's scores")
+    for each in request.others:
+        if n_own and not len(each.rows):
+            raise checks.wrong(SERVER, request, f"no rows of {each.party!r}, whose part of each sum would be nothing")
 
 
 @dataclass(frozen=True)
@@ -109,22 +127,22 @@ def _check_asked(state: PartyState, request: AskMaskedScores | AskMaskedLogs, da
     return _sum_secret(state)
 
 
-def _check_summed(state: PartyState, draws: int, data: PartyData) -> PartyState:
+def _check_summed(state: PartyState, draws: int, ring: Ring, data: PartyData) -> PartyState:
     """Require one way to sum these scores, for all time, where they, or the columns, are never shown.
 
     Sums of logarithms for another number of draws are other functions of the same scores, as sums of the scores are,
     or of sharpened ones: as many as there are parties, or two and what the others know of theirs, tell each party's
-    own.
+    own. So do sums of what is rounded to other steps: each tells a bit of how single parties' were rounded.
     """
     if not {Reveals.SCORES, Reveals.FEATURES} & set(data.policy.never) or state.rule is None:
         return state
     rule = inner_rule(state.rule)
     scored, sharpened = (rule.unsharpened(), rule.residuals) if isinstance(rule, SharpenedScores) else (rule, None)
-    note = SummedScoresNote(way_of_scoring(state, scored, data), draws, sharpened)
+    note = SummedScoresNote(way_of_scoring(state, scored, data), draws, ring.exponent, sharpened)
     notes = (each for each in data.memory.notes() if isinstance(each, SummedScoresNote))
     earlier = {each for each in notes if each.digest == note.digest} - {note}
     if earlier:
-        how, advice = _told_earlier(earlier, sharpened)
+        how, advice = _told_earlier(earlier, note)
         raise PolicyRefusedError(
             f"its owner's policy lets scores of the same rows be summed in one way, for all time: they were, {how}. "
             f"Sums in two ways would tell a party's own. Use {advice}; or draw rows evenly.",
@@ -133,13 +151,15 @@ def _check_summed(state: PartyState, draws: int, data: PartyData) -> PartyState:
     return replace(state, notes=(*state.notes, note))
 
 
-def _told_earlier(earlier: Set[SummedScoresNote], sharpened: float | None) -> tuple[str, str]:
+def _told_earlier(earlier: Set[SummedScoresNote], note: SummedScoresNote) -> tuple[str, str]:
     """Say how scores were summed, and what to ask for instead."""
-    others = [each.sharpened for each in earlier if each.sharpened != sharpened]
+    others = [each.sharpened for each in earlier if each.sharpened != note.sharpened]
     if others and others[0] is None:
         return "not sharpened", "sharpened=False, as before"
     if others:
         return "sharpened", "sharpened=True, with the same parties and columns as before"
+    if all(each.draws == note.draws for each in earlier):
+        return "rounded to other steps", "the earlier options"
     if max(each.draws for each in earlier) > 0:
         return "for distinct draws of another size", 'the earlier size, with draws="distinct"'
     return "as they are", 'draws="stratified", as before'

@@ -11,7 +11,7 @@ import numpy as np
 
 from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.draws import even_chances, log_of
 from colonnade.kernels.masks import TOLERANCE, Ring, Words, narrowest_ring, to_numbers, unpack
 from colonnade.messages import Message
@@ -21,7 +21,6 @@ from colonnade.protocol import checks
 from colonnade.routes import Ask, Route, cut_short, some, then
 from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.secure.messages import (
-    LOGS,
     MARGIN,
     MOST_LOG,
     SCORES,
@@ -33,6 +32,7 @@ from colonnade.sampling.secure.messages import (
     MaskedScores,
     PublicKey,
     digest_of,
+    logs_at,
     transcript_of_scores,
 )
 from colonnade.signing import digest
@@ -57,22 +57,22 @@ class SecureSum:
 
         Each party must remember that the same was exchanged before as the draw says.
         """
-        smallest, largest = self._bounds(roster, draw.rows)
+        smallest, largest = self._bounds(roster)
         ring = narrowest_ring(smallest, largest, len(roster.cards))
         if ring is None:
             whose = "" if roster.weight_party is None else f", as {roster.weight_party!r} has them,"
             raise UnsupportedError(
-                f"The weights of drawn rows{whose} differ so much (the lightest is {smallest:.3g} of all) that "
+                f"The weights of rows{whose} differ so much (the lightest is {smallest:.3g} of all) that "
                 'a secure sum does not fit in 64 bits. Leave out the lightest rows, or pass scores="plain".'
             )
-        total = yield from until_kept(lambda: _attempt(roster, draw, ring, SCORES))
+        total = yield from until_kept(lambda: _attempt(roster, draw, ring, None))
         return self._checked(to_numbers(total, ring), roster, draw)
 
-    def _bounds(self, roster: Roster, rows: Rows) -> tuple[float, float]:
-        """Bound every party's score of every drawn row, from what all sides know."""
-        weights = self._row_weights
-        smallest = 1 / roster.n_rows if weights is None else float(weights[rows].min() / weights.sum())
-        return smallest, max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
+    def _bounds(self, roster: Roster) -> tuple[float, float]:
+        """Bound every party's score of every row, from what all sides know: so that all draws have one ring."""
+        return _least_of(_parts(roster, self._row_weights)), max(
+            self._rule.bounds(card, roster.n_rows).score for card in roster.cards
+        )
 
     def _checked(self, sums: Floats, roster: Roster, draw: Draw) -> Floats:
         limits = score_limits(self._rule, self._row_weights, roster.n_rows, draw.rows)
@@ -102,29 +102,70 @@ class SecureLogs:
         Within a millionth of the smallest that the sum of all, the even draw's among them, can be: so are the weights.
         """
         least, even = self._least(roster, draw)
-        ring = narrowest_ring(float((least + even).min()), MOST_LOG * MARGIN, len(roster.cards))
+        smallest = _least_of(least + even)
+        ring = narrowest_ring(smallest, MOST_LOG * MARGIN, len(roster.cards))
         if ring is None:
             raise UnsupportedError(
-                f"Rows have so small a chance to be drawn (the least is {(least + even).min():.3g}) that a secure sum "
+                f"Rows have so small a chance to be drawn (the least is {smallest:.3g}) that a secure sum "
                 'of its logarithm does not fit in 64 bits. Draw more rows, or pass draws="stratified".'
             )
-        total = yield from until_kept(lambda: _attempt(roster, draw, ring, LOGS))
+        _check_all_drew(draw)
+        total = yield from until_kept(lambda: _attempt(roster, draw, ring, rate_of(draw)))
         sums = to_numbers(total, ring)
-        if (sums < least * (1 - SLACK) - TOLERANCE * (least + even).min()).any():
+        sums = np.where(sums > len(roster.cards) * MOST_LOG * (1 + SLACK), np.inf, sums)
+        what = _broken_by(sums, least[draw.rows] * (1 - SLACK) - TOLERANCE * smallest, draw)
+        if what is not None:
             raise RemoteProtocolError(
-                f"The sum of the chances of {', '.join(roster.names)} is smaller than scores allow. One of them masked "
-                "something else, and a secure sum does not show which. Nothing of it was used; see that all run the "
-                "same version."
+                f"The sum of the chances of {', '.join(roster.names)} is outside what chances have: {what}. One of "
+                "them masked something else, and a secure sum does not show which. Nothing of it was used; see that "
+                "all run the same version."
             )
-        return np.where(sums > len(roster.cards) * MOST_LOG * (1 + SLACK), np.inf, sums)
+        return sums
 
     def _least(self, roster: Roster, draw: Draw) -> tuple[Floats, Floats]:
-        """Bound the sums of all parties from below, from what all sides know; and give what the even draw adds."""
-        weights, rows = self._row_weights, draw.rows
-        part = np.full(len(rows), 1 / roster.n_rows) if weights is None else weights[rows] / weights.sum()
-        _, even = even_chances(roster.n_rows, draw.n_even, weights)
+        """Bound the sums of all rows from below, from what all sides know; and give what the even draw adds."""
+        _, even = even_chances(roster.n_rows, draw.n_even, self._row_weights)
         factor = sum(len(draw.by(party)) / total for party, total in draw.totals.items())
-        return factor * part, np.minimum(log_of(even[rows]), MOST_LOG)
+        return factor * _parts(roster, self._row_weights), np.minimum(log_of(even), MOST_LOG)
+
+
+def _parts(roster: Roster, weights: Floats | None) -> Floats:
+    """Give each row's part of all weight, shape (n_rows,)."""
+    return np.full(roster.n_rows, 1 / roster.n_rows) if weights is None else weights / weights.sum()
+
+
+def _least_of(bounds: Floats) -> float:
+    """Find the smallest among rows that count."""
+    return float(bounds[bounds > 0].min())
+
+
+def rate_of(draw: Draw) -> float:
+    """Say how many rows were drawn by scores, for one of their total."""
+    return (draw.n_draws - draw.n_even) / sum(draw.totals.values())
+
+
+def _check_all_drew(draw: Draw) -> None:
+    """Require that every party drew by its scores, where one did: it would add nothing to sums, and not hide them."""
+    counts = {party: len(draw.by(party)) for party in draw.totals}
+    idle = [party for party, count in counts.items() if count == 0]
+    if idle and len(idle) < len(counts):
+        raise UnsupportedError(
+            f"{', '.join(idle)} would draw no row by scores, and sums would tell the scores of the others: of "
+            f"{draw.n_draws} rows {draw.n_even} are drawn evenly. Draw more rows, or a smaller share of them evenly."
+        )
+
+
+def _broken_by(sums: Floats, least: Floats, draw: Draw) -> str | None:
+    """Say in which way sums of logarithms, infinite where a party is certain, are none of the chances of this draw."""
+    for row in draw.rows[sums < least][:1].tolist():
+        return f"row {row} has less of one than its weight alone gives"
+    drawn = np.concatenate([draw.by(party) for party in draw.totals])
+    certain = draw.rows[np.isinf(sums)]
+    for row in certain[~np.isin(certain, drawn)][:1].tolist():
+        return f"row {row} is certain, which no party drew"
+    if (chance := -np.expm1(-sums).sum()) > len(drawn) * (1 + SLACK):
+        return f"they add up to {chance:g}, where {len(drawn)} rows were drawn"
+    return None
 
 
 def secure_sum_route(kind: type[AskMaskedScores | AskMaskedLogs], asked: dict[str, object]) -> Route:
@@ -133,14 +174,15 @@ def secure_sum_route(kind: type[AskMaskedScores | AskMaskedLogs], asked: dict[st
     return then(some(attempt, least=1, most=MAX_ATTEMPTS), Ask(AskAgreement))
 
 
-def _attempt(roster: Roster, draw: Draw, ring: Ring, purpose: str) -> Script[Words | LostKey]:
-    """Play the three rounds once; return the sum, or the party that lost its key."""
+def _attempt(roster: Roster, draw: Draw, ring: Ring, rate: float | None) -> Script[Words | LostKey]:
+    """Play the three rounds once, for scores, or for logarithms at a rate; return the sum, or who lost its key."""
     said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
     inbox = yield {party: AskPublicKey() for party in roster.names}
     keys, view = _read_keys(checks.replies(inbox, PublicKey), said)
     relayed = tuple(keys.values())
+    purpose = SCORES if rate is None else logs_at(rate)
     transcript = transcript_of_scores(purpose, tuple(keys), draw.rows, ring, relayed, view)
-    inbox = yield {party: _question(party, draw, ring, purpose, relayed) for party in roster.names}
+    inbox = yield {party: _question(party, draw, ring, rate, relayed) for party in roster.names}
     replies = checks.replies(inbox, MaskedScores)
     for party, reply in replies.items():
         if reply.masked is None:
@@ -158,11 +200,11 @@ def _attempt(roster: Roster, draw: Draw, ring: Ring, purpose: str) -> Script[Wor
     return total
 
 
-def _question(party: str, draw: Draw, ring: Ring, purpose: str, keys: tuple[SignedKey, ...]) -> Message:
+def _question(party: str, draw: Draw, ring: Ring, rate: float | None, keys: tuple[SignedKey, ...]) -> Message:
     about = (len(draw.rows), draw.of_others(party), draw.even_share, draw.even_seed)
-    if purpose == SCORES:
+    if rate is None:
         return AskMaskedScores(*about, ring.width, ring.exponent, keys)
-    return AskMaskedLogs(*about, draw.n_draws, ring.width, ring.exponent, keys)
+    return AskMaskedLogs(*about, draw.n_draws, rate, ring.width, ring.exponent, keys)
 
 
 def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:

@@ -28,6 +28,7 @@ N, WIDTHS, SIZE = 300, (2, 3, 1), 12
 MECHANISMS: tuple[Literal["plain", "secure"], ...] = ("plain", "secure")
 NAMES = ("party1", "party2", "party3")
 SECURE = cn.ImportanceSampling(SIZE, scores="secure")
+DISTINCT = cn.ImportanceSampling(SIZE, draws="distinct", scores="secure")
 
 
 def make_data() -> tuple[np.ndarray, np.ndarray]:
@@ -307,11 +308,17 @@ def test_an_old_key_of_the_party_itself_only_starts_the_sum_again() -> None:
     assert run.coreset.weights.tobytes() == expected.coreset.weights.tobytes()
 
 
-@pytest.mark.parametrize("kind", ["AskPublicKey", "AskMaskedScores", "AskAgreement"])
-def test_a_party_that_restarts_inside_the_phase_changes_nothing(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("sampler", "kind"),
+    [
+        *((SECURE, kind) for kind in ("AskPublicKey", "AskMaskedScores", "AskAgreement")),
+        *((DISTINCT, kind) for kind in ("AskPublicKey", "AskMaskedLogs", "AskAgreement")),
+    ],
+)
+def test_a_party_that_restarts_inside_the_phase_changes_nothing(sampler: cn.ImportanceSampling, kind: str) -> None:
     restarting = Restarting(kind, times=2)
-    run = make_federation(restarting).coreset(cn.Regression(), SECURE, seed=2)
-    expected = make_federation().coreset(cn.Regression(), SECURE, seed=2)
+    run = make_federation(restarting).coreset(cn.Regression(), sampler, seed=2)
+    expected = make_federation().coreset(cn.Regression(), sampler, seed=2)
     assert restarting.restarts >= 1
     assert run.coreset.rows.tobytes() == expected.coreset.rows.tobytes()
     assert run.coreset.weights.tobytes() == expected.coreset.weights.tobytes()

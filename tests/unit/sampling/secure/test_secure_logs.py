@@ -1,5 +1,6 @@
 """Secure sums of distinct draws: logarithms of chances, and rows of which some party is certain."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -10,14 +11,18 @@ from scipy import stats
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
-from colonnade.kernels.masks import Ring, to_numbers
+from colonnade.kernels.draws import log_of
+from colonnade.kernels.masks import Ring, narrowest_ring, to_numbers, to_words
 from colonnade.ledger import SERVER
+from colonnade.privacy import pairwise
 from colonnade.privacy.identities import identities_here
 from colonnade.privacy.pairwise import Secret
 from colonnade.sampling.distinct.messages import DistinctScores
+from colonnade.sampling.secure import party as secure_party
 from colonnade.sampling.secure.messages import MARGIN, MOST_LOG, AskMaskedLogs, MaskedScores
+from colonnade.sampling.secure.server import SLACK
 from colonnade.transports.loopback import Loopback
-from secure_trial import Entropy, Restarting, Wire, flip_message
+from secure_trial import Entropy, Wire, flip_message
 
 N, WIDTHS = 300, (2, 3, 1)
 NAMES = ("party1", "party2", "party3")
@@ -106,16 +111,6 @@ def test_the_result_does_not_depend_on_the_keys() -> None:
     assert first.ledger == second.ledger
 
 
-@pytest.mark.parametrize("kind", ["AskPublicKey", "AskMaskedLogs", "AskAgreement"])
-def test_a_party_that_restarts_inside_the_phase_changes_nothing(kind: str) -> None:
-    restarting = Restarting(kind, times=2)
-    run = make_federation(restarting).coreset(cn.Regression(), SECURE, seed=2)
-    expected = make_federation().coreset(cn.Regression(), SECURE, seed=2)
-    assert restarting.restarts >= 1
-    assert run.coreset.rows.tobytes() == expected.coreset.rows.tobytes()
-    assert run.coreset.weights.tobytes() == expected.coreset.weights.tobytes()
-
-
 def test_nothing_of_scores_or_factors_reaches_the_server() -> None:
     received: list[bytes] = []
     wire = Wire(lambda sender, _, data: (sender != SERVER and received.append(data)) or data)  # type: ignore[func-returns-value]
@@ -189,3 +184,58 @@ def test_chances_that_are_too_small_for_a_ring() -> None:
 def test_the_ring_is_wide_enough_that_certain_rows_are_seldom_misread() -> None:
     assert pytest.approx(-np.log(2.0**-20)) == MOST_LOG
     assert MARGIN >= 2**20
+
+
+@pytest.mark.parametrize(("size", "share"), [(100, 0.99), (1, 0.0), (2, 0.0)])
+def test_no_party_is_left_alone_in_a_sum(size: int, share: float) -> None:
+    """Where only one drew by its scores, sums would be its own logarithms."""
+    sampler = cn.ImportanceSampling(size, share, "distinct", scores="secure")
+    with pytest.raises(cn.UnsupportedError, match=r"would draw no row by scores, .*Draw more rows, or a smaller share"):
+        make_federation().coreset(cn.KMeans(2), sampler)
+
+
+def test_where_all_rows_are_drawn_evenly_nobody_adds_anything() -> None:
+    run = make_federation().coreset(cn.Regression(), cn.ImportanceSampling(50, 1.0, "distinct", scores="secure"))
+    np.testing.assert_allclose(run.coreset.weights, N / 50, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("lie", "match"),
+    [
+        (lambda logs: np.full_like(logs, np.inf), "row [0-9]+ is certain, which no party drew"),
+        (lambda logs: logs + 1e6, "row [0-9]+ is certain, which no party drew"),
+        (lambda logs: logs - 10, "row [0-9]+ is certain, which no party drew"),
+        (lambda logs: logs + 5, "they add up to [0-9.]+, where 50 rows were drawn"),
+        (lambda logs: np.full_like(logs, -0.02), "row [0-9]+ has less of one than its weight alone gives"),
+    ],
+)
+def test_a_party_that_masks_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, lie: Any, match: str) -> None:
+    """Sentinels everywhere, sums that leave the ring, negative logarithms: a sum that chances cannot have."""
+    honest = secure_party._masked
+
+    def lying(state: Any, request: Any, data: Any, summed: Any) -> Any:
+        numbers = lie(summed.numbers) if data.name == "party2" else summed.numbers
+        return honest(state, request, data, replace(summed, numbers=numbers))
+
+    monkeypatch.setattr(secure_party, "_masked", lying)
+    monkeypatch.setattr(pairwise, "to_words", wrapping)
+    with pytest.raises(cn.RemoteProtocolError, match=match):
+        make_federation().coreset(cn.Regression(), cn.ImportanceSampling(100, 0.5, "distinct", scores="secure"))
+
+
+def wrapping(numbers: np.ndarray, ring: Ring) -> np.ndarray:
+    """Count steps as `to_words` does, negative ones too."""
+    return np.asarray(np.rint(np.ldexp(numbers, ring.exponent)).astype(np.int64).view(np.uint64))
+
+
+def test_a_chance_at_the_limit_is_read_alike_from_both_sides() -> None:
+    """At 1 - 2^-20, and the numbers next to it, one party or three: finite or certain, the weight is the same."""
+    limit = 1 - 2.0**-20
+    chance = np.array([np.nextafter(limit, 0), limit, np.nextafter(limit, 1)])
+    logs = log_of(chance)
+    ring = narrowest_ring(1e-3, MOST_LOG * MARGIN, 3)
+    assert ring is not None
+    for n_parties in (1, 2, 3):
+        sums = to_numbers(n_parties * to_words(np.minimum(logs, MOST_LOG), ring), ring)
+        assert (sums <= 3 * MOST_LOG * (1 + SLACK)).all(), "not taken for certain"
+        np.testing.assert_allclose(-1 / np.expm1(-sums), 1, atol=1.1 * 2.0**-20)

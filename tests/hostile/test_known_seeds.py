@@ -1,0 +1,53 @@
+"""Distinct draws by seeds that the server knows: in which order rows were laid end to end, and where the points fell.
+
+Each row that was drawn bounds two sums of scores. Nothing of a sum under masks is needed, only row ids.
+"""
+
+import numpy as np
+from scipy.optimize import linprog
+
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.draws import chances, draw_distinct
+from colonnade.sampling.rules.leverage import LeverageScores
+from hostile_trial import N_ROWS, made_parties
+
+SCORES = LeverageScores(fit_intercept=True).scores(made_parties()[0].table)
+TOTAL, COUNT = 4.0, 5
+
+
+def bounds_of(seed: int) -> tuple[Floats, Floats]:
+    """Give what one draw tells: sums of scores, and what they are no larger than."""
+    _, chance = chances(SCORES, COUNT)
+    assert chance.max() < 1, "nobody is certain"
+    drawn, rng = draw_distinct(chance, np.random.default_rng(seed)), np.random.default_rng(seed)
+    order = rng.permutation(N_ROWS)
+    points = (np.arange(COUNT) + rng.random()) * (TOTAL / COUNT)
+    places = np.sort(np.argsort(order)[drawn])
+    before = np.argsort(order) < places[:, np.newaxis]
+    up_to = np.argsort(order) <= places[:, np.newaxis]
+    return np.vstack([before, -1.0 * up_to]), np.append(points, -points)
+
+
+def median_error(n_draws: int) -> float:
+    """Take the scores that keep farthest from all bounds; give their relative error."""
+    told = [bounds_of(seed) for seed in range(n_draws)]
+    sums, limits = np.vstack([each for each, _ in told]), np.concatenate([each for _, each in told])
+    found = linprog(
+        np.append(np.zeros(N_ROWS), -1.0),
+        A_ub=np.column_stack([sums, np.ones(len(sums))]),
+        b_ub=limits,
+        A_eq=[np.append(np.ones(N_ROWS), 0.0)],
+        b_eq=[TOTAL],
+        bounds=[(1 / N_ROWS, 1.0)] * N_ROWS + [(0.0, None)],
+    )
+    return float(np.median(np.abs(found.x[:N_ROWS] / SCORES - 1)))
+
+
+def test_draws_of_a_day_do_not_tell_scores() -> None:
+    """As many row ids as rows: no better than to say that all score the same."""
+    assert median_error(N_ROWS // COUNT) > np.median(np.abs(TOTAL / N_ROWS / SCORES - 1)) > 0.3
+
+
+def test_draws_of_ten_days_do() -> None:
+    """An open attack: what a day's budget of row ids is for. As many draws with replacement tell scores to 13 %."""
+    assert median_error(10 * N_ROWS // COUNT) < 0.02
