@@ -4,6 +4,8 @@ A column that is mostly one value takes the places of the other rows, one of two
 Rice code of which value, from the most frequent on. What suits a column follows from its rows.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
@@ -29,6 +31,10 @@ LOOKED_AT = 4096
 SPARSE = 0.25
 MOST_WHOLE = float(1 << 52)
 NUMBER_BYTES = 8
+# Of values that so many times as many rows have: by this power of it more that are rare.
+UNSEEN = 0.7
+# Lengths and parameters of a column.
+AROUND = 4
 
 
 def few_valued(rows: Floats) -> Rows:
@@ -79,10 +85,26 @@ def level_bits(column: Floats, shares: Floats) -> Floats:
     return np.ones(len(column)) if len(often) == 2 else _rice_bits(numbers, shares)
 
 
-def levels_bytes(columns: Floats) -> int:
-    """Count the bytes of values, and of what else does not grow with the rows, (m, e)."""
-    values = [np.unique(column) for column in columns.T]
-    return sum(len(_written(each)) + 3 for each in values)
+@dataclass(frozen=True)
+class LevelsBytes:
+    """The bytes of values, and of what else is not rows' own, in some rows; and of those that one row has alone."""
+
+    n_rows: int
+    seen: float
+    alone: float
+
+    def of(self, count: int) -> float:
+        """Predict them for so many rows. More have more values, the more so the more of those seen are rare."""
+        more: float = (count / max(self.n_rows, 1)) ** UNSEEN
+        return self.seen + self.alone * max(more - 1, 0.0)
+
+
+def levels_bytes(columns: Floats) -> LevelsBytes:
+    """Count the bytes of values in rows, (m, e)."""
+    found = [np.unique(column, return_counts=True) for column in columns.T]
+    lengths = [len(_written(levels)) for levels, _ in found]
+    alone = [np.count_nonzero(counts == 1) / max(len(counts), 1) for _, counts in found]
+    return LevelsBytes(len(columns), sum(lengths) + AROUND * len(lengths), float(np.dot(alone, lengths)))
 
 
 def _rice_bits(numbers: Rows, shares: Floats) -> Floats:

@@ -18,6 +18,7 @@ from colonnade.sampling import ImportanceSampling
 from colonnade.sampling.plain.server import Scored
 from colonnade.solvers import CompactCentral
 from colonnade.solvers.compact import Fetched, PartyColumns
+from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.tasks import PaperTask
 from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng
 
@@ -122,4 +123,5 @@ def _most_bytes(
     around = sum(each.bytes + LIMIT_BYTES for each in rounded_messages(roster, columns, size, step, {}))
     lengths = {party: code_bytes(each, step) for party, each in columns.items()}
     left = (meter.left - told - around) / sum(lengths.values())
-    return {party: max(1, int(left * length)) for party, length in lengths.items()}
+    fixed = {party: 0 if isinstance(each, ScaledRows) else each.fixed_bytes(size) for party, each in columns.items()}
+    return {party: max(1, int(left * length) + fixed[party]) for party, length in lengths.items()}

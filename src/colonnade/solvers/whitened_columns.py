@@ -13,7 +13,7 @@ from colonnade.contracts import PartyCard, Roster, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bits import Buffer, pack_bits, packed_length, unpack_bits
-from colonnade.kernels.level_codes import LOOKED_AT, decode_levels, encode_levels, few_valued, levels_bytes
+from colonnade.kernels.level_codes import LOOKED_AT, LevelsBytes, decode_levels, encode_levels, few_valued, levels_bytes
 from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.kernels.quantise import (
     LARGEST_STEP,
@@ -115,10 +115,13 @@ class WhitenedRows:
         """How many values of a row are rounded."""
         return int(self.values.shape[1] - self.exact.shape[1])
 
+    def fixed_bytes(self, size: int) -> int:
+        """Predict the bytes of codes of so many rows that are not rows' own."""
+        return round(packed_length(len(self.mean), 1) + self._levels.of(size) + self.n_rounded + 2)
+
     @cached_property
-    def fixed_bytes(self) -> int:
-        """Count the bytes of codes that do not grow with the rows."""
-        return packed_length(len(self.mean), 1) + levels_bytes(self.exact) + self.n_rounded + 2
+    def _levels(self) -> LevelsBytes:
+        return levels_bytes(self.exact)
 
     def at(self, places: Rows) -> "WhitenedRows":
         """Take some of the rows."""

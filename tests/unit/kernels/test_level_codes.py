@@ -56,7 +56,8 @@ def test_more_values_than_rows_are_refused() -> None:
 def test_lengths_are_near_the_entropy_and_foretold(shares: list[float], most: float) -> None:
     """Bits a row of 20,000; foretold from 2,000 of them to 15 % and the values."""
     column = np.random.default_rng(0).choice(len(shares), 20_000, p=shares).astype(float)
-    taken = 8 * (len(encode_levels(column[:, np.newaxis])) - levels_bytes(column[:, np.newaxis])) / len(column)
+    values = levels_bytes(column[:, np.newaxis]).of(len(column))
+    taken = 8 * (len(encode_levels(column[:, np.newaxis])) - values) / len(column)
     assert taken <= most
     some = column[:2000]
     assert float(level_bits(some, np.ones(2000)).mean()) == pytest.approx(taken, rel=0.15, abs=0.03)
@@ -70,3 +71,12 @@ def test_few_values_are_told_from_many() -> None:
     np.testing.assert_array_equal(few_valued(rows), [1, 3])
     rare = np.where(rng.random(4096) < 0.05, rng.normal(size=4096), 0.0)
     np.testing.assert_array_equal(few_valued(rare[:, np.newaxis]), [0])
+
+
+def test_values_that_few_rows_did_not_have_are_foretold() -> None:
+    """Years, most of them none: 150 rows have seen a few, 2,000 have many more. A factor of 1.5 is allowed."""
+    rng = np.random.default_rng(0)
+    years = np.where(rng.random(2000) < 0.05, rng.integers(1940, 2015, size=2000), 0).astype(float)[:, np.newaxis]
+    whole = levels_bytes(years).of(2000)
+    assert levels_bytes(years[:150]).of(150) < 0.5 * whole
+    assert whole / 1.5 < levels_bytes(years[:150]).of(2000) < 1.5 * whole
