@@ -10,7 +10,8 @@ from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.kmeans import nearest_centers, weighted_kmeans
+from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.options import flag, whole_number
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.tasks.kmeans_model import KMeansModel

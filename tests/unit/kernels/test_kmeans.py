@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.kmeans import nearest_centers, weighted_kmeans
+from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.kmeans_search import weighted_kmeans
 
 seeds = st.integers(0, 2**32 - 1)
 
