@@ -1,14 +1,13 @@
 """Weighted k-means: assignment to the nearest centre, and Lloyd's iterations where all rows are in one place."""
 
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-
-if TYPE_CHECKING:
-    from sklearn.cluster import KMeans
 
 # Numbers in a temporary of the assignment pass: 2 MB, so that it stays in the cache.
 CHUNK_VALUES = 2**18
@@ -92,30 +91,13 @@ def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, r
 
     At least k of the rows are distinct, and all weights are positive.
     """
-    return started(X, weights, n_clusters, n_starts, rng)[0]
+    with quiet_thread():
+        return started(X, weights, n_clusters, n_starts, rng)[0]
 
 
-def started(
-    X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int = MOST_ITERATIONS
-) -> tuple[Floats, float]:
-    """Do so, with at most so many iterations a start, and tell the cost, which is that of weights of mean 1."""
-    from sklearn.cluster import KMeans
-
-    seed = int(rng.integers(2**31))
-    return _fitted(KMeans(n_clusters, n_init=n_starts, tol=TOLERANCE, max_iter=most, random_state=seed), X, weights)
-
-
-def refined(
-    X: Floats, weights: Floats, centers: Floats, most: int = MOST_ITERATIONS, tolerance: float = TOLERANCE
-) -> tuple[Floats, float]:
-    """Run Lloyd's iterations from these centres, and tell the cost as `started` does."""
-    from sklearn.cluster import KMeans
-
-    solver = KMeans(len(centers), init=centers, n_init=1, tol=tolerance, max_iter=most, random_state=0)
-    return _fitted(solver, X, weights)
-
-
-def _fitted(solver: "KMeans", X: Floats, weights: Floats) -> tuple[Floats, float]:
+@contextmanager
+def quiet_thread() -> Iterator[None]:
+    """Let `started` and `refined` run in one thread, and not warn."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
@@ -124,6 +106,27 @@ def _fitted(solver: "KMeans", X: Floats, weights: Floats) -> tuple[Floats, float
         # Raised where clusters stay empty although there are enough distinct rows: some of these differ by
         # rounding only, and a centre more would gain a cost of that size.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Weights of mean 1: scikit-learn 1.9 does not mind their scale, but makes no promise of it.
-        solver.fit(X, sample_weight=weights / weights.mean())
+        yield
+
+
+def started(
+    X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int = MOST_ITERATIONS
+) -> tuple[Floats, float]:
+    """Find the centres of least cost of several starts, each of at most so many iterations; the cost is relative."""
+    seed = int(rng.integers(2**31))
+    return _fitted(X, weights, n_clusters, n_init=n_starts, tol=TOLERANCE, max_iter=most, random_state=seed)
+
+
+def refined(
+    X: Floats, weights: Floats, centers: Floats, most: int = MOST_ITERATIONS, tolerance: float = TOLERANCE
+) -> tuple[Floats, float]:
+    """Run Lloyd's iterations from these centres; the cost is as of `started`."""
+    return _fitted(X, weights, len(centers), init=centers, n_init=1, tol=tolerance, max_iter=most)
+
+
+def _fitted(X: Floats, weights: Floats, n_clusters: int, **options: Any) -> tuple[Floats, float]:
+    from sklearn.cluster import KMeans
+
+    # Weights of mean 1: scikit-learn 1.9 does not mind their scale, but makes no promise of it.
+    solver = KMeans(n_clusters, **options).fit(X, sample_weight=weights / weights.mean())
     return np.asarray(solver.cluster_centers_, dtype=np.float64), float(solver.inertia_)

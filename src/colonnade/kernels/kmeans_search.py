@@ -9,7 +9,7 @@ import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.kernels.kmeans import CHUNK_VALUES, best_of_starts, nearest_centers, refined, started
+from colonnade.kernels.kmeans import CHUNK_VALUES, best_of_starts, nearest_centers, quiet_thread, refined, started
 
 # Rows that are searched: at least so many, and for each cluster. What is found is refined on all.
 SEARCHED, FOR_EACH = 10_000, 200
@@ -42,13 +42,11 @@ def weighted_kmeans(
 
 def searched(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
     """Search for k centres of small cost; at least k of the rows, (m, d), are distinct, and all weights positive."""
-    n_searched = max(SEARCHED, FOR_EACH * n_clusters)
-    if len(X) <= n_searched:
-        centers = _search(X, weights, n_clusters, n_starts, rng)
-    else:
+    some = np.arange(len(X))
+    if len(X) > (n_searched := max(SEARCHED, FOR_EACH * n_clusters)):
         some = np.sort(rng.choice(len(X), n_searched, replace=False, shuffle=False))
-        centers = _search(X[some], weights[some], n_clusters, n_starts, rng)
-    return refined(X, weights, centers)[0]
+    with quiet_thread():
+        return refined(X, weights, _search(X[some], weights[some], n_clusters, n_starts, rng))[0]
 
 
 def _search(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:

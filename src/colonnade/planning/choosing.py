@@ -135,7 +135,7 @@ class Arm:
     def forecast(self, size: int) -> Forecast:
         """Rehearse it."""
         if isinstance(self.kind, AllRows) and self.step is None:
-            return Forecast.none()
+            return Forecast.none(self.inputs.law)
         share, chances, step = self._joined(size)
         return forecast(self.inputs.law, chances, step, share, np.random.default_rng([self.inputs.seed, 7]))
 

@@ -172,7 +172,8 @@ class TestOneLloydStep:
         start = self.CENTERS
 
         class OneStep(sklearn.cluster.KMeans):  # type: ignore[misc]
-            def __init__(self, n_clusters: int, *, n_init: int, tol: float, random_state: int) -> None:
+            def __init__(self, n_clusters: int, *, n_init: int, max_iter: int, tol: float, random_state: int) -> None:
+                del max_iter
                 super().__init__(n_clusters, init=start, n_init=n_init, max_iter=1, tol=tol, random_state=random_state)
 
         monkeypatch.setattr(sklearn.cluster, "KMeans", OneStep)
