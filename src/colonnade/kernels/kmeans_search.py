@@ -11,8 +11,8 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.kmeans import CHUNK_VALUES, best_of_starts, nearest_centers, quiet_thread, refined, started
 
-# Rows that are searched: at least so many, and for each cluster. What is found is refined on all.
-SEARCHED, FOR_EACH = 10_000, 200
+# Rows that are searched: at least so many, and for each cluster. Of more, some are, so many times.
+SEARCHED, FOR_EACH, SEARCHES = 10_000, 200, 3
 # Iterations of a start, and of half a turn: which is better shows long before the end.
 SHORT, TURN, LOOSE = 5, 10, 1e-3
 # Centres that are added at a time, at first; after so many turns without gain half as many.
@@ -42,11 +42,22 @@ def weighted_kmeans(
 
 def searched(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
     """Search for k centres of small cost; at least k of the rows, (m, d), are distinct, and all weights positive."""
-    some = np.arange(len(X))
-    if len(X) > (n_searched := max(SEARCHED, FOR_EACH * n_clusters)):
-        some = np.sort(rng.choice(len(X), n_searched, replace=False, shuffle=False))
+    n_searched = max(SEARCHED, FOR_EACH * n_clusters)
     with quiet_thread():
-        return refined(X, weights, _search(X[some], weights[some], n_clusters, n_starts, rng))[0]
+        if len(X) <= n_searched:
+            centers = _search(X, weights, n_clusters, n_starts, rng)
+        else:
+            tried = [_among(n_searched, X, weights, n_clusters, -(-n_starts // SEARCHES), rng) for _ in range(SEARCHES)]
+            centers, _ = min(tried, key=lambda found: found[1])
+        return refined(X, weights, centers)[0]
+
+
+def _among(
+    n_searched: int, X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator
+) -> tuple[Floats, float]:
+    """Search some rows, and tell about what the centres would cost on all."""
+    some = np.sort(rng.choice(len(X), n_searched, replace=False, shuffle=False))
+    return refined(X, weights, _search(X[some], weights[some], n_clusters, n_starts, rng), TURN, LOOSE)
 
 
 def _search(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
