@@ -29,7 +29,7 @@ class Forecast:
     @classmethod
     def none(cls, law: Law) -> Self:
         """No excess at all, but for the grain."""
-        grain = _grain(law)
+        grain = _grain(law, None)
         same = Excess(0.0, 0.0, grain)
         return cls(same, same, grain)
 
@@ -46,7 +46,7 @@ def forecast(law: Law, chances: Floats, step: float | None, pilot_share: float, 
     All runs of a plan have the pilot in common: as far as its share goes, the mean over them varies as one run does.
     """
     repeats = int(np.clip(RUNS / law.n_coefficients, FEWEST, MOST))
-    found, grain = law.rehearse(chances, step, repeats, rng), _grain(law)
+    found, grain = law.rehearse(chances, step, repeats, rng), _grain(law, step)
     mean = float(found.mean())
     if not 0 < mean < math.inf:
         same = Excess(mean, mean, mean + grain)
@@ -64,9 +64,9 @@ def forecast(law: Law, chances: Floats, step: float | None, pilot_share: float, 
     return Forecast(_around(mean, mean, error, grain), _around(mean, centre, math.hypot(run, error), grain), grain)
 
 
-def _grain(law: Law) -> float:
+def _grain(law: Law, step: float | None) -> float:
     """Give what fits of the same rows may differ by: least squares have one minimum, and end in it."""
-    return law.grain if isinstance(law, ClusteringLaw) else 0.0
+    return law.grain(step) if isinstance(law, ClusteringLaw) else 0.0
 
 
 def _around(mean: float, centre: float, deviation: float, grain: float) -> Excess:
