@@ -26,7 +26,8 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
     n_clusters : int
         k.
     n_starts : int
-        How many k-means++ starts the solver makes; the best is kept.
+        How many k-means++ starts the server makes. With more than one it goes on from the best, with centres more and
+        fewer in turn; with one, by Lloyd's iterations alone.
     standardize : bool
         Whether columns enter at mean 0 and standard deviation 1, as in the paper. The centres are in the columns' own
         units; distances are measured in deviations.
@@ -72,7 +73,7 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
         return ClusteringScores(self.n_clusters)
 
     def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> KMeansModel:
-        """Run Lloyd's algorithm from several k-means++ starts and keep the best."""
+        """Search for the centres of least cost."""
         centers, _ = weighted_kmeans(rows.features, rows.weights, self.n_clusters, self.n_starts, rng)
         return self.clustering_model(centers, roster)
 
