@@ -1,14 +1,18 @@
-"""Weighted k-means: assignment to the nearest centre, and the solver of the server."""
+"""Weighted k-means: assignment to the nearest centre, and Lloyd's iterations where all rows are in one place."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 
 # Numbers in a temporary of the assignment pass: 2 MB, so that it stays in the cache.
 CHUNK_VALUES = 2**18
+# Stop where no centre moves by more than about a thousandth of the standard deviation.
+TOLERANCE, MOST_ITERATIONS = 1e-6, 300
 
 
 def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
@@ -82,43 +86,47 @@ def _squared_distances(X: Floats, centers: Floats, labels: Rows) -> Floats:
     return total
 
 
-def weighted_kmeans(
-    X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator
-) -> tuple[Floats, float]:
-    """Minimise Σ_i w_i d(x_i, C)²: the best of several k-means++ starts, each refined by Lloyd's iterations.
-
-    A row of weight 0 plays no part, and scaling all weights changes nothing. Gives C, shape (k, d), and its cost; an
-    `InputError` if fewer than k distinct rows have positive weight.
-    """
-    used = weights > 0
-    X, weights = X[used], weights[used]
-    n_distinct = len(np.unique(X, axis=0))
-    if n_distinct < n_clusters:
-        raise InputError(
-            f"{n_clusters} clusters need as many distinct rows, but only {n_distinct} distinct rows have a "
-            f"positive weight. Use a larger size, or at most {n_distinct} clusters."
-        )
-    centers = best_of_starts(X, weights, n_clusters, n_starts, rng)
-    return centers, float(weights @ nearest_centers(X, centers)[1])
-
-
 def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
     """Run Lloyd's iterations from several k-means++ starts, and keep the centres of least cost.
 
     At least k of the rows are distinct, and all weights are positive.
     """
-    from sklearn.cluster import KMeans
+    with quiet_thread():
+        return started(X, weights, n_clusters, n_starts, rng)[0]
+
+
+@contextmanager
+def quiet_thread() -> Iterator[None]:
+    """Let `started` and `refined` run in one thread, and not warn."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    # Stop where no centre moves by more than about a thousandth of the standard deviation.
-    seed = int(rng.integers(2**31))
-    solver = KMeans(n_clusters, n_init=n_starts, tol=1e-6, random_state=seed)
     # One thread: the same bits on any machine, and threads that wait for each other on a busy one cost tenfold.
     with threadpool_limits(1), warnings.catch_warnings():
         # Raised where clusters stay empty although there are enough distinct rows: some of these differ by
         # rounding only, and a centre more would gain a cost of that size.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Weights of mean 1: scikit-learn 1.9 does not mind their scale, but makes no promise of it.
-        solver.fit(X, sample_weight=weights / weights.mean())
-    return np.asarray(solver.cluster_centers_, dtype=np.float64)
+        yield
+
+
+def started(
+    X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int = MOST_ITERATIONS
+) -> tuple[Floats, float]:
+    """Find the centres of least cost of several starts, each of at most so many iterations; the cost is relative."""
+    seed = int(rng.integers(2**31))
+    return _fitted(X, weights, n_clusters, n_init=n_starts, tol=TOLERANCE, max_iter=most, random_state=seed)
+
+
+def refined(
+    X: Floats, weights: Floats, centers: Floats, most: int = MOST_ITERATIONS, tolerance: float = TOLERANCE
+) -> tuple[Floats, float]:
+    """Run Lloyd's iterations from these centres; the cost is as of `started`."""
+    return _fitted(X, weights, len(centers), init=centers, n_init=1, tol=tolerance, max_iter=most)
+
+
+def _fitted(X: Floats, weights: Floats, n_clusters: int, **options: Any) -> tuple[Floats, float]:
+    from sklearn.cluster import KMeans
+
+    # Weights of mean 1: scikit-learn 1.9 does not mind their scale, but makes no promise of it.
+    solver = KMeans(n_clusters, **options).fit(X, sample_weight=weights / weights.mean())
+    return np.asarray(solver.cluster_centers_, dtype=np.float64), float(solver.inertia_)

@@ -122,7 +122,7 @@ class Arm:
     def forecast(self, size: int) -> Forecast:
         """Rehearse it."""
         if isinstance(self.drawing.kind, AllRows) and self.step is None:
-            return Forecast.none()
+            return Forecast.none(self._inputs.law)
         share, chances, step = self._joined(size)
         return forecast(self._inputs.law, chances, step, share, np.random.default_rng([self._inputs.seed, 7]))
 

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.clustering_law import ClusteringLaw
 from colonnade.planning.laws import Law
 from colonnade.planning.records import Excess
 
@@ -19,20 +20,24 @@ NINETY_FIVE = 1.96
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is expected of the mean over runs, and of one run."""
+    """What is expected of the mean over runs, and of one run; both intervals reach higher by the grain."""
 
     mean: Excess
     one_run: Excess
+    grain: float
 
     @classmethod
-    def none(cls) -> Self:
-        """No excess at all."""
-        return cls(Excess(0.0, 0.0, 0.0), Excess(0.0, 0.0, 0.0))
+    def none(cls, law: Law) -> Self:
+        """No excess at all, but for the grain."""
+        grain = _grain(law, None)
+        same = Excess(0.0, 0.0, grain)
+        return cls(same, same, grain)
 
     def scaled(self, mean: float) -> "Forecast":
         """Give one of another mean, with intervals as wide."""
         factor = mean / self.mean.mean if self.mean.mean > 0 else 1.0
-        return Forecast(self.mean.times(factor), self.one_run.times(factor))
+        mean_excess, one_run = (_scaled(each, factor, self.grain) for each in (self.mean, self.one_run))
+        return Forecast(mean_excess, one_run, self.grain)
 
 
 def forecast(law: Law, chances: Floats, step: float | None, pilot_share: float, rng: np.random.Generator) -> Forecast:
@@ -41,11 +46,11 @@ def forecast(law: Law, chances: Floats, step: float | None, pilot_share: float, 
     All runs of a plan have the pilot in common: as far as its share goes, the mean over them varies as one run does.
     """
     repeats = int(np.clip(RUNS / law.n_coefficients, FEWEST, MOST))
-    found = law.rehearse(chances, step, repeats, rng)
+    found, grain = law.rehearse(chances, step, repeats, rng), _grain(law, step)
     mean = float(found.mean())
     if not 0 < mean < math.inf:
-        same = Excess(mean, mean, mean)
-        return Forecast(same, same)
+        same = Excess(mean, mean, mean + grain)
+        return Forecast(same, same, grain)
     variation = float(found.std(ddof=1)) / mean
     error = math.hypot(
         LAW_ERROR,
@@ -56,10 +61,19 @@ def forecast(law: Law, chances: Floats, step: float | None, pilot_share: float, 
     )
     run = math.sqrt(math.log1p(variation**2))
     centre = mean * math.exp(-(run**2) / 2)
-    return Forecast(_around(mean, mean, error), _around(mean, centre, math.hypot(run, error)))
+    return Forecast(_around(mean, mean, error, grain), _around(mean, centre, math.hypot(run, error), grain), grain)
 
 
-def _around(mean: float, centre: float, deviation: float) -> Excess:
+def _grain(law: Law, step: float | None) -> float:
+    """Give what fits of the same rows may differ by: least squares have one minimum, and end in it."""
+    return law.grain(step) if isinstance(law, ClusteringLaw) else 0.0
+
+
+def _around(mean: float, centre: float, deviation: float, grain: float) -> Excess:
     """Put a 95 % interval around the excess: it is a product, so the interval is one of factors."""
     factor = math.exp(NINETY_FIVE * deviation)
-    return Excess(mean, centre / factor, centre * factor)
+    return Excess(mean, centre / factor, centre * factor + grain)
+
+
+def _scaled(excess: Excess, factor: float, grain: float) -> Excess:
+    return Excess(factor * excess.mean, factor * excess.low, factor * (excess.high - grain) + grain)

@@ -32,10 +32,6 @@ class Excess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     low: Amount
     high: Amount
 
-    def times(self, factor: float) -> "Excess":
-        """Give one that is larger by a factor."""
-        return Excess(self.mean * factor, self.low * factor, self.high * factor)
-
     def __str__(self) -> str:
         return f"{_percent(self.mean)}, between {_percent(self.low)} and {_percent(self.high)}"
 

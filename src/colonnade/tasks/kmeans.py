@@ -10,7 +10,8 @@ from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.kmeans import nearest_centers, weighted_kmeans
+from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.options import flag, whole_number
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.tasks.kmeans_model import KMeansModel
@@ -25,7 +26,8 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
     n_clusters : int
         k.
     n_starts : int
-        How many k-means++ starts the solver makes; the best is kept.
+        How many k-means++ starts the server makes. With more than one it goes on from the best, with centres more and
+        fewer in turn; with one, by Lloyd's iterations alone.
     standardize : bool
         Whether columns enter at mean 0 and standard deviation 1, as in the paper. The centres are in the columns' own
         units; distances are measured in deviations.
@@ -71,7 +73,7 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
         return ClusteringScores(self.n_clusters)
 
     def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> KMeansModel:
-        """Run Lloyd's algorithm from several k-means++ starts and keep the best."""
+        """Search for the centres of least cost."""
         centers, _ = weighted_kmeans(rows.features, rows.weights, self.n_clusters, self.n_starts, rng)
         return self.clustering_model(centers, roster)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.clustering_scores import clustering_scores
-from colonnade.kernels.kmeans import weighted_kmeans
+from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.kernels.local_kmeans import local_kmeans
 
 seeds = st.integers(0, 2**32 - 1)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.kmeans import nearest_centers, weighted_kmeans
+from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.kmeans_search import weighted_kmeans
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -171,7 +172,8 @@ class TestOneLloydStep:
         start = self.CENTERS
 
         class OneStep(sklearn.cluster.KMeans):  # type: ignore[misc]
-            def __init__(self, n_clusters: int, *, n_init: int, tol: float, random_state: int) -> None:
+            def __init__(self, n_clusters: int, *, n_init: int, max_iter: int, tol: float, random_state: int) -> None:
+                del max_iter
                 super().__init__(n_clusters, init=start, n_init=n_init, max_iter=1, tol=tol, random_state=random_state)
 
         monkeypatch.setattr(sklearn.cluster, "KMeans", OneStep)
