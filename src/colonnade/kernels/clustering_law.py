@@ -65,8 +65,10 @@ class ClusteringLaw:
 
     def grain(self, step: float | None) -> float:
         """Give what fits of nearly the same rows, rounded by the step, may differ by, relative, whatever was drawn."""
-        misled = 0.0 if step is None else MISLED * step**2 * self.switched
-        return float(1 / (self.weights / self.counts).sum() + TOLERANCE + misled)
+        return float(1 / (self.weights / self.counts).sum() + TOLERANCE + self._misled(step))
+
+    def _misled(self, step: float | None) -> float:
+        return 0.0 if step is None else MISLED * step**2 * self.switched
 
     @property
     def n_coefficients(self) -> int:
@@ -79,7 +81,13 @@ class ClusteringLaw:
         return float(np.max((1 - chances) / chances * self.counts * distances / self.cost, initial=0.0))
 
     def first_order(self, chances: Floats, step: float | None) -> float:
-        """Predict the mean excess over the least cost, relative to it; without a step, columns are not rounded."""
+        """Predict the mean excess over the least cost, relative to it; without a step, columns are not rounded.
+
+        What rounding may mislead to counts: a step should not hang on luck.
+        """
+        return self._of_means(chances, step) + self._misled(step)
+
+    def _of_means(self, chances: Floats, step: float | None) -> float:
         copies = self.weights / self.counts
         drawn = float(np.square(self.counts) * copies * (1 / chances - 1) @ self.parts)
         if step is None:
@@ -90,7 +98,7 @@ class ClusteringLaw:
 
     def rehearse(self, chances: Floats, step: float | None, repeats: int, rng: np.random.Generator) -> Floats:
         """Give the excess, relative to the least cost, of so many runs; the parameters are those of `first_order`."""
-        return np.asarray(self.first_order(chances, step) * rng.choice(self.beyond, repeats))
+        return np.asarray(self._of_means(chances, step) * rng.choice(self.beyond, repeats))
 
     def bias_error(self, chances: Floats, step: float | None) -> float:  # noqa: ARG002  # as for regression
         """Give none: rounded rows have the same means."""
