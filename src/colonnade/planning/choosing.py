@@ -129,8 +129,11 @@ class Arm:
     def choice(self, size: int, expected: Forecast) -> Choice:
         """Say what so many draws send, beside what they are expected to lose."""
         sent, most = round(self._bytes(size)), math.ceil(self.most_bytes(size))
-        sampler, share = self.drawing.of(size).sampler, self._joined(size)[0]
-        return Choice(sampler, self._solver, share, sent, most, self.rounds, expected.mean, expected.one_run)
+        drawn, share = self.drawing.of(size), self._joined(size)[0]
+        lengths = {} if self.step is None else dict(drawn.rows.at(self.step).by_party)
+        return Choice(
+            drawn.sampler, self._solver, share, sent, most, lengths, self.rounds, expected.mean, expected.one_run
+        )
 
     @property
     def fixed_bytes(self) -> float:

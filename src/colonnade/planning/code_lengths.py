@@ -97,15 +97,6 @@ def row_lengths(pilot: PilotRows, shares: Floats) -> RowLengths:
     return RowLengths(lengths, n_values)
 
 
-def code_bytes(columns: WhitenedRows | ScaledRows, step: float) -> float:
-    """Predict the bytes of rows like these, all together, rounded by a step."""
-    alike = np.ones(len(columns.values))
-    if isinstance(columns, WhitenedRows):
-        return float((_rounded_bits(columns, step, alike) + _exact_bits(columns, alike)).sum()) / 8
-    rows, rng = np.arange(len(alike)), np.random.default_rng(0)
-    return float(_code_length(columns, rows, step, rng, alike / len(alike)))
-
-
 def _rounded_bits(columns: WhitenedRows, step: float, shares: Floats) -> Floats:
     return expected_bits(columns.values[:, columns.exact.shape[1] :], step, shares)
 

@@ -1,5 +1,6 @@
 """Carrying a choice out: rows are drawn and fetched within the budget, and the pilot's rows join them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -9,7 +10,6 @@ from colonnade.contracts import Inbox, JobView, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.planning.code_lengths import code_bytes
 from colonnade.planning.records import Choice
 from colonnade.planning.sheet_sizes import telling_bytes
 from colonnade.planning.wire_sizes import rounded_messages
@@ -76,7 +76,7 @@ def learn_as_chosen(
     if not isinstance(choice.solver, CompactCentral):
         solution: Solution[Any] = yield from choice.solver.solve(whole, roster, coreset, rng)
     else:
-        most = _most_bytes(task, roster, pilot.columns, len(coreset), choice.solver.step, meter)
+        most = _most_bytes(task, roster, choice.row_bytes, pilot.columns, len(coreset), choice.solver.step, meter)
         fetched = yield from choice.solver.fetch(whole, roster, coreset.rows, rng, most, pilot.columns)
         coreset, fetched = joined(coreset, fetched, pilot, choice.pilot_share)
         solution = choice.solver.finish(whole, roster, coreset, fetched, rng)
@@ -114,14 +114,19 @@ def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tu
 
 
 def _most_bytes(
-    task: PaperTask, roster: Roster, columns: PartyColumns, size: int, step: float, meter: Meter
+    task: PaperTask,
+    roster: Roster,
+    row_bytes: Mapping[str, float],
+    columns: PartyColumns,
+    size: int,
+    step: float,
+    meter: Meter,
 ) -> dict[str, int] | None:
-    """Deal what is left of a budget for codes to the parties, by how long those of the pilot's rows would be."""
+    """Deal what is left of a budget for codes to the parties, by how long those of a row are expected to be."""
     if meter.left is None:
         return None
     told = sum(telling_bytes(task, card) for card in roster.cards)
     around = sum(each.bytes + LIMIT_BYTES for each in rounded_messages(roster, columns, size, step, {}))
-    lengths = {party: code_bytes(each, step) for party, each in columns.items()}
-    left = (meter.left - told - around) / sum(lengths.values())
+    left = (meter.left - told - around) / max(sum(row_bytes.values()), 1e-9)
     fixed = {party: 0 if isinstance(each, ScaledRows) else each.fixed_bytes(size) for party, each in columns.items()}
-    return {party: max(1, int(left * length) + fixed[party]) for party, length in lengths.items()}
+    return {party: max(1, int(left * length) + fixed[party]) for party, length in row_bytes.items()}

@@ -51,6 +51,8 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         To be sent, without the pilot.
     most_bytes : int
         With what is set aside for codes that turn out longer; a run that would send more leaves out rows.
+    row_bytes : mapping of str to float
+        Of a row's codes, by party, where rows are rounded.
     rounds : int
         Without the pilot's.
     excess, one_run : Excess
@@ -62,6 +64,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pilot_share: Amount
     bytes: Count
     most_bytes: Count
+    row_bytes: dict[str, Amount]
     rounds: Count
     excess: Excess
     one_run: Excess
