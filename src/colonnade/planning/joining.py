@@ -104,13 +104,12 @@ def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tu
     rows = np.concatenate([coreset.rows, pilot.rows])
     order = np.argsort(rows, kind="stable")
     weights = np.concatenate([(1 - share) * coreset.weights, share * pilot.weights])[order]
-    steps = np.concatenate([np.full(len(coreset), fetched.step), np.full(len(pilot.rows), pilot.step)])
     columns = {
         party: each.with_rows(pilot.columns[party], order)  # type: ignore[arg-type]  # of the same kind
         for party, each in fetched.columns.items()
     }
     both = replace(coreset, rows=rows[order], weights=weights, distinct=False)
-    return both, Fetched(columns, steps[order], np.arange(len(rows)))
+    return both, Fetched(columns, np.arange(len(rows)))
 
 
 def _most_bytes(
@@ -122,11 +121,18 @@ def _most_bytes(
     step: float,
     meter: Meter,
 ) -> dict[str, int] | None:
-    """Deal what is left of a budget for codes to the parties, by how long those of a row are expected to be."""
+    """Deal what is left of a budget for codes to the parties: as long as they are expected to be, and a part of the rest.
+
+    Where less is left, those have less who can round more coarsely.
+    """
     if meter.left is None:
         return None
     told = sum(telling_bytes(task, card) for card in roster.cards)
     around = sum(each.bytes + LIMIT_BYTES for each in rounded_messages(roster, columns, size, step, {}))
-    left = (meter.left - told - around) / max(sum(row_bytes.values()), 1e-9)
+    spare = meter.left - told - around - size * sum(row_bytes.values())
+    parts = {party: 1 if spare > 0 else columns[party].n_rounded for party in row_bytes}
     fixed = {party: 0 if isinstance(each, ScaledRows) else each.fixed_bytes(size) for party, each in columns.items()}
-    return {party: max(1, int(left * length) + fixed[party]) for party, length in row_bytes.items()}
+    return {
+        party: max(1, int(size * length + spare * parts[party] / max(sum(parts.values()), 1)) + fixed[party])
+        for party, length in row_bytes.items()
+    }

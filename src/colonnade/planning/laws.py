@@ -37,7 +37,7 @@ def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
             parties = [columns for columns in pilot.columns.values() if isinstance(columns, WhitenedRows)]
             features, label = directions(parties)
             penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
-            rounding = [pilot.step**2 / 12 * party.rounded for party in parties]
+            rounding = [party.noise(pilot.weights) for party in parties]
             values = [party.values for party in parties]
             return regression_law(values, rounding, pilot.chances, pilot.counts, features, label, penalty)
         case _:

@@ -49,7 +49,7 @@ def look_again(
     The weights are what rows stand for, (m0,).
     """
     left = math.inf if spare is None else spare
-    doubtful = hidden_in(columns, weights, PILOT_STEP)
+    doubtful = hidden_in(columns, weights)
     if not doubtful.shape[1]:
         return Looked(columns, PILOT_STEP, unclear=False, replies={})
     joined = np.hstack([each.values for each in columns.values()])
@@ -63,7 +63,7 @@ def look_again(
     if left < _bytes(columns, len(joined)):
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
     fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
-    hidden = hidden_in(fine, weights, FINE_STEP, SURE)
+    hidden = hidden_in(fine, weights, SURE)
     return Looked(fine, FINE_STEP, unclear=differ(fine, hidden.shape[1]), replies=replies)
 
 
@@ -73,17 +73,17 @@ def _bytes(columns: PartyColumns, n_rows: int) -> float:
     return sum(AROUND_CODES + each.n_rounded * n_rows * bits / 8 for each in columns.values())
 
 
-def hidden_in(columns: PartyColumns, weights: Floats, step: float, clear: float = CLEAR) -> Floats:
+def hidden_in(columns: PartyColumns, weights: Floats, clear: float = CLEAR) -> Floats:
     """Find orthonormal directions of the joined columns' features, shape (r, h), with little in them but rounding.
 
     Of columns that are not whitened there are none: distances bear rounding in any direction.
     """
-    features, found = _parted(columns, weights, step)
+    features, found = _parted(columns, weights)
     Q, _ = np.linalg.qr(found.directions[:, found.noise >= 1 / clear])
     return np.asarray(features @ Q)
 
 
-def _parted(columns: PartyColumns, weights: Floats, step: float) -> tuple[Floats, Parted]:
+def _parted(columns: PartyColumns, weights: Floats) -> tuple[Floats, Parted]:
     """Take the covariance of features apart into what they are and rounding; the features' directions are (r, p)."""
     parties = [each for each in columns.values() if isinstance(each, WhitenedRows)]
     if not parties:
@@ -92,8 +92,8 @@ def _parted(columns: PartyColumns, weights: Floats, step: float) -> tuple[Floats
     rows = np.hstack([party.values for party in parties]) @ features
     w = weights / weights.sum()
     rows = rows - w @ rows
-    rounded = np.concatenate([party.rounded for party in parties])[:, np.newaxis]
-    return features, parted((rows * w[:, np.newaxis]).T @ rows, step**2 / 12 * features.T @ (rounded * features))
+    noise = np.concatenate([party.noise(weights) for party in parties])[:, np.newaxis]
+    return features, parted((rows * w[:, np.newaxis]).T @ rows, features.T @ (noise * features))
 
 
 def places_to_look(along: Floats, n_columns: int) -> Rows:
@@ -111,7 +111,7 @@ def differ(columns: PartyColumns, n_doubtful: int) -> bool:
     Along each of them that is rounding alone they have no more than that, as chance has it.
     """
     n_rows = len(next(iter(columns.values())).values)
-    _, found = _parted(columns, np.ones(n_rows), FINE_STEP)
+    _, found = _parted(columns, np.ones(n_rows))
     n_free = max(n_rows - 1 - len(found.noise) + n_doubtful, 1)
     chance = (1 + math.sqrt(n_doubtful / n_free)) ** 2 * n_free / n_rows
     return bool(np.count_nonzero(SIGN * chance * found.noise >= 1) < n_doubtful)

@@ -133,7 +133,7 @@ def rounded_messages(
         else:
             label_mean = None if known.label is None else 1 / 3
             codes = bytes(n_codes + known.fixed_bytes(size))
-            reply = WhitenedColumns(size, len(known.mean), None, None, label_mean, codes)
+            reply = WhitenedColumns(size, step, len(known.mean), None, None, label_mean, codes)
             yield from _sent(card.name, AskWhitenedColumns(step, A_SEED, known=True), reply)
 
 

@@ -48,14 +48,11 @@ class Fetched:
     ----------
     columns : mapping of str to WhitenedRows or ScaledRows
         By party.
-    step : float or ndarray of float64, shape (m,)
-        That they were rounded by, for all rows or for each.
     kept : ndarray of int64, shape (m,)
         The places of these rows among those asked for.
     """
 
     columns: PartyColumns
-    step: float | Floats
     kept: Rows
 
 
@@ -160,12 +157,12 @@ def read_columns(
         for card in roster.cards
     ]
     sizes = [len(each.values) for each in found]
-    kept, step = kept_rows(rows, min(sizes)), next(iter(asked.values())).step
+    kept = kept_rows(rows, min(sizes))
     columns = [
         each if size == len(kept) else each.at(np.isin(kept_rows(rows, size), kept).nonzero()[0])
         for each, size in zip(found, sizes, strict=True)
     ]
-    return Fetched(dict(zip(roster.names, columns, strict=True)), step, kept)
+    return Fetched(dict(zip(roster.names, columns, strict=True)), kept)
 
 
 def _read(
@@ -186,14 +183,13 @@ def _read(
 
 def _restored(coreset: Coreset, fetched: Fetched) -> Restored:
     parties = [columns for columns in fetched.columns.values() if isinstance(columns, WhitenedRows)]
-    total, rounded = coreset.total_weight, [party.rounded for party in parties]
+    total = coreset.total_weight
     blocks = [party.values for party in parties]
     weights, strength = coreset.weights, calibration_strength(len(coreset))
     # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
     if coreset.sampler not in (GIVEN, ALL_ROWS):
-        noisy = [_variance(fetched.step, weights) * each for each in rounded]
-        weights = calibrate(weights, blocks, total, noisy, strength)
-    joined, noise = np.hstack(blocks), _variance(fetched.step, weights) * np.concatenate(rounded)
+        weights = calibrate(weights, blocks, total, [party.noise(weights) for party in parties], strength)
+    joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     spans, label = directions(parties)
     share = worthwhile_share(joined, weights, noise, spans, label)
     corrected = correct_rows(joined, weights, noise, share)
@@ -210,11 +206,6 @@ def _restored(coreset: Coreset, fetched: Fetched) -> Restored:
         lambda values: what_is_left(values, coreset.weights, blocks, total, strength),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
-
-
-def _variance(step: float | Floats, weights: Floats) -> float:
-    """Give the variance of what is rounded, on weighted average where the step differs by row."""
-    return float(np.average(np.broadcast_to(np.square(step), weights.shape), weights=weights)) / 12
 
 
 def _mixing_and_directions(parties: list[WhitenedRows], hidden: Floats) -> tuple[Floats, Floats]:

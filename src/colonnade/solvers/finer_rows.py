@@ -75,7 +75,8 @@ def read_finer(card: PartyCard, reply: FinerRows, known: WhitenedRows, request: 
     if np.any(np.abs(beyond) > (0.5 + ROUNDED_OFF) * (request.step + request.finer_step)):
         raise checks.wrong(party, reply, "other rows than it sent before")
     rows, n_exact = known.at(request.places), known.exact.shape[1]
-    return replace(rows, values=np.hstack([rows.values[:, :n_exact], rows.values[:, n_exact:] + beyond]))
+    values = np.hstack([rows.values[:, :n_exact], rows.values[:, n_exact:] + beyond])
+    return replace(rows, values=values, step=request.finer_step)
 
 
 def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[PartyState, Message]:

@@ -44,7 +44,7 @@ class ScaledColumns(Message, frozen=True):
 class AskScaledColumns(Message, frozen=True):
     """Send your features of the rows agreed on, rounded by this step, in standard deviations, and dither.
 
-    Of rows whose codes take more than `most` bytes, leave some out.
+    Where their codes would take more than `most` bytes, round more coarsely, or leave out rows.
     """
 
     phase: ClassVar[str] = "solving"
@@ -118,14 +118,13 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
     # A mean a column, and one spread of all.
     state = check_view(state, data, "means and a spread", n_features, n_features + 1)
     centres, spreads = data.once(_centres_and_spreads)
-    step = common_step(spreads, request.step)
     values = table.take(rows)[:, :n_features]
 
-    def encode(places: Rows) -> tuple[tuple[Floats, bytes], bytes]:
+    def encode(places: Rows, step: float) -> tuple[tuple[Floats, bytes], bytes]:
         found = encode_columns(values[places], centres, step, np.random.default_rng(request.seed))
         return found, found[1]
 
-    size, (levels, codes) = coded_within(request.most, rows, encode)
+    size, step, (levels, codes) = coded_within(request.most, rows, common_step(spreads, request.step), encode)
     return state, ScaledColumns(size, n_features, step, sendable_floats(levels), codes)
 
 

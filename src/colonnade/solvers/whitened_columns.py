@@ -29,7 +29,7 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_view
-from colonnade.solvers.fewer_rows import coded_within, kept_rows
+from colonnade.solvers.fewer_rows import MOST_COARSER, coded_within, kept_rows
 
 
 class WhitenedColumns(Message, frozen=True):
@@ -43,6 +43,7 @@ class WhitenedColumns(Message, frozen=True):
     phase: ClassVar[str] = "solving"
 
     size: Annotated[int, Reveals.NOTHING]
+    step: Annotated[float, Reveals.NOTHING]
     n_columns: Annotated[int, Reveals.NOTHING]
     mean: Annotated[Floats | None, Reveals.MOMENTS]
     mixing: Annotated[Floats | None, Reveals.MOMENTS]
@@ -65,8 +66,8 @@ class WhitenedColumns(Message, frozen=True):
 class AskWhitenedColumns(Message, frozen=True):
     """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither.
 
-    Of rows whose codes take more than `most` bytes, leave some out. Leave out moments that are `known`: you told them
-    before.
+    Where their codes would take more than `most` bytes, round more coarsely, or leave out rows. Leave out moments that
+    are `known`: you told them before.
     """
 
     phase: ClassVar[str] = "solving"
@@ -92,6 +93,8 @@ class WhitenedRows:
         Leads back: columns are mean + values @ mixing.
     label : int or None
         The label's place among the columns, the last, if this party holds it.
+    step : float or ndarray of float64, shape (m,)
+        That values are rounded by, in all rows or in each.
     first : ndarray of int64, shape (e,)
         The places of columns that came as they are.
     exact : ndarray of float64, shape (m, e)
@@ -102,13 +105,14 @@ class WhitenedRows:
     mean: Floats
     mixing: Floats
     label: int | None
+    step: float | Floats
     first: Rows
     exact: Floats
 
-    @property
-    def rounded(self) -> Floats:
-        """Say for each whitened column whether it is rounded: 1 or 0, shape (r,)."""
-        return np.asarray(np.arange(self.values.shape[1]) >= self.exact.shape[1], np.float64)
+    def noise(self, weights: Floats) -> Floats:
+        """Give the variance of rounding errors in each whitened column, shape (r,), on weighted average over rows."""
+        variance = float(np.average(np.broadcast_to(np.square(self.step), weights.shape), weights=weights)) / 12
+        return np.where(np.arange(self.values.shape[1]) >= self.exact.shape[1], variance, 0.0)
 
     @property
     def n_rounded(self) -> int:
@@ -125,14 +129,15 @@ class WhitenedRows:
 
     def at(self, places: Rows) -> "WhitenedRows":
         """Take some of the rows."""
-        return replace(self, values=self.values[places], exact=self.exact[places])
+        step = self.step[places] if isinstance(self.step, np.ndarray) else self.step
+        return replace(self, values=self.values[places], step=step, exact=self.exact[places])
 
     def with_rows(self, others: "WhitenedRows", order: Rows) -> "WhitenedRows":
         """Put the rows of others, with the same moments, after these, and all in an order."""
-        values, exact = (
-            np.concatenate(both)[order] for both in ((self.values, others.values), (self.exact, others.exact))
-        )
-        return replace(self, values=values, exact=exact)
+        both = (self, others)
+        values, exact = np.concatenate([each.values for each in both]), np.concatenate([each.exact for each in both])
+        steps = np.concatenate([np.broadcast_to(each.step, len(each.values)) for each in both])
+        return replace(self, values=values[order], step=steps[order], exact=exact[order])
 
 
 def read_whitened(
@@ -147,7 +152,9 @@ def read_whitened(
 
     Moments are those that came with rows that are `known`, if there are some.
     """
-    party, step, seed = card.name, request.step, request.seed
+    party, step, seed = card.name, reply.step, request.seed
+    if not request.step <= step <= (1.0 if request.most is None else MOST_COARSER) * request.step:
+        raise checks.wrong(party, reply, f"a step of {step}, where {request.step} was asked for")
     rows = rows[kept_rows(rows, checked_size(party, reply, reply.size, len(rows), request.most))]
     size = len(rows)
     if (reply.label_mean is not None) != (card.label_name is not None):
@@ -174,7 +181,7 @@ def read_whitened(
     # Of all rows, each of weight 1, second moments are 1.
     if roster.weight_party is None and not norm_fits(values[first_copies(rows)], roster.n_rows**0.5, step / 2):
         raise checks.wrong(party, reply, "rows that vary more than whitened ones")
-    return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features, first, exact)
+    return WhitenedRows(values, mean, mixing, None if reply.label_mean is None else card.n_features, step, first, exact)
 
 
 def _read_first(data: bytes, n_columns: int) -> tuple[Rows, Buffer]:
@@ -240,15 +247,16 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     exact, rounded = columns[:, whitening.first], rounded_part(whitening, columns)
     first = pack_bits(np.isin(np.arange(d), whitening.first).astype(np.uint64), 1)
 
-    def encode(places: Rows) -> tuple[bytes, bytes]:
+    def encode(places: Rows, step: float) -> tuple[bytes, bytes]:
         rng = np.random.default_rng(request.seed)
-        codes = encode_codes(round_with_dither(rounded[places], request.step, rng))
+        codes = encode_codes(round_with_dither(rounded[places], step, rng))
         code = first + encode_levels(exact[places]) + codes
         return code, code
 
-    size, codes = coded_within(request.most, rows, encode)
+    size, step, codes = coded_within(request.most, rows, request.step, encode)
     return state, WhitenedColumns(
         size=size,
+        step=step,
         n_columns=d,
         mean=None if request.known else sendable_floats(whitening.mean[:n_features]),
         mixing=None if request.known else sendable_floats(pack_mixing(whitening.mixing, whitening.first)),
