@@ -85,7 +85,7 @@ class Trial:
             sent += sum(len(encode_scores(each, LOG_STEPS[arm])) for each in weighed)
         weights = totals.sum() / (size * np.sum(weighed, axis=0))
         noise = [np.full(each.shape[1], step**2 / 12) for each in values]
-        weights = calibrate(weights, values, float(self._n), noise, calibration_strength(size))
+        weights = calibrate(weights, values, float(self._n), noise, calibration_strength(size), np.ones(len(weights)))
         columns = [mix(u, found.mean, found.mixing) for u, found in zip(values, self._whitenings, strict=True)]
         ranks = [each.shape[1] for each in values]
         sent += sum(8 * (r * (r + 1) // 2 + r) + HEADERS for r in ranks)

@@ -1,13 +1,15 @@
 """Calibrated weights: a coreset's weights, bent a little so that its moments are those of all rows.
 
 In whitened columns the moments of all rows are known: mean 0, second moments the identity, party by party. A draw
-misses them by chance. The weights w_i (1 + lambda.a_i), with a_i the row's 1, u and u u', hit them (the generalised
-regression estimator of survey sampling). There are many moments, so lambda is held back by a ridge: it solves
+misses them by chance. The weights w_i (1 + q_i lambda.a_i), with a_i the row's 1, u and u u', hit them (the generalised
+regression estimator of survey sampling). q_i is the part of a row's weight that is chance: a row that is drawn in any
+case, and stands for itself, is right as it is. There are many moments, so lambda is held back by a ridge: it solves
 
-    (D^-1 A'WA D^-1 + strength I) D lambda = D^-1 (targets - A'w),
+    (D^-1 A'WQA D^-1 + strength I) D lambda = D^-1 (targets - A'w),
 
-with D^2 the diagonal of A'WA. The strength is thus in units of one moment's own mean square: at 1 a moment that is
-unrelated to the others is corrected by half, at 0.1 by ten elevenths.
+with D^2 the diagonal of A'WQA. Columns u are turned at random first: which moments the ridge holds back most must not
+hang on a basis in which many of them are the same, as those of levels are. The strength is thus in units of one
+moment's own mean square: at 1 a moment that is unrelated to the others is corrected by half, at 0.1 by ten elevenths.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +24,8 @@ FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
 # Relative to what the ridge leaves of a moment that is unrelated to the others. To solve more exactly takes up to five
 # times as long, and changes the excess by less than a part in 100 (KC House, the YearPredictionMSD twin).
 ACCURACY, MOST_ITERATIONS = 0.3, 200
+# A moment of rows that are right as they are is held back as if they were free by so much.
+LEAST_FREE = 0.01
 # Of a pass: so few that what is made of them stays in the cache.
 CHUNK_ROWS = 512
 # For `what_is_left`, which makes the matrix of all of them.
@@ -34,41 +38,64 @@ def calibration_strength(size: int) -> float:
 
 
 def calibrate(
-    weights: Floats, parties: Sequence[Floats], total: float, noise: Sequence[Floats], strength: float
+    weights: Floats, parties: Sequence[Floats], total: float, noise: Sequence[Floats], strength: float, free: Floats
 ) -> Floats:
     """Bend weights w >= 0, shape (m,), towards the known moments of the parties' whitened columns, shapes (m, r_j).
 
     `noise` is the variance of the rounding error in each column, (r_j,), 0 where there is none: rounded rows have
     second moments 1 + that. (Where it differs by row it is the mean, by the weights as they come. Bent ones give
-    another, by as little as rounding is related to the moments.) `strength` is of the ridge, positive.
-    A weight that would become negative is 0, and all are then rescaled to add up to `total`, the weight of all rows.
+    another, by as little as rounding is related to the moments.) `strength` is of the ridge, positive; `free`, (m,), is
+    q, from 0 to 1. A weight that would become negative is 0, and all are then rescaled to add up to `total`, the weight
+    of all rows.
     """
     # Seen from the mean weight: no quantity depends on the scale of the weights.
-    w = weights / total
-    chunks = [_chunk(w, parties, start) for start in range(0, len(w), CHUNK_ROWS)]
+    w, turns = weights / total, [_turn(u.shape[1]) for u in parties]
+    chunks = [_chunk(parties, turns, start) for start in range(0, len(w), CHUNK_ROWS)]
+    parts = [slice(start, start + CHUNK_ROWS) for start in range(0, len(w), CHUNK_ROWS)]
+
+    def moments(weights: Floats, power: int = 1) -> Floats:
+        """Sum what rows of these weights add, or its square."""
+        return _summed(
+            _moments(weights[part], [block**power for block in blocks])
+            for part, blocks in zip(parts, chunks, strict=True)
+        )
+
     widths = [1 + u.shape[1] for u in parties]
-    targets = _flat([np.diag(np.append(1.0, 1.0 + each)) for each in noise])
-    squares = _summed(_moments(own, [np.square(block) for block in blocks]) for own, blocks in chunks)
-    scale = _scale(squares, widths)
-    missed = (targets - _summed(_moments(own, blocks) for own, blocks in chunks)) / scale
+    targets = _flat([_target(each, turn) for each, turn in zip(noise, turns, strict=True)])
+    scale = _scale(np.maximum(moments(w * free, 2), LEAST_FREE * moments(w, 2)), widths)
+    missed = (targets - moments(w)) / scale
+
+    def applied(forms: Sequence[Floats]) -> Floats:
+        return np.concatenate([_apply(forms, blocks) for blocks in chunks])
 
     def normal(x: Floats) -> Floats:
         forms = _forms(x / scale, widths)
-        sums = _summed(_moments(own * _apply(forms, blocks), blocks) for own, blocks in chunks)
-        return np.asarray(sums / scale + strength * x)
+        return np.asarray(moments(w * free * applied(forms)) / scale + strength * x)
 
     forms = _forms(_conjugate_gradients(normal, missed, ACCURACY * min(strength, STRENGTH)) / scale, widths)
-    calibrated = w * np.maximum(1.0 + np.concatenate([_apply(forms, blocks) for _, blocks in chunks]), 0.0)
+    calibrated = w * np.maximum(1.0 + free * applied(forms), 0.0)
     return np.asarray(calibrated * (total / calibrated.sum()))
 
 
-def _chunk(w: Floats, parties: Sequence[Floats], start: int) -> tuple[Floats, list[Floats]]:
-    """Take some rows' weights, and each party's (1, u): the moments of 1, u and u u' are those of its square."""
-    own = w[start : start + CHUNK_ROWS]
-    blocks = [np.ones((len(own), 1 + u.shape[1])) for u in parties]  # row by row, which products are fastest with
-    for block, u in zip(blocks, parties, strict=True):
-        block[:, 1:] = u[start : start + CHUNK_ROWS]
-    return own, blocks
+def _turn(width: int) -> Floats:
+    """Draw a rotation, the same each time."""
+    return np.asarray(np.linalg.qr(np.random.default_rng(width).normal(size=(width, width)))[0])
+
+
+def _target(noise: Floats, turn: Floats) -> Floats:
+    """Give the moments of (1, u) of all rows, where u has this noise, turned."""
+    target = np.eye(len(noise) + 1)
+    target[1:, 1:] += turn.T @ (noise[:, np.newaxis] * turn)
+    return target
+
+
+def _chunk(parties: Sequence[Floats], turns: Sequence[Floats], start: int) -> list[Floats]:
+    """Take of some rows each party's (1, u), turned: the moments of 1, u and u u' are those of its square."""
+    rows = [u[start : start + CHUNK_ROWS] for u in parties]
+    blocks = [np.ones((len(u), 1 + u.shape[1])) for u in rows]  # row by row, which products are fastest with
+    for block, u, turn in zip(blocks, rows, turns, strict=True):
+        np.matmul(u, turn, out=block[:, 1:])
+    return blocks
 
 
 def _scale(squares: Floats, widths: Sequence[int]) -> Floats:
@@ -123,7 +150,9 @@ def _conjugate_gradients(normal: Callable[[Floats], Floats], b: Floats, accuracy
     return x
 
 
-def what_is_left(values: Floats, weights: Floats, parties: Sequence[Floats], total: float, strength: float) -> Floats:
+def what_is_left(
+    values: Floats, weights: Floats, parties: Sequence[Floats], total: float, strength: float, free: Floats
+) -> Floats:
     """Take off values, (m, p), what calibration corrects of their sums: only the rest still varies from draw to draw.
 
     These are the values less their ridge regression on the moments, each as predicted from the other rows. Where there
@@ -133,8 +162,9 @@ def what_is_left(values: Floats, weights: Floats, parties: Sequence[Floats], tot
     if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
         return values
     w = weights / total
-    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u) for u in parties)])
-    scale = np.sqrt(w @ np.square(A))
+    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u @ _turn(u.shape[1])) for u in parties)])
+    scale = np.sqrt(np.maximum((w * free) @ np.square(A), LEAST_FREE * w @ np.square(A)))
+    w = w * free
     A /= np.where(scale > 0, scale, 1.0)
     inverse = np.linalg.inv((A * w[:, np.newaxis]).T @ A + strength * np.eye(A.shape[1]))
     leverage = np.minimum(w * np.einsum("ij,ij->i", A @ inverse, A), MOST_LEVERAGE)

@@ -109,23 +109,16 @@ class RegressionLaw:
         size, d = self._size(chances), self.n_coefficients
         if size < d + 0.5:
             return float("inf")
-        total = self.weights.sum()
-        drawn = self.weights * self.counts * (1 / chances - 1) / total**2
-        variance, bias = self._drawn(drawn), 0.0
-        if step is not None:
-            noise, sent = step**2 / 12, self.weights * self.counts / chances / total**2
-            ridge = self._ridge_left(sent, noise)
-            variance += self._rounded(sent, noise, ridge)
-            bias = float(self._drawn_by(ridge) @ self._pull) + self._bias_error(ridge)
+        drawn, rounded, bias = self._variances(chances, step)
         few_rows = 1 / (1 - min(d / size, MOST_SHARE_OF_ROWS))
-        return (variance * few_rows * self._gain(size, step) + bias) / self._cost
+        return ((drawn + rounded) * few_rows * self._gain(chances, step) + bias) / self._cost
 
     def rehearse(self, chances: Floats, step: float | None, repeats: int, rng: np.random.Generator) -> Floats:
         """Give the excess, relative to the least cost, of so many runs; the parameters are those of `first_order`."""
         found = np.array([self._one_run(chances, step, rng) for _ in range(repeats)])
         # What rounding draws all models to is no matter of weights.
         bias = 0.0 if step is None else self._bias(chances, step**2 / 12)
-        return np.asarray(bias + np.maximum(found - bias, 0.0) * self._gain(self._size(chances), step))
+        return np.asarray(bias + np.maximum(found - bias, 0.0) * self._gain(chances, step))
 
     def bias_error(self, chances: Floats, step: float | None) -> float:
         """Tell the standard error of what rounding draws the model by, as an excess."""
@@ -224,15 +217,27 @@ class RegressionLaw:
     def _size(self, chances: Floats) -> float:
         return float(self.weights / self.counts @ chances)
 
-    def _gain(self, size: float, step: float | None) -> float:
+    def _variances(self, chances: Floats, step: float | None) -> tuple[float, float, float]:
+        """Give what drawing and rounding add to the cost where errors are small, and what rounding draws models by."""
+        total = self.weights.sum()
+        drawn = self._drawn(self.weights * self.counts * (1 / chances - 1) / total**2)
+        if step is None:
+            return drawn, 0.0, 0.0
+        noise, sent = step**2 / 12, self.weights * self.counts / chances / total**2
+        ridge = self._ridge_left(sent, noise)
+        bias = float(self._drawn_by(ridge) @ self._pull) + self._bias_error(ridge)
+        return drawn, self._rounded(sent, noise, ridge), bias
+
+    def _gain(self, chances: Floats, step: float | None) -> float:
+        """Say by which factor calibrated weights change what drawing adds; rounding they do not."""
         if step is None:
             return 1.0
-        share = size / self._size(np.ones(len(self.weights)))
-        if share >= 1 - 1e-9:  # all rows: weights are right as they are
+        drawn, rounded, _ = self._variances(chances, step)
+        if not drawn > 1e-12 * rounded:  # all rows: weights are right as they are
             return self._known_sensitivity
-        # The nearer to that, the more calibrated weights correct what is but rounding.
+        size = self._size(chances)
         usual = usual_gain(self.n_moments / size, calibration_strength(round(size)))
-        return usual + (1 - usual) * share
+        return (usual * drawn + rounded) / (drawn + rounded)
 
     @property
     def _known_sensitivity(self) -> float:

@@ -121,7 +121,7 @@ def _most_bytes(
     step: float,
     meter: Meter,
 ) -> dict[str, int] | None:
-    """Deal what is left of a budget for codes to the parties: as long as they are expected to be, and a part of the rest.
+    """Deal what is left of a budget for codes to the parties: what they are expected to take, and a part of the rest.
 
     Where less is left, those have less who can round more coarsely.
     """

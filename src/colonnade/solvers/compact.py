@@ -37,6 +37,8 @@ from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColum
 M = TypeVar("M")
 Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
+# A column that varies less than this part of its deviation in all rows does not vary.
+STILL = 1e-9
 PartyColumns = Mapping[str, WhitenedRows | ScaledRows]
 
 
@@ -129,7 +131,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     ) -> Solution[M]:
         """Restore the coreset's rows, calibrate its weights, and let the task fit them."""
         restored = _restored if isinstance(task, LinearTask) else _side_by_side
-        rows, facts, noise = restored(coreset, fetched)
+        rows, facts, noise = restored(coreset, fetched, _free(coreset.weights, roster))
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
@@ -181,14 +183,14 @@ def _read(
     return read_scaled(card, checks.replies({card.name: reply}, ScaledColumns)[card.name], roster, rows, request)
 
 
-def _restored(coreset: Coreset, fetched: Fetched) -> Restored:
+def _restored(coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:
     parties = [columns for columns in fetched.columns.values() if isinstance(columns, WhitenedRows)]
     total = coreset.total_weight
     blocks = [party.values for party in parties]
     weights, strength = coreset.weights, calibration_strength(len(coreset))
     # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
     if coreset.sampler not in (GIVEN, ALL_ROWS):
-        weights = calibrate(weights, blocks, total, [party.noise(weights) for party in parties], strength)
+        weights = calibrate(weights, blocks, total, [party.noise(weights) for party in parties], strength, free)
     joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     spans, label = directions(parties)
     share = worthwhile_share(joined, weights, noise, spans, label)
@@ -203,9 +205,19 @@ def _restored(coreset: Coreset, fetched: Fetched) -> Restored:
         np.diag(noise) - left,
         left,
         *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
-        lambda values: what_is_left(values, coreset.weights, blocks, total, strength),
+        lambda values: what_is_left(values, coreset.weights, blocks, total, strength, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+
+
+def _free(weights: Floats, roster: Roster) -> Floats:
+    """Say which part of each weight is chance, (m,): none of a row's that stands for itself.
+
+    Where rows count other than 1 the server does not know which these are.
+    """
+    if roster.weight_party is not None:
+        return np.ones(len(weights))
+    return np.clip(1 - 1 / np.maximum(weights, 1e-300), 0.0, 1.0)
 
 
 def _mixing_and_directions(parties: list[WhitenedRows], hidden: Floats) -> tuple[Floats, Floats]:
@@ -251,6 +263,9 @@ def _restore(joined: Floats, parties: list[WhitenedRows]) -> tuple[Floats, Float
     for party in parties:
         r = party.values.shape[1]
         values = mix(joined[:, start : start + r], party.mean, party.mixing)
+        # A level that no row has: what arithmetic leaves in its column is no direction of its own.
+        still = np.ptp(values, axis=0) <= STILL * np.linalg.norm(party.mixing, axis=0)
+        values[:, still] = values[:1, still]
         start += r
         if party.label is not None:
             values, labels = values[:, :-1], values[:, -1]
@@ -258,6 +273,6 @@ def _restore(joined: Floats, parties: list[WhitenedRows]) -> tuple[Floats, Float
     return np.hstack(features), labels
 
 
-def _side_by_side(coreset: Coreset, fetched: Fetched) -> Restored:
+def _side_by_side(coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:  # noqa: ARG001  # as they are
     features = np.hstack([columns.values for columns in fetched.columns.values()])
     return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}, None

@@ -82,7 +82,7 @@ class Population:
         if step is not None:
             blocks = [_rounded(block, step, int(rng.integers(2**60))) for block in blocks]
             each, total = [np.full(block.shape[1], step**2 / 12) for block in blocks], float(self.n_rows)
-            weights = calibrate(weights, blocks, total, each, calibration_strength(len(rows)))
+            weights = calibrate(weights, blocks, total, each, calibration_strength(len(rows)), 1 - 1 / weights)
             joined, noise = np.hstack(blocks), np.concatenate(each)
             share = worthwhile_share(joined, weights, noise, self.features, self.label)
             joined = correct_rows(joined, weights, noise, share)
