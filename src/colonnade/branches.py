@@ -9,13 +9,19 @@ from colonnade.contracts import LinearTask, Task
 from colonnade.errors import InputError
 from colonnade.messages import Message
 from colonnade.options import learn_types
-from colonnade.protocol.sheet import Branches, TakeBranch
+from colonnade.protocol.caps import Branches
+from colonnade.protocol.sheet import TakeBranch
 from colonnade.routes import Ask, Route
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import AnySolver, Central, CompactCentral
 
 # Of a planned draw by scores: the share that is drawn evenly, and the step of rounded scores. Both optima are flat.
 EVEN_SHARE, SCORE_STEP = 0.25, 0.2
+
+
+def pilot_draw(task: Task[object], size: int, *, evenly: bool) -> ImportanceSampling | UniformSampling:
+    """Say how the rows of a pilot are drawn."""
+    return UniformSampling(size) if evenly else planned_draw(task, size)
 
 
 def planned_draw(task: Task[object], size: int) -> ImportanceSampling:
@@ -85,8 +91,10 @@ class Branching(Route):
         """List what a planner chooses between, as large as it may be."""
         for solver in (Central(), CompactCentral()):
             if _kind(solver) in self.caps.solvers:
-                for sampler in (AllRows(), UniformSampling(self.caps.most), planned_draw(self.task, self.caps.most)):
-                    yield Branch(sampler, solver)
+                yield Branch(AllRows(), solver)
+                yield Branch(UniformSampling(self.caps.most), solver)
+                if not self.caps.evenly:
+                    yield Branch(planned_draw(self.task, self.caps.most), solver)
 
 
 def _kind(solver: AnySolver) -> str:

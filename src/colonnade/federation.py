@@ -27,10 +27,12 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
-from colonnade.planning.outcome import with_plan
+from colonnade.planning.outcome import sent_before, with_plan
+from colonnade.planning.pilot import PilotRows
 from colonnade.planning.planned_fit import fit_by_plan, planned_fit
 from colonnade.planning.planner import Limits, make_plan, planned_pilot
 from colonnade.planning.records import Plan
+from colonnade.planning.terms import Terms, agreed
 from colonnade.privacy.primitives import check_available
 from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
 from colonnade.protocol.fingerprints import Changed
@@ -286,9 +288,15 @@ class Federation:
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
-        left, seed = limits.less(self._runtime.preparation.bytes), validation.seed_number(seed)
-        script, what = planned_fit(paper_task, left, split, self.roster, seed)
-        return self._runtime.learn("planned", script, what)
+        seed = validation.seed_number(seed)
+
+        def play(terms: Terms) -> Run[A]:
+            left = limits.less(self._runtime.preparation.bytes + terms.bytes)
+            script, what = planned_fit(paper_task, left, split, self.roster, seed, terms)
+            return self._runtime.learn("planned", script, what)
+
+        run, terms = agreed(Terms.widest(paper_task, self.roster), play, lambda: self._runtime.sent)
+        return sent_before(run, terms.refused)
 
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
@@ -508,11 +516,18 @@ class Federation:
         validation.check_job(task, self.roster, split=split)
         limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
         seed = validation.seed_number(seed)
-        script, size = planned_pilot(task, self.roster, split, limits, pilot, seed)
+
+        def play(terms: Terms) -> tuple[PilotRows, Ledger]:
+            left = limits.less(terms.bytes)
+            script, size = planned_pilot(task, self.roster, split, left, pilot, seed, terms)
+            what = {"task": task, "split": split, "pilot": size, "seed": seed, "branches": terms.choice}
+            return self._runtime.play(script, "plan", **what)
+
         started = perf_counter()
-        rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
+        (rows, sent), terms = agreed(Terms.widest(task, self.roster), play, lambda: self._runtime.sent)
+        seconds = perf_counter() - started
         with reading(self.roster.names):
-            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), perf_counter() - started)
+            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds, terms)
 
     def disclosure(
         self,

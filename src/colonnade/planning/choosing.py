@@ -3,8 +3,9 @@
 Many ways are compared by the law's first order, which costs nothing; the best few are rehearsed on the pilot.
 """
 
+import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.planning.code_lengths import Lengths, RowLengths, row_lengths, score_lengths
 from colonnade.planning.forecast import Forecast, forecast
 from colonnade.planning.laws import Law, chances_of
-from colonnade.planning.pilot import PilotRows, least_size
+from colonnade.planning.pilot import PilotRows
 from colonnade.planning.records import Choice
 from colonnade.planning.wire_sizes import (
     MessageSize,
@@ -28,6 +29,7 @@ from colonnade.planning.wire_sizes import (
     sampling_messages,
     sheet_messages,
 )
+from colonnade.protocol.caps import Branches
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral
@@ -53,7 +55,7 @@ FACTORS = (0.25, 0.5, 2.0, 4.0)
 
 @dataclass(frozen=True, eq=False)
 class PlanInputs:
-    """All that predictions are made of.
+    """All that predictions are made of, and what may be chosen.
 
     A run of its own starts with the same framing as the pilot, in so many rounds; where the pilot's run goes on, that
     is None. `lengths` are those found so far, of rows and scores by sampler.
@@ -67,6 +69,7 @@ class PlanInputs:
     framing: tuple[MessageSize, ...] | None
     framing_rounds: int
     seed: int
+    choice: Branches
     lengths: dict[tuple[AnySampler, int], tuple[RowLengths, Lengths | None]] = field(default_factory=dict)
 
 
@@ -114,16 +117,19 @@ class Arm:
     @property
     def sizes(self) -> tuple[int, int]:
         """The fewest draws and the most: with more, all rows once would be better."""
-        n_rows, least = self.inputs.roster.n_rows, least_size(self.inputs.task, self.inputs.roster)
+        n_rows, least = self.inputs.roster.n_rows, self.inputs.choice.least
         if isinstance(self.kind, AllRows):
             return n_rows, n_rows
         most = n_rows // 2 if isinstance(self.kind, UniformSampling) else n_rows
-        return least, max(most, least)
+        return least, min(max(most, least), self.inputs.choice.most)
 
     def is_offered(self, size: int) -> bool:
         """Whether no single row that the draw may miss matters too much; by scores such rows are drawn."""
-        even = isinstance(self.kind, UniformSampling)
-        return not even or self.inputs.law.heaviest(self._joined(size)[1]) <= MOST_HEAVY
+        return not isinstance(self.kind, UniformSampling) or self.heaviest(size) <= MOST_HEAVY
+
+    def heaviest(self, size: int) -> float:
+        """Give the largest weight times leverage of a row that the draw may miss."""
+        return self.inputs.law.heaviest(self._joined(size)[1])
 
     def first_order(self, size: int) -> float:
         """Predict the mean excess where errors are small."""
@@ -227,19 +233,26 @@ def pilot_share(n_pilot: float, n_drawn: float) -> float:
 
 
 def all_arms(inputs: PlanInputs, max_rounds: int | None) -> list[Arm]:
-    """List every sampler with every step, of those that need no more rounds."""
-    samplers = (UniformSampling(1), planned_draw(inputs.task, 1), AllRows())
-    arms = [Arm(inputs, kind, step) for kind in samplers for step in (*STEPS, None)]
+    """List every sampler with every step, of those that may be chosen and need no more rounds."""
+    choice, samplers = inputs.choice, (UniformSampling(1), planned_draw(inputs.task, 1), AllRows())
+    kinds = [kind for kind in samplers if not (choice.evenly and isinstance(kind, ImportanceSampling))]
+    kinds = [kind for kind in kinds if not isinstance(kind, AllRows) or inputs.roster.n_rows <= choice.most]
+    steps = (*STEPS, None) if "central" in choice.solvers else STEPS
+    arms = [Arm(inputs, kind, step) for kind in kinds for step in steps]
     return [arm for arm in arms if max_rounds is None or arm.rounds <= max_rounds]
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A way to go, with so many draws, and what was rehearsed of it."""
+    """A way to go, with so many draws, and what was rehearsed of it.
+
+    `beside` has what decided, of the best of each sampler: what they are expected to lose, or to send for a target.
+    """
 
     arm: Arm
     size: int
     expected: Forecast
+    beside: Mapping[AnySampler, float] = field(default_factory=dict)
 
     @property
     def choice(self) -> Choice:
@@ -263,18 +276,19 @@ def cheapest_meeting(arms: Sequence[Arm], target: float) -> Found | None:
     """Find what meets a target with the fewest bytes: by the first order, corrected by a rehearsal of what it found."""
     aim = target
     for _ in range(4):
-        fitting = _offered([(arm, size) for arm in arms if (size := _meeting(arm, aim)) is not None])
-        cheapest = min(fitting, key=lambda each: each[0].most_bytes(each[1]), default=None)
-        if cheapest is None:
+        fitting = _offered([(arm, size) for arm in arms if (size := fewest_meeting(arm, aim)) is not None])
+        ordered = sorted(((arm.most_bytes(size), arm, size) for arm, size in fitting), key=lambda each: each[0])
+        if not ordered:
             return None
-        tried = Found(*cheapest, cheapest[0].forecast(cheapest[1]))
+        _, arm, size = ordered[0]
+        tried = Found(arm, size, arm.forecast(size), {arm.kind: sent for sent, arm, _ in reversed(ordered)})
         if tried.expected.mean.mean <= target:
             return tried
         aim *= 0.97 * target / tried.expected.mean.mean
     return None
 
 
-def _meeting(arm: Arm, target: float) -> int | None:
+def fewest_meeting(arm: Arm, target: float) -> int | None:
     """Give the fewest draws that meet a target in first order; none where not even the most do."""
     least, most = arm.sizes
     if arm.first_order(most) > target:
@@ -299,7 +313,9 @@ def _best_of_each(ways: Sequence[Way]) -> list[Way]:
 
 def _rehearsed(ways: Sequence[Way]) -> Found | None:
     found = [Found(arm, size, arm.forecast(size)) for arm, size in ways]
-    return min(found, key=lambda each: each.expected.mean.mean, default=None)
+    found.sort(key=lambda each: each.expected.mean.mean)
+    beside = {each.arm.kind: each.expected.mean.mean for each in reversed(found)}
+    return dataclasses.replace(found[0], beside=beside) if found else None
 
 
 def cheapest_of(arms: Sequence[Arm]) -> Found:

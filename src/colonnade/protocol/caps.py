@@ -1,0 +1,16 @@
+"""What a job sheet leaves to choose."""
+
+import msgspec
+
+
+class Branches(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a run may choose between once it has looked at the data: by which solvers, on how many rows.
+
+    The choice itself, a sampler and a solver, is told to all parties when it is made. Rows are drawn by scores, or
+    `evenly` only: those of a pilot too.
+    """
+
+    solvers: tuple[str, ...]
+    least: int
+    most: int
+    evenly: bool = False
