@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
-from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,14 +26,13 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
-from colonnade.planning.outcome import sent_before, with_plan
-from colonnade.planning.pilot import PilotRows
-from colonnade.planning.planned_fit import fit_by_plan, planned_fit
-from colonnade.planning.planner import Limits, make_plan, planned_pilot
+from colonnade.planning.outcome import with_plan
+from colonnade.planning.planned_fit import fit_by_plan
+from colonnade.planning.planner import Limits
+from colonnade.planning.playing import fit_with, plan_with
 from colonnade.planning.records import Plan
-from colonnade.planning.terms import Terms, agreed
 from colonnade.privacy.primitives import check_available
-from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
+from colonnade.protocol.conductor import RoundListener, nobody_listens
 from colonnade.protocol.fingerprints import Changed
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
@@ -288,15 +286,8 @@ class Federation:
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
-        seed = validation.seed_number(seed)
-
-        def play(terms: Terms) -> Run[A]:
-            left = limits.less(self._runtime.preparation.bytes + terms.bytes)
-            script, what = planned_fit(paper_task, left, split, self.roster, seed, terms)
-            return self._runtime.learn("planned", script, what)
-
-        run, terms = agreed(Terms.widest(paper_task, self.roster), play, lambda: self._runtime.sent)
-        return sent_before(run, terms.refused)
+        left, seed = limits.less(self._runtime.preparation.bytes), validation.seed_number(seed)
+        return fit_with(self._runtime, paper_task, split, left, seed)
 
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
@@ -515,19 +506,7 @@ class Federation:
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
-        seed = validation.seed_number(seed)
-
-        def play(terms: Terms) -> tuple[PilotRows, Ledger]:
-            left = limits.less(terms.bytes)
-            script, size = planned_pilot(task, self.roster, split, left, pilot, seed, terms)
-            what = {"task": task, "split": split, "pilot": size, "seed": seed, "branches": terms.choice}
-            return self._runtime.play(script, "plan", **what)
-
-        started = perf_counter()
-        (rows, sent), terms = agreed(Terms.widest(task, self.roster), play, lambda: self._runtime.sent)
-        seconds = perf_counter() - started
-        with reading(self.roster.names):
-            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds, terms)
+        return plan_with(self._runtime, task, split, limits, pilot, validation.seed_number(seed))
 
     def disclosure(
         self,

@@ -18,7 +18,7 @@ from colonnade.messages import Message
 from colonnade.planning.looking import look_again
 from colonnade.planning.sheet_sizes import opening_bytes, telling_bytes
 from colonnade.protocol import checks
-from colonnade.protocol.caps import Branches
+from colonnade.protocol.caps import PLANNED, Branches
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
@@ -32,8 +32,6 @@ from colonnade.tasks import KMeans, PaperTask, Regression
 from colonnade.tasks.jobs import shared_seed
 
 T = TypeVar("T")
-# What a planner chooses between.
-SOLVERS = ("central", "compact")
 SCORE_BITS = 5.5
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
@@ -214,7 +212,7 @@ def least_size(task: PaperTask, roster: Roster) -> int:
 def all_branches(task: PaperTask, roster: Roster) -> Branches:
     """Say what a planner chooses between where nobody objects."""
     fewest = least_size(task, roster)
-    return Branches(SOLVERS, fewest, max(roster.n_rows, fewest))
+    return Branches(PLANNED, fewest, max(roster.n_rows, fewest))
 
 
 def pilot_bytes(task: PaperTask, roster: Roster, size: int) -> int:
@@ -236,8 +234,7 @@ def least_run_bytes(task: PaperTask, roster: Roster) -> int:
 def _pilot_bytes(task: PaperTask, roster: Roster) -> tuple[float, float]:
     """Guess the bytes of its messages, and of each row."""
     fixed, a_row = _draw_bytes(task, roster, PILOT_STEP)
-    what = {"task": task, "branches": all_branches(task, roster)}
-    return fixed + opening_bytes("plan", what, roster) * len(roster.cards), a_row
+    return fixed + opening_bytes("plan", {"task": task}, roster) * len(roster.cards), a_row
 
 
 def _draw_bytes(task: PaperTask, roster: Roster, step: float) -> tuple[float, float]:

@@ -40,6 +40,9 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
 FRAMING = "framing"
+# What a choice takes on a plan's sheet, at most.
+CHOICE_BYTES = 64
+ASKING = "finding out what parties' policies allow"
 # Of leverage that no party's columns show by themselves, a row that the pilot might have missed has at most so much.
 MOST_LOOSE = 0.5
 # Along any direction of a party's columns the pilot's rows have at least this part of the variance of all rows.
@@ -76,13 +79,13 @@ class Limits:
                 "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 6."
             )
 
-    def less(self, n_bytes: int) -> "Limits":
-        """Give what is left of the budget, if there is one, once so many bytes were sent to prepare columns."""
+    def less(self, n_bytes: int, what: str = "preparing columns") -> "Limits":
+        """Give what is left of the budget, if there is one, once so many bytes were sent before."""
         if self.budget_bytes is None or not n_bytes:
             return self
         if self.budget_bytes <= n_bytes:
             raise InputError(
-                f"budget_bytes={self.budget_bytes:,} is used up: preparing columns took {n_bytes:,}. Allow many more."
+                f"budget_bytes={self.budget_bytes:,} is used up: {what} took {n_bytes:,}. Allow many more."
             )
         return Limits(self.budget_bytes - n_bytes, self.target_excess, self.max_rounds)
 
@@ -117,6 +120,7 @@ def planned_pilot(
     task: PaperTask, roster: Roster, split: AnySplit | None, limits: Limits, wanted: int | None, seed: int, terms: Terms
 ) -> tuple[Script[PilotRows], int]:
     """Give the script of a pilot, of as many rows as are wanted or the limits suggest, and their number."""
+    limits = limits.less(terms.bytes + CHOICE_BYTES * len(roster.cards) * bool(terms.limited_by), ASKING)
     size, evenly = pilot_size(task, roster, limits, wanted, terms), terms.choice.evenly
     return play_pilot(task, roster, split, size, spare_bytes(task, roster, limits, size), seed, evenly=evenly), size
 
@@ -238,7 +242,7 @@ def unclear(inputs: PlanInputs) -> str | None:
 def warn_if_unclear(why: str | None) -> None:
     """Warn that an excess is not known."""
     if why is not None:
-        warnings.warn(f"The excess of this plan is not known. {why}", AssumptionWarning, stacklevel=4)
+        warnings.warn(f"The excess of this plan is not known. {why}", AssumptionWarning, stacklevel=5)
 
 
 def _sample(pilot: PilotRows) -> PilotSample:

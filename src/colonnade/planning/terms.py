@@ -1,8 +1,7 @@
 """The terms of a plan: what it may choose between, after what parties' policies leave of it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from colonnade.contracts import ClusteringTask, Roster
 from colonnade.errors import PolicyRefusedError
@@ -11,8 +10,6 @@ from colonnade.planning.pilot import all_branches
 from colonnade.protocol.caps import Branches
 from colonnade.protocol.sheet import OpenJob
 from colonnade.tasks import PaperTask
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,19 +57,7 @@ class Terms:
     def _no_plan(self, refusal: PolicyRefusedError) -> PolicyRefusedError:
         secure = "SecureLloyd()" if isinstance(self.task, ClusteringTask) else "SecureGram()"
         return PolicyRefusedError(
-            f"No plan is possible. {refusal} A plan's pilot shows rounded rows, and sums over all rows. Without a plan, "
-            f"name a sampler and a solver that the policy allows: {secure} shows only sums of rows, Central() only rows.",
+            f"No plan is possible. {refusal} A pilot shows rounded rows, and sums over all rows. Without a plan, name "
+            f"a sampler and a solver that the policy allows: {secure} shows only sums of rows, Central() only rows.",
             party=refusal.party,
         )
-
-
-def agreed(terms: Terms, play: Callable[[Terms], T], sent: Callable[[], Iterable[Entry]]) -> tuple[T, Terms]:
-    """Play on terms, and on narrower ones as long as a party refuses the sheet and offers these.
-
-    `sent` gives what the last try sent.
-    """
-    while True:
-        try:
-            return play(terms), terms
-        except PolicyRefusedError as refusal:
-            terms = terms.narrowed(refusal, sent())

@@ -2,8 +2,11 @@
 
 import msgspec
 
+# The solvers that a planner chooses between.
+PLANNED = ("central", "compact")
 
-class Branches(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+
+class Branches(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a run may choose between once it has looked at the data: by which solvers, on how many rows.
 
     The choice itself, a sampler and a solver, is told to all parties when it is made. Rows are drawn by scores, or

@@ -15,7 +15,7 @@ from colonnade.errors import AlignmentError, InputError, PolicyRefusedError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
-from colonnade.protocol.caps import Branches
+from colonnade.protocol.caps import PLANNED, Branches
 from colonnade.protocol.fingerprints import FINGERPRINT_BYTES, Tables, fingerprint
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
@@ -82,7 +82,8 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     alignment : str or None
         The fingerprint of the alignment that all parties' rows go by.
     branches : Branches or None
-        What is left to choose within the run, and its caps: an owner's policy judges these.
+        What is left to choose within the run, and its caps: an owner's policy judges these. Of a plan, what it may
+        choose for a run of its own; all that a planner can, if it is left out.
     options : dict
         What else a verb needs.
     """
@@ -140,10 +141,11 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     @property
     def judged(self) -> "JobSheet":
-        """The job that an owner's policy judges: of a plan, beside its pilot, the run that it is made for."""
-        if self.verb != "plan" or self.branches is None:
+        """The job that an owner's policy judges: of a plan, beside its pilot, any run that may be made of it."""
+        if self.verb != "plan":
             return self
-        return msgspec.structs.replace(self, verb="planned", draws=self.draws * 2)
+        branches = self.branches or Branches(PLANNED, 1, max(self.rows, 1))
+        return msgspec.structs.replace(self, verb="planned", branches=branches, draws=self.draws * 2)
 
     def place(self, party: str) -> int:
         """Find a party's place among all."""
@@ -263,13 +265,13 @@ def opening_handler(route_of: RouteOf, objection_to: Objection, offer: Offer) ->
         sheet, prepared = _read(request, data)
         data = data if prepared is None else data.prepared(prepared)
         route = route_of(sheet, data.name)
-        judged = route if sheet.judged is sheet else route_of(sheet.judged, data.name)
-        if objection := objection_to(sheet, judged, data):
+        judged = sheet.judged if sheet.verb == "plan" else sheet
 
-            def again(other: JobSheet) -> str | None:
-                return objection_to(other, route_of(other.judged, data.name), data)
+        def objection(other: JobSheet) -> str | None:
+            return objection_to(other, route if other is sheet else route_of(other, data.name), data)
 
-            raise PolicyRefusedError(f"{objection}.", party=data.name, instead=offer(again, sheet, data))
+        if why := objection(judged):
+            raise PolicyRefusedError(f"{why}.", party=data.name, instead=offer(objection, judged, data))
         told = fingerprint(data) if data.table.preparing is None else None
         accepted = JobAccepted(digest(request.sheet, told or b"")[:ACCEPTANCE_BYTES], told)
         return replace(state, sheet=digest(request.sheet), route=route, prepared=prepared), accepted
