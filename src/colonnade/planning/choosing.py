@@ -111,7 +111,7 @@ class Arm:
         size = _largest(self._grid, self._most_bytes, budget)
         # The curve between two sizes of the grid is not quite straight.
         while size is not None and self.most_bytes(size) > budget:
-            size = size - max(1, size // 500) if size > self.sizes[0] else None
+            size = max(size - max(1, size // 500), self.sizes[0]) if size > self.sizes[0] else None
         return size
 
     @property

@@ -14,12 +14,16 @@ from colonnade.tasks import PaperTask
 
 @dataclass(frozen=True)
 class Terms:
-    """What may be chosen, which party's policy left no more of it, by field, and what it sent to find that out."""
+    """What may be chosen, which party's policy left no more of it, by field, and what was sent to find that out.
+
+    Parties that were `heard` have named all that their policies leave.
+    """
 
     task: PaperTask
     choice: Branches
     limited_by: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[Entry, ...] = ()
+    heard: frozenset[str] = frozenset()
 
     @classmethod
     def widest(cls, task: PaperTask, roster: Roster) -> "Terms":
@@ -34,12 +38,12 @@ class Terms:
     def narrowed(self, refusal: PolicyRefusedError, sent: Iterable[Entry]) -> "Terms":
         """Go on with what a party offers in place of a sheet that it refused; its refusal stands where that is nothing.
 
-        A party is listened to once: it names all that its owner's policy leaves.
+        A party is heard once: two that take turns could else send a server round and round.
         """
         entries, ours, offer = tuple(sent), self.choice, refusal.instead
         if any(entry.phase != OpenJob.phase for entry in entries):
             raise refusal
-        if not isinstance(offer, Branches) or refusal.party in self._heard:
+        if not isinstance(offer, Branches) or refusal.party in self.heard:
             raise self._no_plan(refusal) from refusal
         solvers = tuple(kind for kind in ours.solvers if kind in offer.solvers)
         least, most = max(ours.least, offer.least), min(ours.most, offer.most)
@@ -48,11 +52,7 @@ class Terms:
         choice = Branches(solvers, least, most, ours.evenly or offer.evenly)
         changed = [name for name in choice.__struct_fields__ if getattr(choice, name) != getattr(ours, name)]
         limited_by = {**self.limited_by, **dict.fromkeys(changed, refusal.party)}
-        return Terms(self.task, choice, limited_by, (*self.refused, *entries))
-
-    @property
-    def _heard(self) -> set[str]:
-        return {entry.sender for entry in self.refused if entry.kind == "Refused"}
+        return Terms(self.task, choice, limited_by, (*self.refused, *entries), self.heard | {refusal.party})
 
     def _no_plan(self, refusal: PolicyRefusedError) -> PolicyRefusedError:
         secure = "SecureLloyd()" if isinstance(self.task, ClusteringTask) else "SecureGram()"

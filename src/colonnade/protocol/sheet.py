@@ -266,12 +266,13 @@ def opening_handler(route_of: RouteOf, objection_to: Objection, offer: Offer) ->
         data = data if prepared is None else data.prepared(prepared)
         route = route_of(sheet, data.name)
         judged = sheet.judged if sheet.verb == "plan" else sheet
+        way = route if judged is sheet else route_of(judged, data.name)
+        if objection := objection_to(judged, way, data):
 
-        def objection(other: JobSheet) -> str | None:
-            return objection_to(other, route if other is sheet else route_of(other, data.name), data)
+            def judge(other: JobSheet) -> str | None:
+                return objection_to(other, route_of(other, data.name), data)
 
-        if why := objection(judged):
-            raise PolicyRefusedError(f"{why}.", party=data.name, instead=offer(objection, judged, data))
+            raise PolicyRefusedError(f"{objection}.", party=data.name, instead=offer(judge, judged, data))
         told = fingerprint(data) if data.table.preparing is None else None
         accepted = JobAccepted(digest(request.sheet, told or b"")[:ACCEPTANCE_BYTES], told)
         return replace(state, sheet=digest(request.sheet), route=route, prepared=prepared), accepted
