@@ -176,7 +176,7 @@ class Arm:
 
     @cached_property
     def _grid(self) -> Floats:
-        return np.unique(np.geomspace(*self.sizes, GRID).astype(np.int64)).astype(np.float64)
+        return np.unique(np.geomspace(*self.sizes, GRID).astype(np.int64).clip(self.sizes[0])).astype(np.float64)
 
     @cached_property
     def _most_bytes(self) -> Floats:
