@@ -14,9 +14,9 @@ from network_trial import federation_in_threads
 from random_parties import make_parties
 
 
-def parties(n_rows: int = 3000, **policies: cn.Policy) -> list[cn.Party]:
+def parties(**policies: cn.Policy) -> list[cn.Party]:
     """Make three parties with policies of their own."""
-    made = make_parties(n_rows)
+    made = make_parties(3000)
     for party in made:
         party.policy = policies.get(party.name, party.policy)
     return made
