@@ -111,7 +111,7 @@ def _always_told(ask: Ask) -> set[Reveals]:
     with_label = ask.kind.phase in LEARNING and ask.fields.get("with_label") is not False
     told = disclosures(kind).items()
     sure = {reveals for field, reveals in told if field not in optional or (with_label and reveals is Reveals.LABELS)}
-    return sure | set(kind.steered)
+    return sure | {*kind.steered, *kind.known_before}
 
 
 def narrower_choice(objection: Callable[[JobSheet], str | None], sheet: JobSheet, data: PartyData) -> Branches | None:

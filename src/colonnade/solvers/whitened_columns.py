@@ -41,8 +41,7 @@ class WhitenedColumns(Message, frozen=True):
     """
 
     phase: ClassVar[str] = "solving"
-    # Moments come by asking for them, or came before.
-    steered: ClassVar[tuple[Reveals, ...]] = (Reveals.MOMENTS,)
+    known_before: ClassVar[tuple[Reveals, ...]] = (Reveals.MOMENTS,)
 
     size: Annotated[int, Reveals.NOTHING]
     n_columns: Annotated[int, Reveals.NOTHING]
