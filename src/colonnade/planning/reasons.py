@@ -1,5 +1,6 @@
 """Why a plan is what it is, in one sentence: by what the planner compared, and by what was left out beforehand."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from colonnade.planning.choosing import MOST_HEAVY, Arm, Found, fewest_meeting
@@ -42,10 +43,14 @@ def _compared(found: Found, target: float | None, *, is_clear: bool) -> Iterator
     elif found.way.arm.step is None and isinstance(found.way.arm.kind, AllRows):
         yield "they fit, and nothing is lost"
     else:
-        rest = [f"{OTHERS[type(kind)]} would lose {percent(amount)}" for kind, amount in others.items()]
+        rest = [f"{OTHERS[type(kind)]} would {_lose(amount)}" for kind, amount in others.items()]
         yield f"that is expected to lose {percent(own)}{_where(rest)}"
     if not found.way.is_offered:
         yield f"rows that matter much may be missed ({_heavy(found.way.arm, found.way.size)}), but no other way is left"
+
+
+def _lose(amount: float) -> str:
+    return f"lose {percent(amount)}" if math.isfinite(amount) else "be too few"
 
 
 def _where(others: Sequence[str], what: str = "") -> str:
