@@ -268,7 +268,7 @@ def cheapest_meeting(arms: Sequence[Arm], target: float) -> Found | None:
         tried = replace(Found.rehearsed(min(cheapest, key=_most_bytes)), beside=beside)
         if tried.expected.mean.mean <= target:
             return tried
-        aim *= 0.97 * target / tried.expected.mean.mean
+        aim = 0.97 * tried.way.first_order * target / tried.expected.mean.mean
     return None
 
 

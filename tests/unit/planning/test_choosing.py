@@ -124,3 +124,13 @@ def test_a_budget_is_used_up_and_never_exceeded(task: Any, monkeypatch: pytest.M
             else:
                 assert arm.most_bytes(size) <= budget
                 assert size == most or arm.most_bytes(size) > (1 - NEARLY) * budget or arm.most_bytes(size + 1) > budget
+
+
+@pytest.mark.parametrize("task", TASKS, ids=str)
+def test_every_target_is_met_since_all_rows_meet_any(task: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the fewest draws have a first order far below the target, and rehearsed lose more than it."""
+    arms = arms_of(task, monkeypatch, make_parties(6000))
+    for target in (0.2, 0.05, 0.02, 0.01, 0.001, 1e-6):
+        found = cheapest_meeting(arms, target)
+        assert found is not None
+        assert found.expected.mean.mean <= target
