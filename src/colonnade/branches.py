@@ -9,7 +9,8 @@ import msgspec
 from colonnade.contracts import LinearTask, Task
 from colonnade.errors import InputError
 from colonnade.messages import Message
-from colonnade.protocol.sheet import Branches, TakeBranch
+from colonnade.protocol.caps import Branches
+from colonnade.protocol.sheet import TakeBranch
 from colonnade.routes import Ask, Route
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import AnySolver, Central, CompactCentral
@@ -18,6 +19,11 @@ from colonnade.solvers import AnySolver, Central, CompactCentral
 EVEN_SHARE, SCORE_STEP = 0.1, 0.8
 Draw = Literal["scores", "evenly", "all"]
 DRAWS: dict[Draw, type] = {"scores": ImportanceSampling, "evenly": UniformSampling, "all": AllRows}
+
+
+def pilot_draw(task: Task[object], size: int, *, evenly: bool) -> ImportanceSampling | UniformSampling:
+    """Say how the rows of a pilot are drawn."""
+    return UniformSampling(size) if evenly else planned_draw(task, size)
 
 
 def planned_draw(task: Task[object], size: int) -> ImportanceSampling:
@@ -97,7 +103,7 @@ class Branching(Route):
     def _way(self, choice: bytes) -> Route | None:
         try:
             branch = _branches.decode(choice)
-            if _kind(branch.solver) not in self.caps.solvers:
+            if not self._is_judged(branch):
                 return None
             way = self.route_of(branch)
         except (msgspec.MsgspecError, InputError, RecursionError):
@@ -110,8 +116,13 @@ class Branching(Route):
         for step in (None, CompactCentral().step):
             for draw in DRAWS:
                 branch = Branch(draw, None if draw == "all" else self.caps.most, step)
-                if _kind(branch.solver) in self.caps.solvers:
+                if self._is_judged(branch):
                     yield branch
+
+    def _is_judged(self, branch: Branch) -> bool:
+        """Tell whether an owner's policy has looked at such draws and such a solver."""
+        by_scores = branch.draw == "scores"
+        return _kind(branch.solver) in self.caps.solvers and not (by_scores and self.caps.evenly)
 
 
 def _kind(solver: Central | CompactCentral) -> str:

@@ -14,7 +14,7 @@ from colonnade.protocol import hello, preparing, viewing
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.hello import Hello
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.judging import objection_to_job
+from colonnade.protocol.judging import narrower_choice, objection_to_job
 from colonnade.protocol.memory import Memory
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.preparations import Preparations
@@ -28,7 +28,7 @@ from colonnade.tasks import AnyTask
 _SOLVER_OF = {handler.request: handler.solver for handler in solvers.HANDLERS}
 HANDLERS = (
     *hello.HANDLERS,
-    opening_handler(route_of, partial(objection_to_job, _SOLVER_OF.get)),
+    opening_handler(route_of, partial(objection_to_job, _SOLVER_OF.get), narrower_choice),
     BRANCHING,
     *alignment.HANDLERS,
     *viewing.HANDLERS,

@@ -64,13 +64,16 @@ class PolicyRefusedError(ColonnadeError):
         The owner's reason.
     party : str
         Who refused.
+    instead : Branches or None
+        Of a job that leaves something to choose, a narrower choice that the owner would allow, if there is one.
     """
 
     exit_code = 6
 
-    def __init__(self, message: str, *, party: str) -> None:
+    def __init__(self, message: str, *, party: str, instead: object = None) -> None:
         super().__init__(message)
         self.party = party
+        self.instead = instead
 
 
 class TransportError(ColonnadeError):

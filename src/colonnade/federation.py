@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
-from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,11 +27,12 @@ from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
 from colonnade.planning.outcome import with_plan
-from colonnade.planning.planned_fit import fit_by_plan, planned_fit
-from colonnade.planning.planner import Limits, make_plan, planned_pilot
+from colonnade.planning.planned_fit import fit_by_plan
+from colonnade.planning.planner import Limits
+from colonnade.planning.playing import fit_with, plan_with
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
-from colonnade.protocol.conductor import RoundListener, nobody_listens, reading
+from colonnade.protocol.conductor import RoundListener, nobody_listens
 from colonnade.protocol.fingerprints import Changed
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.splits import AnySplit
@@ -287,8 +287,7 @@ class Federation:
         validation.check_job(task, self.roster, split=split)
         validation.warn_of_disclosure(None, CompactCentral(), between_machines=self._runtime.between_machines)
         left, seed = limits.less(self._runtime.preparation.bytes), validation.seed_number(seed)
-        script, what = planned_fit(paper_task, left, split, self.roster, seed)
-        return self._runtime.learn("planned", script, what)
+        return fit_with(self._runtime, paper_task, split, left, seed)
 
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
@@ -507,12 +506,7 @@ class Federation:
         self._runtime.prepare(task, split)
         validation.check_job(task, self.roster, split=split)
         limits = Limits(budget_bytes, target_excess, max_rounds).less(self._runtime.preparation.bytes)
-        started, seed = perf_counter(), validation.seed_number(seed)
-        script, size = planned_pilot(task, self.roster, split, limits, pilot, seed)
-        rows, sent = self._runtime.play(script, "plan", task=task, split=split, pilot=size, seed=seed)
-        seconds, tables = perf_counter() - started, self._runtime.tables
-        with reading(self.roster.names):
-            return make_plan(task, self.roster, split, limits, seed, rows, list(sent), seconds, tables)
+        return plan_with(self._runtime, task, split, limits, pilot, validation.seed_number(seed))
 
     def disclosure(
         self,

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from colonnade.alignment import align_route
-from colonnade.branches import Branch, Branching, planned_draw
+from colonnade.branches import Branch, Branching, pilot_draw
 from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
@@ -289,7 +289,8 @@ def _evaluate(job: _Reader) -> Route:
 
 
 def _plan(job: _Reader) -> Route:
-    pilot = planned_draw(job.task, job.size)
+    caps = job.sheet.branches
+    pilot = pilot_draw(job.task, job.size, evenly=caps is not None and caps.evenly)
     dither = pilot_dithers(job.roster, job.sheet.seed)[job.place]
     if isinstance(job.task, ClusteringTask):
         return then(job.view(), job.drawn(pilot), Ask(AskScaledColumns, step=PILOT_STEP, seed=dither))

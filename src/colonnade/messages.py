@@ -57,6 +57,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     fresh: ClassVar[bool] = False
     # What a server that makes up the numbers of its requests can work out from such replies.
     steered: ClassVar[tuple[Reveals, ...]] = ()
+    # What such replies leave out where the server says that it was told before: a job is judged as if it were not.
+    known_before: ClassVar[tuple[Reveals, ...]] = ()
 
     @property
     def kind(self) -> str:

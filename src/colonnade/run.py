@@ -79,6 +79,8 @@ class Run(Generic[M]):
     tables : Tables or None
         The fingerprints of the parties' tables, which change with their data and tell nothing else; None in runs of
         earlier versions.
+    why : str or None
+        Of a planned run: why it was done in this way, in one sentence.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class Run(Generic[M]):
     versions: dict[str, str]
     precision: Precision | None = None
     tables: Tables | None = field(default=None, repr=False)
+    why: str | None = None
 
     def __repr__(self) -> str:
         # Rows, weights and what was sent have their own places: `coreset`, `ledger`, `disclosure`.
@@ -260,6 +263,7 @@ class _Record(msgspec.Struct):
     precision: Precision | None = None
     tables: Tables | None = None
     distinct: bool = False
+    why: str | None = None
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -285,6 +289,7 @@ def _record(run: Run[Any]) -> _Record:
         run.precision,
         run.tables,
         coreset.distinct,
+        run.why,
     )
 
 
@@ -331,6 +336,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.versions,
         record.precision,
         record.tables,
+        record.why,
     )
 
 

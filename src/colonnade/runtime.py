@@ -255,6 +255,7 @@ class Runtime:
             versions=current_versions(),
             precision=learned.precision,
             tables=self.tables,
+            why=learned.why,
         )
 
     def received(self, party: str) -> Delivery | None:

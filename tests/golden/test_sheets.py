@@ -10,8 +10,8 @@ import colonnade as cn
 from colonnade.branches import Branch
 from colonnade.contracts import PartyCard, Roster
 from colonnade.job_sheets import KINDS, sheet_of
+from colonnade.protocol.caps import Branches
 from colonnade.protocol.hello import WIRE_VERSION
-from colonnade.protocol.sheet import Branches
 
 GOLDEN = Path(__file__).with_name(f"sheets_v{WIRE_VERSION}.txt")
 ROSTER = Roster((PartyCard("shop", 9, ("x",), None, has_weights=True), PartyCard("bank", 9, ("t", "u"), "y")))

@@ -49,6 +49,7 @@ from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.statements import SignedDigest, SignedKey
+from colonnade.protocol.caps import Branches
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.preparing import PrepareColumns, PreparedColumns
 from colonnade.protocol.refusal import Refused
@@ -152,6 +153,7 @@ EXAMPLES: dict[str, Message] = {
     "prepared columns": PreparedColumns("00" * 16, ("age", "job#1"), None),
     "prepared columns, with levels": PreparedColumns("00" * 16, ("age", "job#1"), ("age", "job=clerk")),
     "refused": Refused("policy", "no."),
+    "refused, with what would do": Refused("policy", "no.", Branches(("compact",), 40, 500, evenly=True)),
     "open job": OpenJob(b"sheet", bytes(64)),
     "job accepted": JobAccepted(bytes(16), bytes(16)),
     "job accepted, by a branch": JobAccepted(bytes(16), None),
@@ -226,7 +228,7 @@ EXAMPLES: dict[str, Message] = {
         encode_codes(np.array([[0, -1, 3], [9, 2, 0]])),
     ),
     "whitened columns without label": WhitenedColumns(2, 0, sendable_floats([]), sendable_floats([]), None, b""),
-    "whitened columns, known": WhitenedColumns(3, 1, None, None, 4.0, encode_codes(np.array([[0, -1, 3]]))),
+    "whitened columns, known": WhitenedColumns(3, 2, None, None, 4.0, encode_codes(np.array([[0, -1, 3], [9, 2, 0]]))),
     "ask scaled columns": AskScaledColumns(0.25, seed=2**63 - 1),
     "ask scaled columns, within": AskScaledColumns(0.25, seed=5, most=1),
     "scaled columns": ScaledColumns(8, 4, 0.125, *scaled()),

@@ -11,7 +11,8 @@ from colonnade.branches import Branch
 from colonnade.job_sheets import FINE_STEP, PILOT_STEP, finer_dithers, pilot_dithers, sheet_of
 from colonnade.messages import Reveals, sendable_rows
 from colonnade.planning.pilot import pilot_requests, play_pilot
-from colonnade.protocol.sheet import Branches, JobAccepted, TakeBranch
+from colonnade.protocol.caps import Branches
+from colonnade.protocol.sheet import JobAccepted, TakeBranch
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import Ready, UseSharedDraw
 from colonnade.solvers.finer_rows import AskFinerRows, FinerRows

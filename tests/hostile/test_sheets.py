@@ -13,9 +13,10 @@ from colonnade.contracts import Sampler
 from colonnade.job_sheets import sheet_of
 from colonnade.messages import Reveals
 from colonnade.planning.pilot import play_pilot
+from colonnade.protocol.caps import Branches
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.sheet import Branches, JobAccepted, JobSheet, OpenJob, TakeBranch
+from colonnade.protocol.sheet import JobAccepted, JobSheet, OpenJob, TakeBranch
 from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, OpenDraw, Scores, Total
 from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw

@@ -38,7 +38,8 @@ def show_run(run: Run[Any], out: Path | None, comparison: Comparison | None = No
 def run_text(run: Run[Any], comparison: Comparison | None = None) -> str:
     """Lay out a run for people: model, coreset, costs, what was sent."""
     model = [] if run.model is None else [f"{run.model.table()}\n"]
-    return "\n".join([*model, _facts(run), *_costs(run, comparison), f"\nWhat was sent:\n{run.ledger}"])
+    why = [] if run.why is None else [run.why]
+    return "\n".join([*model, *why, _facts(run), *_costs(run, comparison), f"\nWhat was sent:\n{run.ledger}"])
 
 
 def run_summary(run: Run[Any], saved: Path | None, comparison: Comparison | None = None) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def run_summary(run: Run[Any], saved: Path | None, comparison: Comparison | None
         "task": run.task,
         "sampler": run.sampler,
         "solver": run.solver,
+        "why": run.why,
         "split": run.split,
         "seed": run.seed,
         "model": run.model,

@@ -93,7 +93,7 @@ def _n_rows(sheet: JobSheet) -> int:
     sizes = [
         sheet.size,
         None if sheet.chosen is None else sheet.chosen[1],
-        None if sheet.branches is None else sheet.branches.most,
+        None if sheet.branches is None or sheet.verb == "plan" else sheet.branches.most,
         drawn if sheet.coreset is None else sheet.coreset[1],
     ]
     return max((int(size) for size in sizes if size is not None), default=sheet.rows)

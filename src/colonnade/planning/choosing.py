@@ -4,8 +4,8 @@ Ways are compared by the law's first order, which costs little; the best of each
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
@@ -24,7 +24,7 @@ from colonnade.planning.wire_sizes import (
     rounded_messages,
     sheet_messages,
 )
-from colonnade.sampling import AllRows, UniformSampling
+from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral
 from colonnade.solvers.scaled_columns import ScaledRows
 
@@ -53,6 +53,11 @@ class Arm:
     step: float | None
 
     @property
+    def kind(self) -> AnySampler:
+        """How rows are drawn, however many."""
+        return self.drawing.kind
+
+    @property
     def _solver(self) -> Central | CompactCentral:
         return Central() if self.step is None else CompactCentral(self.step)
 
@@ -63,7 +68,7 @@ class Arm:
     @property
     def rounds(self) -> int:
         """How many a run takes."""
-        return self._inputs.framing_rounds + n_rounds(self.drawing.kind)
+        return self._inputs.framing_rounds + n_rounds(self.kind)
 
     def messages(self, size: int) -> Iterator[MessageSize]:
         """List what so many draws send."""
@@ -109,19 +114,22 @@ class Arm:
 
     def is_offered(self, size: int) -> bool:
         """Whether no single row that the draw may miss matters too much; by scores such rows are drawn."""
-        even = isinstance(self.drawing.kind, UniformSampling)
-        return not even or self._inputs.law.heaviest(self._joined(size)[1]) <= MOST_HEAVY
+        return not isinstance(self.kind, UniformSampling) or self.heaviest(size) <= MOST_HEAVY
+
+    def heaviest(self, size: int) -> float:
+        """Give the largest weight times leverage of a row that the draw may miss."""
+        return self._inputs.law.heaviest(self._joined(size)[1])
 
     def first_order(self, size: int) -> float:
         """Predict the mean excess where errors are small."""
-        if isinstance(self.drawing.kind, AllRows) and self.step is None:
+        if isinstance(self.kind, AllRows) and self.step is None:
             return 0.0
         _, chances, step = self._joined(size)
         return self._inputs.law.first_order(chances, step)
 
     def forecast(self, size: int) -> Forecast:
         """Rehearse it."""
-        if isinstance(self.drawing.kind, AllRows) and self.step is None:
+        if isinstance(self.kind, AllRows) and self.step is None:
             return Forecast.none(self._inputs.law)
         share, chances, step = self._joined(size)
         return forecast(self._inputs.law, chances, step, share, np.random.default_rng([self._inputs.seed, 7]))
@@ -165,7 +173,7 @@ class Arm:
         A sum over both, each weighed by its share, varies as one over rows that are drawn with these chances.
         """
         drawn, pilot = self.drawing.of(size), self._inputs.pilot
-        if self.step is None or isinstance(self.drawing.kind, AllRows):
+        if self.step is None or isinstance(self.kind, AllRows):
             return 0.0, drawn.chances, self.step
         share = pilot_share(len(pilot.chances), drawn.n_rows)
         variance = (1 - share) ** 2 * (1 / drawn.chances - 1) + share**2 * (1 / pilot.chances - 1)
@@ -202,18 +210,25 @@ def pilot_share(n_pilot: float, n_drawn: float) -> float:
 
 
 def all_arms(inputs: PlanInputs, max_rounds: int | None) -> list[Arm]:
-    """List every sampler with every step, of those that need no more rounds."""
-    drawings = [Drawing(inputs, kind) for kind in (UniformSampling(1), planned_draw(inputs.task, 1), AllRows())]
-    arms = [Arm(drawing, step) for drawing in drawings for step in (*STEPS, None)]
+    """List every sampler with every step, of those that may be chosen and need no more rounds."""
+    choice, samplers = inputs.choice, (UniformSampling(1), planned_draw(inputs.task, 1), AllRows())
+    kinds = [kind for kind in samplers if not (choice.evenly and isinstance(kind, ImportanceSampling))]
+    kinds = [kind for kind in kinds if not isinstance(kind, AllRows) or inputs.roster.n_rows <= choice.most]
+    steps = (*STEPS, None) if "central" in choice.solvers else STEPS
+    arms = [Arm(drawing, step) for drawing in (Drawing(inputs, kind) for kind in kinds) for step in steps]
     return [arm for arm in arms if max_rounds is None or arm.rounds <= max_rounds]
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A way to go, and what was rehearsed of it."""
+    """A way to go, and what was rehearsed of it.
+
+    `beside` has what decided, of the best of each sampler: what they are expected to lose, or to send for a target.
+    """
 
     way: Way
     expected: Forecast
+    beside: Mapping[AnySampler, float] = field(default_factory=dict)
 
     @classmethod
     def rehearsed(cls, way: Way) -> "Found":
@@ -235,29 +250,32 @@ class Found:
 def best_within(arms: Sequence[Arm], budget: float) -> Found | None:
     """Find what has the least excess within a budget: of the ways that are best in first order, by a rehearsal."""
     ways = _best_of_each(arms, lambda arm: arm.within(budget), _first_order)
+    beside = {way.arm.kind: way.first_order for way in ways}
     best: Found | None = None
     for way in sorted(ways, key=_first_order):
         if best is None or LEAST_OF_FIRST_ORDER * way.first_order < best.expected.mean.mean:
             found = Found.rehearsed(way)
+            beside[way.arm.kind] = found.expected.mean.mean
             best = found if best is None or found.expected.mean.mean < best.expected.mean.mean else best
-    return best
+    return None if best is None else replace(best, beside=beside)
 
 
 def cheapest_meeting(arms: Sequence[Arm], target: float) -> Found | None:
     """Find what meets a target with the fewest bytes: by the first order, corrected by a rehearsal of what it found."""
     aim = target
     for _ in range(4):
-        cheapest = _best_of_each(arms, lambda arm, aim=aim: _meeting(arm, aim), _most_bytes)  # type: ignore[misc]
+        cheapest = _best_of_each(arms, lambda arm, aim=aim: fewest_meeting(arm, aim), _most_bytes)  # type: ignore[misc]
         if not cheapest:
             return None
-        tried = Found.rehearsed(min(cheapest, key=_most_bytes))
+        beside = {way.arm.kind: way.most_bytes for way in cheapest}
+        tried = replace(Found.rehearsed(min(cheapest, key=_most_bytes)), beside=beside)
         if tried.expected.mean.mean <= target:
             return tried
-        aim *= 0.97 * target / tried.expected.mean.mean
+        aim = 0.97 * tried.way.first_order * target / tried.expected.mean.mean
     return None
 
 
-def _meeting(arm: Arm, target: float) -> int | None:
+def fewest_meeting(arm: Arm, target: float) -> int | None:
     """Give the fewest draws that meet a target in first order; none where not even the most do."""
     least, most = arm.sizes
     if arm.first_order(most) > target:
@@ -275,16 +293,16 @@ def _best_of_each(arms: Sequence[Arm], size_of: Callable[[Arm], int | None], los
 
 
 def _best_of(arms: Sequence[Arm], size_of: Callable[[Arm], int | None], loss: Callable[[Way], float]) -> Way | None:
-    """Find the best of arms with ascending steps, plain rows last: as steps grow, losses fall, and then grow.
+    """Find the best of arms with ascending steps, and plain rows: as steps grow, losses fall, and then grow.
 
     Even draws that may miss rows which matter too much count only where there are no others.
     """
     found: dict[int, Way] = {}
-    plain = len(arms) - 1
-    places, best = {0, plain, *range(plain - 1, 0, -APART)}, 0
+    last = len(arms) - 1
+    places, best = {0, last, *range(last - 1, 0, -APART)}, 0
     for near in (APART // 2, APART // 4, 0):
         for place in places - found.keys():
-            if 0 <= place <= plain and (size := size_of(arms[place])) is not None:
+            if 0 <= place <= last and (size := size_of(arms[place])) is not None:
                 found[place] = Way(arms[place], size)
         if not found:
             return None

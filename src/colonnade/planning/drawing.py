@@ -10,8 +10,9 @@ from colonnade.contracts import Roster
 from colonnade.kernels.arrays import Floats
 from colonnade.planning.code_lengths import Lengths, RowLengths, row_lengths, score_lengths
 from colonnade.planning.laws import Law, chances_of
-from colonnade.planning.pilot import PilotRows, least_size
+from colonnade.planning.pilot import PilotRows
 from colonnade.planning.wire_sizes import MessageSize, sampling_messages, telling_messages
+from colonnade.protocol.caps import Branches
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.tasks import PaperTask
@@ -22,7 +23,7 @@ ALIKE = 3
 
 @dataclass(frozen=True, eq=False)
 class PlanInputs:
-    """All that predictions are made of.
+    """All that predictions are made of, and what may be chosen.
 
     A run of its own starts with the same framing as the pilot, in so many rounds; where the pilot's run goes on, that
     is None.
@@ -36,6 +37,7 @@ class PlanInputs:
     framing: tuple[MessageSize, ...] | None
     framing_rounds: int
     seed: int
+    choice: Branches
 
     @cached_property
     def telling(self) -> tuple[MessageSize, ...]:
@@ -67,11 +69,11 @@ class Drawing:
     @property
     def sizes(self) -> tuple[int, int]:
         """The fewest draws and the most: with more, all rows once would be better."""
-        n_rows, least = self.inputs.roster.n_rows, least_size(self.inputs.task, self.inputs.roster)
+        n_rows, choice = self.inputs.roster.n_rows, self.inputs.choice
         if isinstance(self.kind, AllRows):
             return n_rows, n_rows
         most = n_rows // 2 if isinstance(self.kind, UniformSampling) else n_rows
-        return least, max(most, least)
+        return choice.least, min(max(most, choice.least), choice.most)
 
     def of(self, size: int) -> Drawn:
         """Give what is known of so many draws."""

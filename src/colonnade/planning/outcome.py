@@ -1,9 +1,10 @@
 """After the run: what was predicted against what came of it."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import TypeVar
 
-from colonnade.ledger import Ledger, aligned
+from colonnade.ledger import Entry, Ledger, aligned
 from colonnade.planning.records import Choice, Excess, Plan
 from colonnade.run import Run
 
@@ -11,10 +12,15 @@ M = TypeVar("M")
 
 
 def with_plan(run: Run[M], plan: Plan) -> Run[M]:
-    """Put a plan's pilot on a run's ledger, and what it predicted among the run's facts."""
-    ledger = Ledger([*plan.pilot, *run.ledger], run_by=run.ledger.run_by)
-    facts = {**run.facts, **planned_facts(plan.bytes, plan.chosen), "sent_bytes": float(ledger.bytes)}
-    return dataclasses.replace(run, facts=facts, ledger=ledger)
+    """Put a plan's pilot on a run's ledger, what it predicted among the run's facts, and why it was chosen."""
+    run = sent_before(run, plan.pilot)
+    facts = {**run.facts, **planned_facts(plan.bytes, plan.chosen), "sent_bytes": float(run.ledger.bytes)}
+    return dataclasses.replace(run, facts=facts, why=plan.why)
+
+
+def sent_before(run: Run[M], entries: Iterable[Entry]) -> Run[M]:
+    """Put what was sent before a run, and for it, on its ledger."""
+    return dataclasses.replace(run, ledger=Ledger([*entries, *run.ledger], run_by=run.ledger.run_by))
 
 
 def planned_facts(n_bytes: float, chosen: Choice) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import TypeVar, assert_never
 
 import numpy as np
 
-from colonnade.branches import SCORE_STEP, planned_draw
+from colonnade.branches import SCORE_STEP, pilot_draw, planned_draw
 from colonnade.contracts import ClusteringTask, Inbox, JobView, Roster, Script
 from colonnade.job_sheets import PILOT_STEP, pilot_dithers
 from colonnade.kernels.arrays import Floats, Rows
@@ -18,6 +18,7 @@ from colonnade.messages import Message
 from colonnade.planning.looking import look_again
 from colonnade.planning.sheet_sizes import opening_bytes, telling_bytes
 from colonnade.protocol import checks
+from colonnade.protocol.caps import PLANNED, Branches
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
@@ -59,7 +60,7 @@ class PilotRows:
     totals : ndarray of float64, shape (parties,)
         G^(j).
     scores : ndarray of float64, shape (parties, m0)
-        g^(j) of the rows.
+        g^(j) of the rows; all 1 where they were drawn evenly.
     columns : mapping of str to WhitenedRows or ScaledRows
         By party.
     step : float
@@ -89,40 +90,60 @@ class PilotRows:
 
 
 def play_pilot(
-    task: PaperTask, roster: Roster, split: AnySplit | None, size: int, spare: int | None, seed: int
+    task: PaperTask,
+    roster: Roster,
+    split: AnySplit | None,
+    size: int,
+    spare: int | None,
+    seed: int,
+    *,
+    evenly: bool = False,
 ) -> Script[PilotRows]:
     """Let all parties look at their tables alike, and draw a pilot; looking again may take `spare` bytes."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    return (yield from pilot_rows(task, roster, view, size, spare, seed))
+    return (yield from pilot_rows(task, roster, view, size, spare, seed, evenly=evenly))
 
 
 def pilot_rows(
-    task: PaperTask, roster: Roster, view: JobView, size: int, spare: int | None, seed: int
+    task: PaperTask, roster: Roster, view: JobView, size: int, spare: int | None, seed: int, *, evenly: bool
 ) -> Script[PilotRows]:
-    """Draw a pilot by rounded scores and fetch its rows, rounded: not those of a run with the same seed."""
+    """Draw a pilot by rounded scores, or evenly, and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
-    sampler = planned_draw(task, size)
+    sampler = pilot_draw(task, size, evenly=evenly)
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
     asked = pilot_requests(task, roster, seed)
     inbox = yield {**asked}
     columns = read_columns(roster, coreset.rows, asked, inbox).columns
     looked = yield from look_again(roster, columns, coreset.weights, shared_seed(seed), spare)
-    totals, codes = _replies(heard, Total), _replies(heard, DistinctCodes)
+    totals, scores = _even_scores(roster, len(coreset)) if evenly else _scores(roster, heard, len(coreset))
     counts = np.ones(len(coreset)) if view.row_weights is None else view.row_weights[coreset.rows]
     return PilotRows(
         coreset.rows,
         counts / coreset.weights,
         counts,
         coreset.total_weight,
-        np.array([totals[party].total for party in roster.names]),
-        np.array([decode_scores(codes[party].codes, len(coreset), SCORE_STEP) for party in roster.names]),
+        totals,
+        scores,
         looked.columns,
         looked.step,
         looked.unclear,
         {party: wire_bytes(reply) for party, reply in inbox.items()},
         {party: wire_bytes(reply) for party, reply in looked.replies.items()},
     )
+
+
+def _scores(roster: Roster, heard: Sequence[Inbox], size: int) -> tuple[Floats, Floats]:
+    """Read each party's total, and its scores of the pilot's rows."""
+    totals, codes = _replies(heard, Total), _replies(heard, DistinctCodes)
+    scores = [decode_scores(codes[party].codes, size, SCORE_STEP) for party in roster.names]
+    return np.array([totals[party].total for party in roster.names]), np.array(scores)
+
+
+def _even_scores(roster: Roster, size: int) -> tuple[Floats, Floats]:
+    """Take all rows to have the same score: nobody was asked."""
+    n_parties = len(roster.names)
+    return np.full(n_parties, float(roster.n_rows)), np.ones((n_parties, size))
 
 
 def pilot_requests(task: PaperTask, roster: Roster, seed: int) -> dict[str, AskColumns]:
@@ -189,6 +210,12 @@ def least_size(task: PaperTask, roster: Roster) -> int:
             return 4 * (len(roster.feature_names) + 1)
         case _:
             assert_never(task)
+
+
+def all_branches(task: PaperTask, roster: Roster) -> Branches:
+    """Say what a planner chooses between where nobody objects."""
+    fewest = least_size(task, roster)
+    return Branches(PLANNED, fewest, max(roster.n_rows, fewest))
 
 
 def pilot_bytes(task: PaperTask, roster: Roster, size: int) -> int:

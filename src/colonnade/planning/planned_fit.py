@@ -13,11 +13,12 @@ from colonnade.job_sheets import FINE_STEP, PILOT_STEP
 from colonnade.planning.joining import Meter, Pilot, learn_as_chosen
 from colonnade.planning.looking import read_all
 from colonnade.planning.outcome import planned_facts
-from colonnade.planning.pilot import PilotRows, least_size, pilot_requests, pilot_rows
+from colonnade.planning.pilot import PilotRows, pilot_requests, pilot_rows
 from colonnade.planning.planner import Limits, choose_branch, pilot_size, spare_bytes
 from colonnade.planning.records import Plan
 from colonnade.planning.sheet_sizes import opening_bytes
-from colonnade.protocol.sheet import Branches, take_branch
+from colonnade.planning.terms import Terms
+from colonnade.protocol.sheet import take_branch
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.plain.server import Scored
@@ -25,42 +26,37 @@ from colonnade.solvers.compact import read_columns
 from colonnade.tasks import PaperTask
 from colonnade.tasks.jobs import JobResult, shared_seed
 
-# What a planner chooses between.
-SOLVERS = ("central", "compact")
-
 
 def planned_fit(
-    task: PaperTask, limits: Limits, split: AnySplit | None, roster: Roster, seed: int
+    task: PaperTask, limits: Limits, split: AnySplit | None, roster: Roster, seed: int, terms: Terms
 ) -> tuple[Script[JobResult[Any]], dict[str, Any]]:
-    """Give the script of a planned fit, and what decides it."""
-    fewest = least_size(task, roster)
+    """Give the script of a planned fit on terms that no party has objected to, and what decides it."""
     what = {
         "task": task,
         "split": split,
         "seed": seed,
-        "pilot": (pilot := pilot_size(task, roster, limits, None)),
-        "branches": Branches(SOLVERS, fewest, max(roster.n_rows, fewest)),
+        "pilot": pilot_size(task, roster, limits, None, terms),
+        "branches": terms.choice,
         "limits": limits,
     }
-    spare = spare_bytes(task, roster, limits, pilot)
-    return _learn_as_planned(task, split, limits, roster, what, spare), what
+    return _learn_as_planned(task, split, limits, roster, what, terms), what
 
 
 def _learn_as_planned(
-    task: PaperTask, split: AnySplit | None, limits: Limits, roster: Roster, what: Mapping[str, Any], spare: int | None
+    task: PaperTask, split: AnySplit | None, limits: Limits, roster: Roster, what: Mapping[str, Any], terms: Terms
 ) -> Script[JobResult[Any]]:
     """Draw a pilot, choose by it how to go on, tell all parties, and learn."""
     opening, seed = opening_bytes("planned", what, roster) * len(roster.cards), what["seed"]
     meter = Meter(limits.budget_bytes, opening)
-    view, rows = yield from meter.counting(_look(task, split, what["pilot"], roster, spare, seed))
+    view, rows = yield from meter.counting(_look(task, split, what["pilot"], roster, limits, seed, terms))
     sent = meter.sent
-    chosen = choose_branch(task, roster, split, limits, seed, rows, sent)
+    chosen, why = choose_branch(task, roster, split, limits, seed, rows, sent, terms)
     branch = Branch.of(chosen.sampler, chosen.solver).encoded()
     yield from meter.counting(take_branch(roster.names, branch))
     pilot = Pilot(rows.rows, rows.weights, rows.columns, rows.step, Scored(rows.totals, here=True))
     learned = yield from learn_as_chosen(task, chosen, pilot, view, roster, seed, meter)
     facts = {**learned.facts, **planned_facts(sent + chosen.bytes, chosen)}
-    return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver))
+    return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver), why=why)
 
 
 def fit_by_plan(
@@ -94,7 +90,8 @@ def _pilot_of(plan: Plan, roster: Roster) -> Pilot:
 
 
 def _look(
-    task: PaperTask, split: AnySplit | None, pilot: int, roster: Roster, spare: int | None, seed: int
+    task: PaperTask, split: AnySplit | None, pilot: int, roster: Roster, limits: Limits, seed: int, terms: Terms
 ) -> Script[tuple[JobView, PilotRows]]:
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    return view, (yield from pilot_rows(task, roster, view, pilot, spare, seed))
+    spare = spare_bytes(task, roster, limits, pilot)
+    return view, (yield from pilot_rows(task, roster, view, pilot, spare, seed, evenly=terms.choice.evenly))

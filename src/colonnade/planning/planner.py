@@ -32,17 +32,24 @@ from colonnade.planning.pilot import (
     play_pilot,
     usual_pilot,
 )
+from colonnade.planning.reasons import reason
 from colonnade.planning.records import Choice, PilotSample, Plan, fingerprint
+from colonnade.planning.terms import Terms
 from colonnade.planning.wire_sizes import MessageSize
 from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.splits import AnySplit
 from colonnade.tasks import PaperTask
 
 FRAMING = "framing"
+# What a choice takes on a plan's sheet, at most.
+CHOICE_BYTES = 40
+ASKING = "finding out what parties' policies allow"
 # Of leverage that no party's columns show by themselves, a row that the pilot might have missed has at most so much.
 MOST_LOOSE = 0.5
 # Along any direction of a party's columns the pilot's rows have at least this part of the variance of all rows.
 LEAST_SEEN = 0.1
+# The same of a pilot that was drawn evenly: where few rows have most of it, most pilots have none of these.
+LEAST_SEEN_EVENLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -73,18 +80,18 @@ class Limits:
                 "max_rounds", self.max_rounds, least=1, example="Drawing evenly takes 4 rounds, drawing by scores 5."
             )
 
-    def less(self, n_bytes: int) -> "Limits":
-        """Give what is left of the budget, if there is one, once so many bytes were sent to prepare columns."""
+    def less(self, n_bytes: int, what: str = "preparing columns") -> "Limits":
+        """Give what is left of the budget, if there is one, once so many bytes were sent before."""
         if self.budget_bytes is None or not n_bytes:
             return self
         if self.budget_bytes <= n_bytes:
             raise InputError(
-                f"budget_bytes={self.budget_bytes:,} is used up: preparing columns took {n_bytes:,}. Allow many more."
+                f"budget_bytes={self.budget_bytes:,} is used up: {what} took {n_bytes:,}. Allow many more."
             )
         return Limits(self.budget_bytes - n_bytes, self.target_excess, self.max_rounds)
 
 
-def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | None) -> int:
+def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | None, terms: Terms) -> int:
     """Choose or check m0, the pilot's size, before anything is sent."""
     least = least_pilot(task, roster)
     if wanted is not None:
@@ -94,6 +101,14 @@ def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | No
         size = whole_number("pilot", wanted, least=least, example=example)
     else:
         size = usual_pilot(task, roster, limits.budget_bytes)
+    if "most" in terms.limited_by and terms.choice.most < size:
+        most = terms.choice.most
+        if wanted is not None or most < least:
+            raise InputError(
+                f"The policy of {terms.limited_by['most']!r} answers for {most:,} rows at most, and the pilot would "
+                f"have {size:,}. " + (f"Pass pilot={most}." if most >= least else "Name a sampler and a solver.")
+            )
+        size = most
     if limits.budget_bytes is not None and limits.budget_bytes < (needed := _least_budget(task, roster, size)):
         raise InputError(
             f"budget_bytes={limits.budget_bytes:,} is too small for any plan after a pilot of {size:,} rows. "
@@ -103,11 +118,12 @@ def pilot_size(task: PaperTask, roster: Roster, limits: Limits, wanted: int | No
 
 
 def planned_pilot(
-    task: PaperTask, roster: Roster, split: AnySplit | None, limits: Limits, wanted: int | None, seed: int
+    task: PaperTask, roster: Roster, split: AnySplit | None, limits: Limits, wanted: int | None, seed: int, terms: Terms
 ) -> tuple[Script[PilotRows], int]:
     """Give the script of a pilot, of as many rows as are wanted or the limits suggest, and their number."""
-    size = pilot_size(task, roster, limits, wanted)
-    return play_pilot(task, roster, split, size, spare_bytes(task, roster, limits, size), seed), size
+    limits = limits.less(terms.bytes + CHOICE_BYTES * len(roster.cards) * bool(terms.limited_by), ASKING)
+    size, evenly = pilot_size(task, roster, limits, wanted, terms), terms.choice.evenly
+    return play_pilot(task, roster, split, size, spare_bytes(task, roster, limits, size), seed, evenly=evenly), size
 
 
 def spare_bytes(task: PaperTask, roster: Roster, limits: Limits, size: int) -> int | None:
@@ -129,8 +145,10 @@ def make_plan(
     sent: Sequence[Entry],
     seconds: float,
     tables: Tables,
+    terms: Terms,
 ) -> Plan:
     """Make of a pilot of some tables, and of what it sent in how many seconds, the best or cheapest plan in limits."""
+    sent = [*terms.refused, *sent]
     framing = [entry for entry in sent if entry.phase == FRAMING]
     inputs = PlanInputs(
         task,
@@ -141,9 +159,10 @@ def make_plan(
         tuple(MessageSize(entry.phase, entry.party, entry.bytes) for entry in framing),
         len({entry.round for entry in framing}),
         seed,
+        terms.choice,
     )
-    arms = _arms(inputs, limits)
-    found = _chosen(arms, limits, sum(entry.bytes for entry in sent))
+    arms, n_sent = _arms(inputs, limits), sum(entry.bytes for entry in sent)
+    found, unclear_why = _chosen(arms, limits, n_sent), unclear(inputs)
     chosen, r2 = found.choice, _r2(inputs.law, roster.n_rows)
     messages = [*(MessageSize(entry.phase, entry.party, entry.bytes) for entry in sent)]
     messages += found.way.arm.messages(found.way.size)
@@ -166,19 +185,40 @@ def make_plan(
         frontier=frontier(arms, found),
         r2=None if r2 is None else 1 - (1 - r2) * (1 + chosen.excess.mean),
         r2_of_all_rows=r2,
-        unclear=unclear(inputs),
+        unclear=unclear_why,
+        why=_why(arms, found, limits, n_sent, terms, is_clear=unclear_why is None),
     )
     warn_if_unclear(plan.unclear)
     return replace(plan, fingerprint=fingerprint(plan))
 
 
 def choose_branch(
-    task: PaperTask, roster: Roster, split: AnySplit | None, limits: Limits, seed: int, pilot: PilotRows, sent: int
-) -> Choice:
-    """Choose how the run of a pilot, that has sent so many bytes, goes on."""
-    inputs = PlanInputs(task, roster, split, pilot, _law(task, pilot, seed), None, 0, seed)
-    warn_if_unclear(unclear(inputs))
-    return _chosen(_arms(inputs, limits), limits, sent).choice
+    task: PaperTask,
+    roster: Roster,
+    split: AnySplit | None,
+    limits: Limits,
+    seed: int,
+    pilot: PilotRows,
+    sent: int,
+    terms: Terms,
+) -> tuple[Choice, str]:
+    """Choose how the run of a pilot, that has sent so many bytes, goes on, and say why."""
+    inputs = PlanInputs(task, roster, split, pilot, _law(task, pilot, seed), None, 0, seed, terms.choice)
+    unclear_why = unclear(inputs)
+    warn_if_unclear(unclear_why)
+    arms = _arms(inputs, limits)
+    found = _chosen(arms, limits, sent)
+    return found.choice, _why(arms, found, limits, sent, terms, is_clear=unclear_why is None)
+
+
+def _why(arms: list[Arm], found: Found, limits: Limits, sent: int, terms: Terms, *, is_clear: bool) -> str:
+    left = None if limits.target_excess is not None else _left(limits, sent)
+    return reason(arms, found, terms, left, limits.target_excess, is_clear=is_clear)
+
+
+def _left(limits: Limits, sent: int) -> float:
+    """Give what a budget leaves after a pilot."""
+    return float("inf") if limits.budget_bytes is None else limits.budget_bytes - sent
 
 
 def unclear(inputs: PlanInputs) -> str | None:
@@ -188,12 +228,13 @@ def unclear(inputs: PlanInputs) -> str | None:
             "Columns of different parties agree so closely that rounding hides how they differ, and the label may hang "
             "on that. Allow more bytes, or leave out columns that two parties share."
         )
-    if inputs.law.least_seen < LEAST_SEEN:
+    if inputs.law.least_seen < (LEAST_SEEN_EVENLY if inputs.choice.evenly else LEAST_SEEN):
         return (
             "The pilot saw next to nothing of what some columns differ by: rare levels, or few extreme values. Make "
             "the pilot larger (pilot=), or put rare levels together."
         )
-    if inputs.law.loose > MOST_LOOSE:
+    missed = inputs.law.heaviest(inputs.pilot.chances) if inputs.choice.evenly else inputs.law.loose
+    if missed > MOST_LOOSE:
         return (
             "Single rows of the pilot, drawn by chance, decide parts of the model alone: others may be unseen. "
             "Look at rows that break what else holds between the parties' columns, or make the pilot larger (pilot=)."
@@ -204,7 +245,7 @@ def unclear(inputs: PlanInputs) -> str | None:
 def warn_if_unclear(why: str | None) -> None:
     """Warn that an excess is not known."""
     if why is not None:
-        warnings.warn(f"The excess of this plan is not known. {why}", AssumptionWarning, stacklevel=4)
+        warnings.warn(f"The excess of this plan is not known. {why}", AssumptionWarning, stacklevel=5)
 
 
 def _sample(pilot: PilotRows) -> PilotSample:
@@ -236,7 +277,7 @@ def _chosen(arms: list[Arm], limits: Limits, pilot_sent: int) -> Found:
     if limits.target_excess is not None:
         found = cheapest_meeting(arms, limits.target_excess)
     else:
-        found = best_within(arms, float("inf") if limits.budget_bytes is None else limits.budget_bytes - pilot_sent)
+        found = best_within(arms, _left(limits, pilot_sent))
     if found is not None:
         return found
     if limits.target_excess is not None:

@@ -33,7 +33,7 @@ class Excess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: Amount
 
     def __str__(self) -> str:
-        return f"{_percent(self.mean)}, between {_percent(self.low)} and {_percent(self.high)}"
+        return f"{percent(self.mean)}, between {percent(self.low)} and {percent(self.high)}"
 
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,6 +129,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The same of a model of all rows.
     unclear : str or None
         Why the excess is not known, and what to do about it.
+    why : str
+        Why this was chosen: what it was compared with, and what limits, rows and parties' policies left out.
     fingerprint : str
         Of all the rest; a file that was changed has another.
 
@@ -162,6 +164,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     r2: float | None = None
     r2_of_all_rows: float | None = None
     unclear: str | None = None
+    why: str = ""
     format: int = FORMAT
     fingerprint: str = ""
 
@@ -266,6 +269,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         chosen = self.chosen
         lines = [
             f"{chosen.sampler}, {chosen.solver}",
+            self.why,
             *self._expected(),
             f"Bytes: {self.bytes:,}, {self.pilot_bytes:,} of them sent already by a pilot of {self.pilot_rows:,} rows; "
             f"at most {self.pilot_bytes + chosen.most_bytes:,}.",
@@ -285,7 +289,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             r2 = [f"R2 on new rows: {_r2(self.r2)}, where a model of all rows has {_r2(self.r2_of_all_rows)}."]
         return [
             f"Expected excess: {chosen.excess} on average over runs,",
-            f"  and in one run between {_percent(run.low)} and {_percent(run.high)} (95 % intervals).",
+            f"  and in one run between {percent(run.low)} and {percent(run.high)} (95 % intervals).",
             *r2,
         ]
 
@@ -300,9 +304,9 @@ def frontier_table(plan: Plan) -> str:
     lines = [
         (
             f"{plan.pilot_bytes + choice.bytes:,}",
-            _percent(choice.excess.mean),
-            _percent(choice.excess.low),
-            _percent(choice.excess.high),
+            percent(choice.excess.mean),
+            percent(choice.excess.low),
+            percent(choice.excess.high),
             f"{getattr(choice.sampler, 'size', plan.parties[0].n_rows):,}",
             _tag(choice.sampler),
             f"{step:.3g}" if (step := getattr(choice.solver, "step", None)) is not None else "exact",
@@ -327,7 +331,8 @@ def _listed(amounts: dict[str, int]) -> str:
     return ", ".join(f"{name} {amount:,}" for name, amount in amounts.items())
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
+    """Write a share with two digits."""
     if value == 0 or not math.isfinite(value):
         return f"{100 * value:.0f} %"
     digits = max(0, 1 - math.floor(math.log10(100 * value)))

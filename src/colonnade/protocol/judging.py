@@ -1,9 +1,13 @@
 """How an owner's policy judges a job by its sheet and its route, before anything else is answered."""
 
+import math
 from collections.abc import Callable
 from typing import get_args
 
+import msgspec
+
 from colonnade.messages import Message, Reveals, disclosures
+from colonnade.protocol.caps import Branches
 from colonnade.protocol.memory import ModelNote
 from colonnade.protocol.policy import ALWAYS, Policy, never_revealed, not_allowed
 from colonnade.protocol.session import PartyData
@@ -107,7 +111,39 @@ def _always_told(ask: Ask) -> set[Reveals]:
     with_label = ask.kind.phase in LEARNING and ask.fields.get("with_label") is not False
     told = disclosures(kind).items()
     sure = {reveals for field, reveals in told if field not in optional or (with_label and reveals is Reveals.LABELS)}
-    return sure | set(kind.steered)
+    return sure | {*kind.steered, *kind.known_before}
+
+
+def narrower_choice(objection: Callable[[JobSheet], str | None], sheet: JobSheet, data: PartyData) -> Branches | None:
+    """Find the widest choice within a sheet's that its owner's policy has nothing against; None where there is none.
+
+    It is what refusals of narrower and narrower sheets would tell, and of nothing but the policy and the sheet.
+    """
+    asked, policy = sheet.branches, data.policy
+    if asked is None or sheet.task is None:
+        return None
+    allowed = tuple(kind for kind in asked.solvers if policy.solvers is None or kind in policy.solvers)
+    least = max(asked.least, _fewest_rows(policy, sheet))
+    most = asked.most if policy.rows_a_request is None else min(asked.most, policy.rows_a_request)
+    size = None if sheet.size is None else min(sheet.size, most)
+    for evenly in dict.fromkeys((asked.evenly, True)):
+        choice = Branches(allowed, least, most, evenly)
+        is_narrower = choice != asked and allowed and least <= most
+        if is_narrower and objection(msgspec.structs.replace(sheet, branches=choice, size=size)) is None:
+            return choice
+    return None
+
+
+def _fewest_rows(policy: Policy, sheet: JobSheet) -> int:
+    """Say on how many rows a policy lets a model of so many parameters be learned, at least."""
+    if policy.parameters_a_row is None:
+        return 1
+    least = math.ceil(min(_parameters(sheet) / policy.parameters_a_row, float(sheet.rows)))
+    return least + (_parameters(sheet) > policy.parameters_a_row * least)
+
+
+def _parameters(sheet: JobSheet) -> int:
+    return sum(each.features for each in sheet.parties) * int((sheet.task or {}).get("n_clusters", 1))
 
 
 def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
@@ -118,11 +154,18 @@ def _objection_to_numbers(policy: Policy, sheet: JobSheet) -> str | None:
         )
     if policy.parameters_a_row is not None and sheet.learns and sheet.task is not None:
         size = min(sheet.size_of_coreset(), sheet.rows)
-        parameters = sum(each.features for each in sheet.parties) * int(sheet.task.get("n_clusters", 1))
+        parameters = _parameters(sheet)
         if parameters > policy.parameters_a_row * size:
             return (
                 f"its owner's policy allows {policy.parameters_a_row:g} parameters a row; {parameters:,} parameters "
                 f"would be learned on {size:,} rows. Use a larger size, or fewer clusters"
+            )
+    if policy.rows_a_request is not None and sheet.branches is not None:
+        size = max(sheet.branches.most, sheet.size or 0)
+        if size > policy.rows_a_request:
+            return (
+                f"its owner's policy limits a reply to {policy.rows_a_request:,} rows; this job may choose {size:,}. "
+                "Ask for fewer"
             )
     return None
 

@@ -13,6 +13,7 @@ from colonnade.errors import (
     WireVersionError,
 )
 from colonnade.messages import Message, Reveals
+from colonnade.protocol.caps import Branches
 
 # A reason is a sentence; a party that sends a book is cut short.
 MAX_REASON = 500
@@ -22,12 +23,13 @@ Cause = Literal["input", "policy", "order", "version", "request", "failure", "al
 
 
 class Refused(Message, frozen=True):
-    """Takes the place of a reply: no data, one sentence."""
+    """Takes the place of a reply: no data, one sentence; `instead` is the choice that a sheet might leave."""
 
     phase: ClassVar[str] = "refusal"
 
     cause: Annotated[Cause, Reveals.NOTHING]
     reason: Annotated[str, Reveals.NOTHING]
+    instead: Annotated[Branches | None, Reveals.NOTHING] = None
 
 
 def refused(error: ColonnadeError) -> Refused:
@@ -39,7 +41,8 @@ def refused(error: ColonnadeError) -> Refused:
         PolicyRefusedError: "policy",
         AlignmentError: "alignment",
     }
-    return Refused(causes.get(type(error), "input"), without_paths(str(error)))
+    instead = error.instead if isinstance(error, PolicyRefusedError) and isinstance(error.instead, Branches) else None
+    return Refused(causes.get(type(error), "input"), without_paths(str(error)), instead)
 
 
 def without_paths(text: str) -> str:
@@ -60,7 +63,7 @@ def raise_refusal(party: str, request: Message, refusal: Refused) -> NoReturn:
     """Raise at the server what a party's refusal of a request means there."""
     text = f"Party {party!r} did not answer {request.kind}: {refusal.reason[:MAX_REASON]}"
     if refusal.cause == "policy":
-        raise PolicyRefusedError(text, party=party)
+        raise PolicyRefusedError(text, party=party, instead=refusal.instead)
     if refusal.cause == "version":
         raise WireVersionError(text)
     if refusal.cause == "input":

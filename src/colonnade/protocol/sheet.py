@@ -15,6 +15,7 @@ from colonnade.errors import AlignmentError, InputError, PolicyRefusedError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
+from colonnade.protocol.caps import PLANNED, Branches
 from colonnade.protocol.fingerprints import FINGERPRINT_BYTES, Tables, fingerprint
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
@@ -43,17 +44,6 @@ class SheetParty(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_
     weights: bool = False
     split: bool = False
     prepared: str | None = None
-
-
-class Branches(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """What a run may choose between once it has looked at the data: by which solvers, on how many rows.
-
-    The choice itself, a sampler and a solver, is told to all parties when it is made.
-    """
-
-    solvers: tuple[str, ...]
-    least: int
-    most: int
 
 
 class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True, kw_only=True):
@@ -92,7 +82,8 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_li
     alignment : str or None
         The fingerprint of the alignment that all parties' rows go by.
     branches : Branches or None
-        What is left to choose within the run, and its caps: an owner's policy judges these.
+        What is left to choose within the run, and its caps: an owner's policy judges these. Of a plan, what it may
+        choose for a run of its own; all that a planner can, if it is left out.
     options : dict
         What else a verb needs.
     """
@@ -148,6 +139,14 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_li
         """Whether a model comes of it."""
         return self.solver is not None or self.branches is not None
 
+    @property
+    def judged(self) -> "JobSheet":
+        """The job that an owner's policy judges: of a plan, beside its pilot, any run that may be made of it."""
+        if self.verb != "plan":
+            return self
+        branches = self.branches or Branches(PLANNED, 1, max(self.rows, 1))
+        return msgspec.structs.replace(self, verb="planned", branches=branches, draws=self.draws * 2)
+
     def place(self, party: str) -> int:
         """Find a party's place among all."""
         return [each.name for each in self.parties].index(party)
@@ -198,6 +197,8 @@ class TakeBranch(Message, frozen=True):
 
 RouteOf = Callable[[JobSheet, str], Route]
 Objection = Callable[[JobSheet, Route, PartyData], str | None]
+# Of what judges a sheet, and of a sheet that it objects to: the widest choice that it has nothing against.
+Offer = Callable[[Callable[[JobSheet], str | None], JobSheet, PartyData], Branches | None]
 
 
 def open_job(sheet: JobSheet, server: Identity) -> Script[Tables]:
@@ -257,15 +258,21 @@ def party_on_sheet(name: str, table: Table, prepared: str | None = None) -> Shee
     )
 
 
-def opening_handler(route_of: RouteOf, objection_to: Objection) -> Handler:
-    """Answer an opening: by which route a job goes, and what an owner has against it, is told by the layers above."""
+def opening_handler(route_of: RouteOf, objection_to: Objection, offer: Offer) -> Handler:
+    """Answer an opening: by which route a job goes, what an owner has against it and offers is told by layers above."""
 
     def answer(state: PartyState, request: OpenJob, data: PartyData) -> tuple[PartyState, Message]:
         sheet, prepared = _read(request, data)
         data = data if prepared is None else data.prepared(prepared)
         route = route_of(sheet, data.name)
-        if objection := objection_to(sheet, route, data):
-            raise PolicyRefusedError(f"{objection}.", party=data.name)
+        judged = sheet.judged if sheet.verb == "plan" else sheet
+        way = route if judged is sheet else route_of(judged, data.name)
+        if objection := objection_to(judged, way, data):
+
+            def judge(other: JobSheet) -> str | None:
+                return objection_to(other, route_of(other, data.name), data)
+
+            raise PolicyRefusedError(f"{objection}.", party=data.name, instead=offer(judge, judged, data))
         told = fingerprint(data) if data.table.preparing is None else None
         accepted = JobAccepted(digest(request.sheet, told or b"")[:ACCEPTANCE_BYTES], told)
         return replace(state, sheet=digest(request.sheet), route=route, prepared=prepared), accepted

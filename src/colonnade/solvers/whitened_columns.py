@@ -41,6 +41,7 @@ class WhitenedColumns(Message, frozen=True):
     """
 
     phase: ClassVar[str] = "solving"
+    known_before: ClassVar[tuple[Reveals, ...]] = (Reveals.MOMENTS,)
 
     size: Annotated[int, Reveals.NOTHING]
     step: Annotated[float, Reveals.NOTHING]

@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Report)
 class JobResult(Generic[M]):
     """What a job gives: the coreset, the model, what is worth knowing of how it was found, and what its rows say.
 
-    Sampler and solver too, where they were chosen within the run.
+    Sampler and solver too, where they were chosen within the run, and why.
     """
 
     coreset: Coreset
@@ -35,6 +35,7 @@ class JobResult(Generic[M]):
     facts: Mapping[str, float]
     precision: Precision | None = None
     chosen: tuple[Any, Any] | None = None
+    why: str | None = None
 
 
 def draw(

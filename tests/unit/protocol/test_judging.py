@@ -102,6 +102,12 @@ def test_a_model_whose_task_nobody_names_is_none_that_was_allowed() -> None:
     assert judged(sheet, data("airline", solvers=["gram"])) is None, "nothing is learned"
 
 
+def test_moments_that_come_with_rounded_rows_are_kept() -> None:
+    """A reply may leave them out, as the server asks: the sheet is refused before a row is drawn all the same."""
+    for verb, what in (("fit", {**FIT, "solver": cn.CompactCentral()}), ("plan", {**FIT, "pilot": 20})):
+        assert "never reveals moments, which a WhitenedColumns" in (objection(verb, what, never=["moments"]) or "")
+
+
 def test_labels_are_kept_by_whom_they_are_of() -> None:
     """Whoever learns from labels is refused them at the sheet, before a score is told; other parties have none."""
     for solver in (cn.Central(), cn.CompactCentral(), cn.Saga()):
