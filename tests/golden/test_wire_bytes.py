@@ -221,14 +221,17 @@ EXAMPLES: dict[str, Message] = {
     "ask whitened columns, known": AskWhitenedColumns(0.5, seed=5, known=True),
     "whitened columns": WhitenedColumns(
         3,
+        0.5,
         2,
         sendable_floats([1.0]),
         sendable_floats([2.0, -1.0, 0.5]),
         4.0,
         encode_codes(np.array([[0, -1, 3], [9, 2, 0]])),
     ),
-    "whitened columns without label": WhitenedColumns(2, 0, sendable_floats([]), sendable_floats([]), None, b""),
-    "whitened columns, known": WhitenedColumns(3, 2, None, None, 4.0, encode_codes(np.array([[0, -1, 3], [9, 2, 0]]))),
+    "whitened columns without label": WhitenedColumns(2, 0.5, 0, sendable_floats([]), sendable_floats([]), None, b""),
+    "whitened columns, known": WhitenedColumns(
+        3, 0.625, 2, None, None, 4.0, encode_codes(np.array([[0, -1, 3], [9, 2, 0]]))
+    ),
     "ask scaled columns": AskScaledColumns(0.25, seed=2**63 - 1),
     "ask scaled columns, within": AskScaledColumns(0.25, seed=5, most=1),
     "scaled columns": ScaledColumns(8, 4, 0.125, *scaled()),

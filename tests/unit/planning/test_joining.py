@@ -27,17 +27,9 @@ SCORED = Scored(np.ones(1), here=True)
 TABLE = np.random.default_rng(0).standard_t(3, size=(N_ROWS, 3))
 
 
-def whitened(rows: Rows, mean: float = 0.0) -> dict[str, WhitenedRows | ScaledRows]:
-    """Give a party's rows as they are."""
-    return {
-        "a": WhitenedRows(
-            TABLE[rows], np.full(3, mean), np.eye(3), None, np.empty(0, np.int64), np.empty((len(rows), 0))
-        )
-    }
-
-
-def scaled(rows: Rows, step: float) -> dict[str, WhitenedRows | ScaledRows]:
-    return {"a": ScaledRows(TABLE[rows], step, 3)}
+def whitened(rows: Rows, step: float) -> dict[str, WhitenedRows | ScaledRows]:
+    """Give a party's rows as they are, the third column exactly."""
+    return {"a": WhitenedRows(TABLE[rows], np.zeros(3), np.eye(3), None, step, np.array([2]), TABLE[rows, 2:])}
 
 
 def coreset(rows: Any, weights: Any) -> cn.Coreset:
@@ -46,27 +38,33 @@ def coreset(rows: Any, weights: Any) -> cn.Coreset:
 
 def test_rows_ascend_with_their_weights_values_and_variances() -> None:
     drawn, rows = coreset([3, 7, 90], [10.0, 20.0, 30.0]), np.array([5, 7])
-    pilot = Pilot(rows, np.array([100.0, 300.0]), whitened(rows), 0.25, SCORED)
-    both, fetched = joined(drawn, Fetched(whitened(drawn.rows), 0.5, np.arange(3)), pilot, 0.25)
+    pilot = Pilot(rows, np.array([100.0, 300.0]), whitened(rows, 0.25), 0.25, SCORED)
+    both, fetched = joined(drawn, Fetched(whitened(drawn.rows, 0.5), np.arange(3)), pilot, 0.25)
     assert both.rows.tolist() == [3, 5, 7, 7, 90]
     assert both.weights.tolist() == [7.5, 25.0, 15.0, 75.0, 22.5]
     np.testing.assert_array_equal(fetched.columns["a"].values, TABLE[both.rows])
-    np.testing.assert_array_equal(fetched.step, [0.5, 0.25, 0.5, 0.25, 0.5])
+    columns = fetched.columns["a"]
+    assert isinstance(columns, WhitenedRows)
+    np.testing.assert_array_equal(columns.step, [0.5, 0.25, 0.5, 0.25, 0.5])
+    np.testing.assert_array_equal(columns.exact, TABLE[both.rows, 2:])
+    np.testing.assert_allclose(columns.noise(both.weights), [0.0, *2 * [(0.25 * 45 + 0.0625 * 100) / 145 / 12]])
     assert not both.distinct
     assert both.total_weight == N_ROWS
 
 
 def test_without_a_share_the_pilot_stays_out() -> None:
     drawn, rows = coreset([3, 7], [1.0, 2.0]), np.array([5])
-    found = Fetched(whitened(drawn.rows), 0.01, np.arange(2))
-    assert joined(drawn, found, Pilot(rows, np.ones(1), whitened(rows), 0.25, SCORED), 0.0) == (drawn, found)
+    found = Fetched(whitened(drawn.rows, 0.01), np.arange(2))
+    assert joined(drawn, found, Pilot(rows, np.ones(1), whitened(rows, 0.25), 0.25, SCORED), 0.0) == (drawn, found)
 
 
 def test_others_stand_for_rows_that_were_left_out() -> None:
     drawn = coreset(np.arange(10), np.arange(1.0, 11.0))
     kept = kept_rows(drawn.rows, 6)
-    found = Fetched(whitened(drawn.rows[kept]), 0.01, kept)
-    fewer, _ = joined(drawn, found, Pilot(np.array([], np.int64), np.empty(0), whitened(kept[:0]), 0.25, SCORED), 0.0)
+    found = Fetched(whitened(drawn.rows[kept], 0.01), kept)
+    fewer, _ = joined(
+        drawn, found, Pilot(np.array([], np.int64), np.empty(0), whitened(kept[:0], 0.25), 0.25, SCORED), 0.0
+    )
     np.testing.assert_array_equal(fewer.rows, kept)
     np.testing.assert_allclose(fewer.weights, drawn.weights[kept] * 10 / 6)
 
@@ -86,8 +84,8 @@ def test_sums_are_right_on_average(share: float, part: float) -> None:
         first = federation.coreset(task, planned_draw(task, 60), seed=1000 + seed).coreset
         then = federation.coreset(task, planned_draw(task, 100), seed=seed).coreset
         kept = kept_rows(then.rows, round(part * len(then)))
-        pilot = Pilot(first.rows, first.weights, whitened(first.rows), 0.25, SCORED)
-        both, fetched = joined(then, Fetched(whitened(then.rows[kept]), 0.02, kept), pilot, share)
+        pilot = Pilot(first.rows, first.weights, whitened(first.rows, 0.25), 0.25, SCORED)
+        both, fetched = joined(then, Fetched(whitened(then.rows[kept], 0.02), kept), pilot, share)
         np.testing.assert_array_equal(fetched.columns["a"].values, TABLE[both.rows])
         found.append(_sums(both.rows, both.weights))
     error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))

@@ -112,28 +112,28 @@ def test_clusterings_are_never_looked_at_twice() -> None:
     plan = cn.Federation([cn.Party("a", X), cn.Party("b", X)]).plan(cn.KMeans(3), budget_bytes=20_000)
     assert looks(plan) == []
     rows = ScaledRows(X[:50], 0.1, 2)
-    assert hidden_in({"a": rows, "b": rows}, np.ones(50), PILOT_STEP).shape[1] == 0
+    assert hidden_in({"a": rows, "b": rows}, np.ones(50)).shape[1] == 0
 
 
 def rounded(values: Floats, step: float, seed: int) -> WhitenedRows:
     rng = np.random.default_rng(seed)
     noise = rng.uniform(-step / 2, step / 2, values.shape)
     m, r = values.shape
-    return WhitenedRows(values + noise, np.zeros(r), np.eye(r), None, np.empty(0, np.int64), np.empty((m, 0)))
+    return WhitenedRows(values + noise, np.zeros(r), np.eye(r), None, step, np.empty(0, np.int64), np.empty((m, 0)))
 
 
 def test_hidden_directions_are_those_that_parties_share() -> None:
     """The difference of two equal columns has the variance of rounding; at three times as much it is clear."""
     Z = np.random.default_rng(0).normal(size=(600, 3))
     parties = {"a": rounded(Z, PILOT_STEP, 1), "b": rounded(Z[:, :2], PILOT_STEP, 2)}
-    found = hidden_in(parties, np.ones(600), PILOT_STEP)
+    found = hidden_in(parties, np.ones(600))
     assert found.shape == (5, 2)
     np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
     for column in (0, 1):
         difference = (np.eye(5)[column] - np.eye(5)[3 + column]) / np.sqrt(2)
         assert np.linalg.norm(found.T @ difference) > 0.99
     apart = Z[:, :2] + 0.3 * np.random.default_rng(3).normal(size=(600, 2))
-    assert hidden_in({**parties, "b": rounded(apart, PILOT_STEP, 2)}, np.ones(600), PILOT_STEP).shape == (5, 0)
+    assert hidden_in({**parties, "b": rounded(apart, PILOT_STEP, 2)}, np.ones(600)).shape == (5, 0)
 
 
 @pytest.mark.parametrize(("m0", "n_columns"), [(500, 4), (150, 40), (10, 3), (1, 1)])
@@ -166,7 +166,7 @@ def _seen(width: int, shared: int, m0: int, eta: float, seed: int) -> bool:
     other = rng.normal(size=(m0, width))
     other[:, :shared] = np.sqrt(1 - eta**2) * Z[:, :shared] + eta * rng.normal(size=(m0, shared))
     coarse = {"a": rounded(Z, PILOT_STEP, 2 * seed), "b": rounded(other, PILOT_STEP, 2 * seed + 1)}
-    doubtful = hidden_in(coarse, np.ones(m0), PILOT_STEP)
+    doubtful = hidden_in(coarse, np.ones(m0))
     joined = np.hstack([coarse["a"].values, coarse["b"].values])
     places = places_to_look(joined @ doubtful, 2 * width)
     fine = {"a": rounded(Z[places], FINE_STEP, seed), "b": rounded(other[places], FINE_STEP, seed + 1)}

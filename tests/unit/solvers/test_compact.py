@@ -144,7 +144,7 @@ CORESET = cn.Coreset(np.arange(4), np.ones(4), n_rows=9, total_weight=9.0)
 NONE = b"\x00"  # no column is exact
 CODES = NONE + encode_codes((7 * np.arange(12)).reshape(3, 4) % 5 - 2)
 WEATHER = WhitenedColumns(
-    4, 1, sendable_floats([0.0]), sendable_floats([1.0]), None, NONE + encode_codes(np.zeros((1, 4), int))
+    4, 0.5, 1, sendable_floats([0.0]), sendable_floats([1.0]), None, NONE + encode_codes(np.zeros((1, 4), int))
 )
 
 
@@ -157,6 +157,7 @@ def with_exact(values: list[float], n_rounded: int = 2) -> bytes:
 def whitened(**changed: Any) -> WhitenedColumns:
     honest = {
         "size": 4,
+        "step": 0.5,
         "n_columns": 3,
         "mean": [0.0, 1.0],
         "mixing": [1.0, 0.5, 0.2, 1.0, 0.1, 1.0],
@@ -166,6 +167,7 @@ def whitened(**changed: Any) -> WhitenedColumns:
     given = {**honest, **changed}
     return WhitenedColumns(
         given["size"],
+        given["step"],
         given["n_columns"],
         None if given["mean"] is None else sendable_floats(given["mean"]),
         None if given["mixing"] is None else sendable_floats(given["mixing"]),
@@ -251,6 +253,8 @@ def test_an_honest_reply_is_taken() -> None:
     [
         ({"size": 5}, "5 rows, where 4 were asked for"),
         ({"n_columns": 2}, "2 columns, where 3 are due"),
+        ({"step": 0.6}, "a step of 0.6, where 0.5 was asked for"),
+        ({"step": np.nan}, "a step of nan, where 0.5 was asked for"),
         ({"mean": [0.0]}, "shape"),
         ({"mean": None}, "no moments, where they are due"),
         ({"mixing": None}, "no moments, where they are due"),

@@ -90,11 +90,12 @@ def test_the_rounding_of_large_values_is_no_lie() -> None:
     codes = round_with_dither(beyond, FINER, np.random.default_rng(6))
     assert (np.abs(beyond) > STEP / 2).any(), "that is what single precision does"
     assert fine.max() > 0.49
-    rows = WhitenedRows(coarse, np.zeros(1), np.ones((1, 1)), None, np.empty(0, np.int64), np.empty((len(coarse), 0)))
+    rows = WhitenedRows(coarse, np.zeros(1), np.ones((1, 1)), None, STEP, np.empty(0, np.int64), np.empty((2000, 0)))
     places = sendable_rows(np.arange(2000))
     card = PartyCard("a", 2000, ("x",), None)
     found = read_finer(card, FinerRows(2000, 1, None, encode_codes(codes)), rows, asked(places))
     np.testing.assert_allclose(found.values, values, rtol=0, atol=0.501 * FINER)
+    assert found.step == FINER
 
 
 @pytest.mark.parametrize(
