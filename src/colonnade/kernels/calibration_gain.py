@@ -6,7 +6,7 @@ same rows. With p moments and m rows that is the risk of ridge regression on new
 
 # Of the gradients' variance moments explain about this much, and they depend on each other so that they act as a part
 # of their number. Measured on half of the tables of benchmarks/promises.py, drawn by scores; evenly they explain more.
-USUALLY_EXPLAINED, INDEPENDENT_PART = 0.48, 0.35
+USUALLY_EXPLAINED, INDEPENDENT_PART = 0.42, 0.35
 
 
 def usual_gain(load: float, strength: float) -> float:

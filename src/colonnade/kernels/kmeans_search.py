@@ -11,7 +11,7 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.kmeans import CHUNK_VALUES, best_of_starts, nearest_centers, quiet_thread, refined, started
 
-# Rows that are searched: at least so many, and for each cluster. Of more, some are, so many times.
+# Rows that are searched: at least so many, and for each cluster; of more rows, some. So often.
 SEARCHED, FOR_EACH, SEARCHES = 10_000, 200, 3
 # Iterations of a start, and of half a turn: which is better shows long before the end.
 SHORT, TURN, LOOSE = 5, 10, 1e-3
@@ -42,14 +42,11 @@ def weighted_kmeans(
 
 def searched(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
     """Search for k centres of small cost; at least k of the rows, (m, d), are distinct, and all weights positive."""
-    n_searched = max(SEARCHED, FOR_EACH * n_clusters)
+    n_searched = min(max(SEARCHED, FOR_EACH * n_clusters), len(X))
     with quiet_thread():
-        if len(X) <= n_searched:
-            centers = _search(X, weights, n_clusters, n_starts, rng)
-        else:
-            tried = [_among(n_searched, X, weights, n_clusters, -(-n_starts // SEARCHES), rng) for _ in range(SEARCHES)]
-            centers, _ = min(tried, key=lambda found: found[1])
-        return refined(X, weights, centers)[0]
+        # One search in some ends per cents above the others.
+        tried = [_among(n_searched, X, weights, n_clusters, -(-n_starts // SEARCHES), rng) for _ in range(SEARCHES)]
+        return refined(X, weights, min(tried, key=lambda found: found[1])[0])[0]
 
 
 def _among(

@@ -45,7 +45,7 @@ FRAMING = "framing"
 CHOICE_BYTES = 40
 ASKING = "finding out what parties' policies allow"
 # Of leverage that no party's columns show by themselves, a row that the pilot might have missed has at most so much.
-MOST_LOOSE = 0.5
+MOST_LOOSE = 0.35
 # Along any direction of a party's columns the pilot's rows have at least this part of the variance of all rows.
 LEAST_SEEN = 0.1
 # The same of a pilot that was drawn evenly: where few rows have most of it, most pilots have none of these.
