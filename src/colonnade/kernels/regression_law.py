@@ -6,8 +6,9 @@ for as `CompactCentral` solves. How far that model is behind the best one of the
 how far a run's is behind that of all rows, whatever heavy rows, few rows and collinear columns do to it.
 
 Two things are not rehearsed. Residuals of rows that were learned from are too small, and are made as large as those of
-others. And calibrated weights: copies of few rows seem to meet more moments than there are; they take off what they
-usually do. `first_order` is what a rehearsal gives for small errors, on average: cheap, to compare many ways by.
+others. And calibrated weights: copies of few rows seem to meet more moments than there are; they take off what moments
+explain of rows left out. `first_order` is what a rehearsal gives for small errors, on average: cheap, to compare many
+ways by.
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import calibration_strength
-from colonnade.kernels.calibration_gain import usual_gain
+from colonnade.kernels.calibration import MOST_MOMENTS, STRENGTH, calibration_strength, what_is_left
+from colonnade.kernels.calibration_gain import NOT_SHOWN, calibration_gain, explained_part
 from colonnade.kernels.leverage import eigen
 from colonnade.kernels.rounding_noise import (
     Parted,
@@ -57,6 +58,8 @@ class RegressionLaw:
         Of a model given along `features`, a row.
     n_moments : int
         That weights are calibrated to.
+    explained : float
+        Which part of the variance these explain.
     own_leverage : (m0,) array
         What leverage in the pilot each row has in the columns of each party alone, summed.
     least_seen : float
@@ -71,6 +74,7 @@ class RegressionLaw:
     label: Floats
     penalty: Floats
     n_moments: int
+    explained: float
     own_leverage: Floats
     least_seen: float
 
@@ -236,8 +240,8 @@ class RegressionLaw:
         if not drawn > 1e-12 * rounded:  # all rows: weights are right as they are
             return self._known_sensitivity
         size = self._size(chances)
-        usual = usual_gain(self.n_moments / size, calibration_strength(round(size)))
-        return (usual * drawn + rounded) / (drawn + rounded)
+        gain = calibration_gain(self.explained, self.n_moments / size, calibration_strength(round(size)))
+        return (gain * drawn + rounded) / (drawn + rounded)
 
     @property
     def _known_sensitivity(self) -> float:
@@ -355,10 +359,26 @@ def regression_law(
         label=label,
         penalty=seen.T @ penalty @ seen,
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
+        explained=0.0,
         own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
         least_seen=min(_least_variance(u, w, each) for u, each in zip(parties, noise, strict=True)),
     )
-    return _with_larger_residuals(law, noise_left(joined, weights, rounding, 1.0), features)
+    law = _with_larger_residuals(law, noise_left(joined, weights, rounding, 1.0), features)
+    return replace(law, explained=_explained(law, parties))
+
+
+def _explained(law: RegressionLaw, parties: Sequence[Floats]) -> float:
+    """Find which part of the gradients' variance the parties' moments explain; of very many of them nobody knows."""
+    if law.n_moments > 1 + MOST_MOMENTS:
+        return NOT_SHOWN
+    residuals = law.rows @ (law.label - law.features @ law._model)
+    gradients = np.column_stack([law._axes, np.ones(len(residuals))]) * residuals[:, np.newaxis]
+    spread, total = np.square(law.weights) * law._chance_missed, law.weights.sum()
+    left = what_is_left(gradients, law.weights, parties, total, STRENGTH, law._chance_missed)
+    variance, unexplained = (float(spread @ np.square(each).sum(axis=1)) for each in (gradients, left))
+    if not variance > 0:
+        return NOT_SHOWN
+    return explained_part(unexplained / variance, law.n_moments / len(residuals), STRENGTH)
 
 
 def copies_drawn(copies: Floats, chances: Floats, rng: np.random.Generator) -> Floats:

@@ -68,7 +68,9 @@ def forecast(law: Law, chances: Floats, step: float | None, pilot_share: float, 
 
 def _grain(law: Law, step: float | None) -> float:
     """Give what fits of the same rows may differ by: least squares have one minimum, and end near it."""
-    return law.grain(step) if isinstance(law, ClusteringLaw) else RESOLVED
+    if isinstance(law, ClusteringLaw):
+        return law.grain(step)
+    return 0.0 if step is None else RESOLVED
 
 
 def _around(mean: float, centre: float, deviation: float, grain: float) -> Excess:
