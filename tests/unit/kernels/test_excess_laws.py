@@ -10,7 +10,13 @@ import pytest
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.calibration import calibrate, calibration_strength
-from colonnade.kernels.calibration_gain import ridge_risk, usual_gain
+from colonnade.kernels.calibration_gain import (
+    MOST_EXPLAINED,
+    NOT_SHOWN,
+    calibration_gain,
+    explained_part,
+    ridge_risk,
+)
 from colonnade.kernels.clustering_law import ClusteringLaw, clustering_law
 from colonnade.kernels.kmeans import best_of_starts, nearest_centers
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
@@ -291,11 +297,34 @@ def test_ridge_risk_is_that_of_ridge_regression() -> None:
     assert ridge_risk(0.5, 1e-9, 1e-9) == pytest.approx(0.5)
 
 
-def test_calibration_gains_what_it_usually_does_and_little_with_few_rows() -> None:
-    gains = [usual_gain(45 / size, calibration_strength(size)) for size in (50, 500, 5000, 10**6)]
+def test_calibration_gains_what_moments_explain_and_little_with_few_rows() -> None:
+    gains = [calibration_gain(0.4, 45 / size, calibration_strength(size)) for size in (50, 500, 5000, 10**6)]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] < 1.1
-    assert gains[-1] == pytest.approx(0.65, abs=0.01)
+    assert gains[-1] == pytest.approx(0.6, abs=0.01)
+
+
+@pytest.mark.parametrize("explained", [0.0, 0.3, 0.9])
+def test_what_moments_explain_is_told_from_what_few_rows_leave(explained: float) -> None:
+    """Up to what few rows do not show, and no more than most of it."""
+    risk = calibration_gain(explained, 0.8, 0.1)
+    assert explained_part(risk, 0.8, 0.1) == pytest.approx(min(explained + NOT_SHOWN, MOST_EXPLAINED))
+    assert explained_part(5.0, 0.8, 0.1) == 0.0
+
+
+def test_a_pilot_tells_what_moments_explain() -> None:
+    """Less of a label with noise of its own, more where what is left of it is a product of one party's columns."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(20_000, 3)), rng.normal(size=(20_000, 3))
+    plain = first.sum(axis=1) + second.sum(axis=1)
+    own = plain + rng.normal(size=20_000)
+    crossed = plain + 3 * first[:, 0] * first[:, 1] * (rng.random(20_000) < 0.5)
+    found = {}
+    for name, y in (("own", own), ("crossed", crossed)):
+        population = Population.of(first, second, y)
+        found[name] = [population.pilot(population.even(600), seed)[0].explained for seed in range(5)]
+    assert max(found["own"]) < 0.5
+    assert min(found["crossed"]) > max(found["own"]) + 0.1
 
 
 def clusters(separation: float, m0: int = 600) -> tuple[ClusteringLaw, Floats]:

@@ -72,7 +72,9 @@ def test_more_bytes_buy_less_excess_and_a_target_costs_what_it_buys() -> None:
         met = federation.plan(cn.Regression(), target_excess=target)
         assert met.chosen.excess.mean <= target
         again = federation.plan(cn.Regression(), budget_bytes=met.pilot_bytes + met.chosen.most_bytes, pilot=150)
-        assert again.chosen.excess.mean == pytest.approx(target, rel=0.25) or again.chosen.excess.mean < target
+        # Another pilot, a quarter as large, tells it within its interval.
+        assert again.chosen.excess.low < target
+        assert again.chosen.excess.mean < 2 * target
 
 
 def test_few_rounds_leave_only_even_draws() -> None:
