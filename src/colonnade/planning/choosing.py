@@ -177,6 +177,7 @@ class Arm:
             return 0.0, drawn.chances, self.step
         share = pilot_share(len(pilot.chances), drawn.n_rows)
         variance = (1 - share) ** 2 * (1 / drawn.chances - 1) + share**2 * (1 / pilot.chances - 1)
+        variance = np.where(drawn.chances < 1, variance, 0.0)
         step = math.sqrt((1 - share) * self.step**2 + share * pilot.step**2)
         return share, 1 / (1 + variance), step
 

@@ -25,6 +25,8 @@ from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng
 T = TypeVar("T")
 # What a limit adds to a request, and a longer header to a reply.
 LIMIT_BYTES = 8
+# Weights that are 1, but for rounding.
+CERTAIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,8 @@ def learn_as_chosen(
     else:
         most = _most_bytes(task, roster, choice.row_bytes, pilot.columns, len(coreset), choice.solver.step, meter)
         fetched = yield from choice.solver.fetch(whole, roster, coreset.rows, rng, most, pilot.columns)
-        coreset, fetched = joined(coreset, fetched, pilot, choice.pilot_share)
+        weighted = roster.weight_party is not None
+        coreset, fetched = joined(coreset, fetched, pilot, choice.pilot_share, weighted=weighted)
         solution = choice.solver.finish(whole, roster, coreset, fetched, rng)
     model = whole.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
@@ -92,8 +95,14 @@ def _draw(task: PaperTask, choice: Choice, pilot: Pilot, view: JobView, roster: 
     return sampler.sample(roster, rule, rng, view.row_weights)
 
 
-def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tuple[Coreset, Fetched]:
-    """Join the rows that came with the pilot's: each sum over all rows is then the mean of two, by their shares."""
+def joined(
+    coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float, *, weighted: bool
+) -> tuple[Coreset, Fetched]:
+    """Join the rows that came with the pilot's: each sum over all rows is then the mean of two, by their shares.
+
+    Rows that were drawn for certain stand for themselves, and the pilot has no share in these. Where rows are
+    `weighted` it is not known which they are.
+    """
     if len(fetched.kept) < len(coreset):
         # Those that were left out are a part at random: the others stand for them.
         factor = len(coreset) / len(fetched.kept)
@@ -101,15 +110,18 @@ def joined(coreset: Coreset, fetched: Fetched, pilot: Pilot, share: float) -> tu
         coreset = replace(coreset, rows=coreset.rows[fetched.kept], weights=weights, distinct=False)
     if share == 0:
         return coreset, fetched
+    certain = coreset.weights <= 1 + CERTAIN if coreset.distinct and not weighted else np.zeros(len(coreset), bool)
     rows = np.concatenate([coreset.rows, pilot.rows])
+    weights = np.concatenate([np.where(certain, 1.0, 1 - share) * coreset.weights, share * pilot.weights])
+    there_already = np.concatenate([np.zeros(len(coreset), bool), np.isin(pilot.rows, coreset.rows[certain])])
     order = np.argsort(rows, kind="stable")
-    weights = np.concatenate([(1 - share) * coreset.weights, share * pilot.weights])[order]
+    order = order[~there_already[order]]
     columns = {
         party: each.with_rows(pilot.columns[party], order)  # type: ignore[arg-type]  # of the same kind
         for party, each in fetched.columns.items()
     }
-    both = replace(coreset, rows=rows[order], weights=weights, distinct=False)
-    return both, Fetched(columns, np.arange(len(rows)))
+    both = replace(coreset, rows=rows[order], weights=weights[order], distinct=False)
+    return both, Fetched(columns, np.arange(len(order)))
 
 
 def _most_bytes(

@@ -1,5 +1,6 @@
 """A pilot's rows join the coreset: sums stay right on average, budgets are kept, other tables are noticed."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -39,7 +40,7 @@ def coreset(rows: Any, weights: Any) -> cn.Coreset:
 def test_rows_ascend_with_their_weights_values_and_variances() -> None:
     drawn, rows = coreset([3, 7, 90], [10.0, 20.0, 30.0]), np.array([5, 7])
     pilot = Pilot(rows, np.array([100.0, 300.0]), whitened(rows, 0.25), 0.25, SCORED)
-    both, fetched = joined(drawn, Fetched(whitened(drawn.rows, 0.5), np.arange(3)), pilot, 0.25)
+    both, fetched = joined(drawn, Fetched(whitened(drawn.rows, 0.5), np.arange(3)), pilot, 0.25, weighted=False)
     assert both.rows.tolist() == [3, 5, 7, 7, 90]
     assert both.weights.tolist() == [7.5, 25.0, 15.0, 75.0, 22.5]
     np.testing.assert_array_equal(fetched.columns["a"].values, TABLE[both.rows])
@@ -52,19 +53,31 @@ def test_rows_ascend_with_their_weights_values_and_variances() -> None:
     assert both.total_weight == N_ROWS
 
 
+def test_the_pilot_has_no_share_in_rows_that_were_certain() -> None:
+    drawn = replace(coreset([3, 7, 90], [1.0, 1.0, 30.0]), distinct=True)
+    rows = np.array([5, 7])
+    pilot = Pilot(rows, np.array([100.0, 300.0]), whitened(rows, 0.25), 0.25, SCORED)
+    both, fetched = joined(drawn, Fetched(whitened(drawn.rows, 0.5), np.arange(3)), pilot, 0.25, weighted=False)
+    assert both.rows.tolist() == [3, 5, 7, 90]
+    assert both.weights.tolist() == [1.0, 25.0, 1.0, 22.5]
+    np.testing.assert_array_equal(fetched.columns["a"].values, TABLE[both.rows])
+    unknown, _ = joined(drawn, Fetched(whitened(drawn.rows, 0.5), np.arange(3)), pilot, 0.25, weighted=True)
+    assert unknown.rows.tolist() == [3, 5, 7, 7, 90]
+
+
 def test_without_a_share_the_pilot_stays_out() -> None:
     drawn, rows = coreset([3, 7], [1.0, 2.0]), np.array([5])
     found = Fetched(whitened(drawn.rows, 0.01), np.arange(2))
-    assert joined(drawn, found, Pilot(rows, np.ones(1), whitened(rows, 0.25), 0.25, SCORED), 0.0) == (drawn, found)
+    pilot = Pilot(rows, np.ones(1), whitened(rows, 0.25), 0.25, SCORED)
+    assert joined(drawn, found, pilot, 0.0, weighted=False) == (drawn, found)
 
 
 def test_others_stand_for_rows_that_were_left_out() -> None:
     drawn = coreset(np.arange(10), np.arange(1.0, 11.0))
     kept = kept_rows(drawn.rows, 6)
     found = Fetched(whitened(drawn.rows[kept], 0.01), kept)
-    fewer, _ = joined(
-        drawn, found, Pilot(np.array([], np.int64), np.empty(0), whitened(kept[:0], 0.25), 0.25, SCORED), 0.0
-    )
+    nothing = Pilot(np.array([], np.int64), np.empty(0), whitened(kept[:0], 0.25), 0.25, SCORED)
+    fewer, _ = joined(drawn, found, nothing, 0.0, weighted=False)
     np.testing.assert_array_equal(fewer.rows, kept)
     np.testing.assert_allclose(fewer.weights, drawn.weights[kept] * 10 / 6)
 
@@ -85,7 +98,7 @@ def test_sums_are_right_on_average(share: float, part: float) -> None:
         then = federation.coreset(task, planned_draw(task, 100), seed=seed).coreset
         kept = kept_rows(then.rows, round(part * len(then)))
         pilot = Pilot(first.rows, first.weights, whitened(first.rows, 0.25), 0.25, SCORED)
-        both, fetched = joined(then, Fetched(whitened(then.rows[kept], 0.02), kept), pilot, share)
+        both, fetched = joined(then, Fetched(whitened(then.rows[kept], 0.02), kept), pilot, share, weighted=False)
         np.testing.assert_array_equal(fetched.columns["a"].values, TABLE[both.rows])
         found.append(_sums(both.rows, both.weights))
     error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
