@@ -39,9 +39,9 @@ def command(
 ) -> None:
     """Choose how to run a job within a budget of bytes, or for a target, from a small pilot.
 
-    Sends a few hundred rows, drawn by the parties' scores and rounded, and predicts from them the bytes, rounds and
-    excess of every way to draw and send rows. The plan is the best within --budget, or the cheapest for --target; it
-    replaces the job's own sampler and solver. Run it with `colonnade fit JOB.toml --plan plan.json`.
+    Sends a few hundred rows, drawn by the parties' scores, in a few bits a value, and predicts from them the bytes,
+    rounds and excess of every way to draw and send rows. The plan is the best within --budget, or the cheapest for
+    --target; it replaces the job's own sampler and solver. Run it with `colonnade fit JOB.toml --plan plan.json`.
 
     Example: colonnade plan examples/bank/job.toml --budget 12000 --out plan.json
     """

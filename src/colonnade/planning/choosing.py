@@ -35,7 +35,7 @@ APART = 4
 # Rows that an even draw may miss have a weight times leverage of at most this; else rows are drawn by scores.
 MOST_HEAVY = 0.3
 # Standard errors that are kept between the bytes expected and a budget, and what is kept in any case; a run that would
-# send more all the same leaves out rows.
+# send more all the same rounds more coarsely, or leaves out rows.
 SURE, LEAST_MARGIN = 1.5, 0.004
 # A budget is used up to this part of it.
 NEARLY = 0.002

@@ -60,7 +60,7 @@ def _where(others: Sequence[str], what: str = "") -> str:
 def _kept(terms: Terms) -> Iterator[str]:
     """Tell what else policies leave out."""
     if "solvers" in terms.limited_by:
-        yield f"the policy of {terms.limited_by['solvers']!r} lets rows be sent rounded only"
+        yield f"the policy of {terms.limited_by['solvers']!r} lets rows be sent by CompactCentral only"
     if "least" in terms.limited_by:
         yield f"the policy of {terms.limited_by['least']!r} asks for {terms.choice.least:,} rows or more"
 

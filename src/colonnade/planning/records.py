@@ -50,7 +50,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes : int
         To be sent, without the pilot.
     most_bytes : int
-        With what is set aside for codes that turn out longer; a run that would send more leaves out rows.
+        With what is set aside for longer codes; a run that would send more rounds more coarsely, or leaves out rows.
     row_bytes : mapping of str to float
         Of a row's codes, by party, where rows are rounded.
     rounds : int
@@ -82,7 +82,7 @@ class PilotSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     totals : tuple of float
         The sums of all rows' scores at the parties, as these told them.
     replies : dict of str to bytes
-        What each party sent of them, rounded.
+        What each party sent of them, columns of few values as they are and others rounded.
     finer : dict of str to bytes
         What each sent again, rounded by a finer step, if it did.
     """

@@ -57,7 +57,7 @@ class Terms:
     def _no_plan(self, refusal: PolicyRefusedError) -> PolicyRefusedError:
         secure = "SecureLloyd()" if isinstance(self.task, ClusteringTask) else "SecureGram()"
         return PolicyRefusedError(
-            f"No plan is possible. {refusal} A pilot shows rounded rows, and sums over all rows. Without a plan, name "
+            f"No plan is possible. {refusal} A pilot shows some rows, and sums over all rows. Without a plan, name "
             f"a sampler and a solver that the policy allows: {secure} shows only sums of rows, Central() only rows.",
             party=refusal.party,
         )

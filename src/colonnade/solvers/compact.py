@@ -1,8 +1,9 @@
-"""CompactCentral: as Central, but rows travel rounded, a few bits a value, and are made good for it at the server.
+"""CompactCentral: as Central, but rows travel in a few bits a value, and the server makes up for what is rounded.
 
-For linear tasks a party's columns travel in their whitened basis, with a shared dither; the means and mixing matrix
-that lead back also give the server the party's exact moments, by which it calibrates the coreset's weights. For
-clustering they travel as they are, each in the form that suits it. Precision is lost: nothing uses it unasked.
+For linear tasks a party's columns of few values travel as they are, the others in their whitened basis, with a shared
+dither; the means and mixing matrix that lead back also give the server the party's exact moments, by which it
+calibrates the coreset's weights. For clustering each column travels in the form that suits it, those of two values as
+they are. Precision is lost: nothing uses it unasked.
 """
 
 from collections.abc import Mapping
@@ -59,13 +60,16 @@ class Fetched:
 
 
 class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact", forbid_unknown_fields=True):
-    """Fetch the coreset's rows rounded to a few bits a value, and solve at the server.
+    """Fetch the coreset's rows in a few bits a value, and solve at the server.
+
+    Columns of few values, such as levels, counts and dummies, and labels of few values, come as they are: in k-means
+    those of two values. The others come rounded.
 
     Parameters
     ----------
     step : float
-        Values are rounded to multiples of this, in standard deviations of the (whitened) columns. 0.5 takes about 3.5
-        bits a value where 64 are usual, and is near the best for a given number of bytes.
+        Other values are rounded to multiples of this, in standard deviations of the (whitened) columns. 0.5 takes about
+        3.5 bits a value where 64 are usual, and is near the best for a given number of bytes.
 
     Examples
     --------
@@ -113,7 +117,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         most: Mapping[str, int] | None = None,
         known: PartyColumns | None = None,
     ) -> Script[Fetched]:
-        """Ask for rows; where their codes would take more bytes than `most` of a party, it leaves out some.
+        """Ask for rows; a party whose codes would take more than `most` bytes rounds more coarsely, or leaves out some.
 
         Moments that came with rows that are `known` come no second time.
         """

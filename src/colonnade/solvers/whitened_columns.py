@@ -37,7 +37,7 @@ class WhitenedColumns(Message, frozen=True):
 
     Of r whitened and d columns the mixing matrix has r (2 d - r + 1) / 2 entries: those on and above its diagonal. Both
     moments are left out where they are known. The codes tell first which columns are exact, a bit each; then those;
-    then the others, whitened and rounded.
+    then the others, whitened and rounded by `step`: the one asked for, or up to twice that where codes are limited.
     """
 
     phase: ClassVar[str] = "solving"
@@ -65,8 +65,9 @@ class WhitenedColumns(Message, frozen=True):
 
 
 class AskWhitenedColumns(Message, frozen=True):
-    """Send your columns of the rows agreed on, and the label if you hold it, rounded by this step and dither.
+    """Send your columns of the rows agreed on, and the label if you hold it.
 
+    Columns of few values come as they are, the others rounded by this step and dither.
     Where their codes would take more than `most` bytes, round more coarsely, or leave out rows. Leave out moments that
     are `known`: you told them before.
     """

@@ -35,7 +35,7 @@ TASKS = [cn.Regression(), cn.KMeans(n_clusters=3)]
     [
         ({"never": ["scores"]}, "the policy of 'party1' allows no draws by scores"),
         ({"phases": ["sampling", "solving"]}, "the policy of 'party1' allows no draws by scores"),
-        ({"solvers": ["compact"]}, "the policy of 'party1' lets rows be sent rounded only"),
+        ({"solvers": ["compact"]}, "the policy of 'party1' lets rows be sent by CompactCentral only"),
         ({"rows_a_request": 400}, "the policy of 'party1' allows 400 rows at most"),
         ({"parameters_a_row": 0.01}, "the policy of 'party1' asks for "),
     ],
