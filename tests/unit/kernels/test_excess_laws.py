@@ -312,19 +312,41 @@ def test_what_moments_explain_is_told_from_what_few_rows_leave(explained: float)
     assert explained_part(5.0, 0.8, 0.1) == 0.0
 
 
+def explained_of_all_rows(population: Population) -> float:
+    """Give which part of the gradients' variance the parties' moments explain, by least squares on all rows."""
+    joined = np.hstack(population.parties)
+    X = np.column_stack([joined @ population.features, np.ones(population.n_rows)])
+    y = joined @ population.label
+    gradients = np.linalg.qr(X)[0] * (y - X @ np.linalg.lstsq(X, y)[0])[:, np.newaxis]
+    blocks = [np.column_stack([np.ones(population.n_rows), u]) for u in population.parties]
+    moments = np.hstack([(block[:, :, np.newaxis] * block[:, np.newaxis]).reshape(len(block), -1) for block in blocks])
+    left = gradients - moments @ np.linalg.lstsq(moments, gradients)[0]
+    return 1 - float(np.square(left).sum() / np.square(gradients).sum())
+
+
 def test_a_pilot_tells_what_moments_explain() -> None:
-    """Less of a label with noise of its own, more where what is left of it is a product of one party's columns."""
+    """More where the label's party knows all but noise, or what is left is a product of one party's columns.
+
+    Seeds are fixed. Of 180 pilots of nine such tables the means were 0.03 to 0.09 above the truth; single ones were up
+    to 0.2 from it where a product makes gradients heavy-tailed, and up to 0.13 otherwise.
+    """
     rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(20_000, 3)), rng.normal(size=(20_000, 3))
-    plain = first.sum(axis=1) + second.sum(axis=1)
-    own = plain + rng.normal(size=20_000)
-    crossed = plain + 3 * first[:, 0] * first[:, 1] * (rng.random(20_000) < 0.5)
-    found = {}
-    for name, y in (("own", own), ("crossed", crossed)):
+    first, second, noise = rng.normal(size=(20_000, 3)), rng.normal(size=(20_000, 3)), rng.normal(size=20_000)
+    labels = {
+        "both": first.sum(axis=1) + second.sum(axis=1) + noise,
+        "one": second.sum(axis=1) + noise,
+        "product": first.sum(axis=1) + second.sum(axis=1) + 3 * first[:, 0] * first[:, 1],
+    }
+    found, truth = {}, {}
+    for name, y in labels.items():
         population = Population.of(first, second, y)
         found[name] = [population.pilot(population.even(600), seed)[0].explained for seed in range(5)]
-    assert max(found["own"]) < 0.5
-    assert min(found["crossed"]) > max(found["own"]) + 0.1
+        truth[name] = explained_of_all_rows(population)
+        assert np.mean(found[name]) == pytest.approx(truth[name], abs=0.1)
+        assert np.abs(np.subtract(found[name], truth[name])).max() < 0.15
+    assert truth["both"] < truth["product"] - 0.1 < truth["one"]
+    assert min(found["one"]) > max(found["both"]) + 0.1
+    assert min(found["product"]) > max(found["both"])
 
 
 def clusters(separation: float, m0: int = 600) -> tuple[ClusteringLaw, Floats]:
