@@ -200,6 +200,16 @@ def covertype_clusters(folder: Path) -> Content:
     return values[:, np.concatenate([np.arange(first, 54, 3) for first in range(3)])], None, (18, 18, 18)
 
 
+def dealt(file: str, first: int, end: int, label: int, n_parties: int, folder: Path) -> Content:
+    """Take one column of a file as the label, and deal all others of some in turn."""
+    return _dealt(_parquet(folder / file)[:, first:end], label, n_parties)
+
+
+def credit_clusters(folder: Path) -> Content:
+    """Credit default for k-means, scaled, in two parties."""
+    return _scaled(_parquet(folder / "credit_default.parquet")[:, 1:24]), None, (11, 12)
+
+
 def _parquet(path: Path) -> Floats:
     """Read all columns; one that is no number is left empty."""
     columns = pq.read_table(path).columns
@@ -245,3 +255,21 @@ for _i, _eta in enumerate((0.5, 0.1, 0.03, 0.01)):
         _half: Half = "judged" if (_i + _j) % 2 else "chosen"
         TABLES[f"{_kind}-{_eta}"] = Source(_half, partial(collinear, _kind, _eta, 60_000, 8))
         TABLES[f"{_kind}-{_eta}-full"] = Source(_half, partial(collinear, _kind, _eta, 200_000, 20), extra=True)
+
+# Nothing was set by these, which were tried when all was done: run them by name.
+_HOUSE, _CREDIT, _COVER = ("kc_house.parquet", 2, 21), ("credit_default.parquet", 1, 25), ("covtype.parquet", 0, 54)
+_LAST: dict[str, tuple[str, int, int, int, int]] = {
+    "lots": (*_HOUSE, 4, 2),
+    "grades": (*_HOUSE, 9, 3),
+    "living-area": (*_HOUSE, 3, 2),
+    "payments": (*_CREDIT, 17, 3),
+    "defaults": (*_CREDIT, 23, 2),
+    "ages": (*_CREDIT, 4, 4),
+    "fires": (*_COVER, 9, 3),
+    "slopes": (*_COVER, 2, 2),
+    "shade": (*_COVER, 7, 3),
+}
+for _name, _which in _LAST.items():
+    TABLES[_name] = Source("judged", partial(dealt, *_which), most_rows=30_000, extra=True)
+TABLES["credit-clusters"] = Source("judged", credit_clusters, cn.KMeans(n_clusters=8), extra=True)
+TABLES["distance"] = Source("judged", partial(flights, "distance"), most_rows=30_000, extra=True)

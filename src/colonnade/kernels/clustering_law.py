@@ -61,6 +61,7 @@ class ClusteringLaw:
 
     loose = 0.0
     least_seen = 1.0
+    unrounded = 1.0
     r2 = None
 
     def grain(self, step: float | None) -> float:

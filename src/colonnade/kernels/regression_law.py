@@ -60,6 +60,8 @@ class RegressionLaw:
         That weights are calibrated to.
     explained : float
         Which part of the variance these explain.
+    unrounded : float
+        Which part of the residuals' variance is not rounding that nobody could take off.
     own_leverage : (m0,) array
         What leverage in the pilot each row has in the columns of each party alone, summed.
     least_seen : float
@@ -75,6 +77,7 @@ class RegressionLaw:
     penalty: Floats
     n_moments: int
     explained: float
+    unrounded: float
     own_leverage: Floats
     least_seen: float
 
@@ -360,6 +363,7 @@ def regression_law(
         penalty=seen.T @ penalty @ seen,
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
         explained=0.0,
+        unrounded=1.0,
         own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
         least_seen=min(_least_variance(u, w, each) for u, each in zip(parties, noise, strict=True)),
     )
@@ -394,13 +398,14 @@ def _with_larger_residuals(law: RegressionLaw, noise: Floats, features: Floats) 
     residuals = law.rows @ direction
     kept = _kept(law)
     mean = float(law._parts @ (np.square(residuals) / kept))
-    unrounded = max(1 - float(direction @ noise @ direction) / mean, LEAST_UNROUNDED) if mean > 0 else 1.0
+    unrounded = 1 - float(direction @ noise @ direction) / mean if mean > 0 else 1.0
+    law = replace(law, unrounded=unrounded)
     # The label moves along what no feature has a part in.
     own = law.label - features @ (features.T @ law.label)
     square = float(own @ own)
     if square <= 1e-12 * float(law.label @ law.label):
         return law
-    added = residuals * (np.sqrt(unrounded / kept) - 1)
+    added = residuals * (np.sqrt(max(unrounded, LEAST_UNROUNDED) / kept) - 1)
     added = added - law._parts @ added
     return replace(law, rows=law.rows + np.outer(added - law._parts @ added, own / square))
 

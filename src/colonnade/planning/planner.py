@@ -48,6 +48,8 @@ ASKING = "finding out what parties' policies allow"
 MOST_LOOSE = 0.35
 # Along any direction of a party's columns the pilot's rows have at least this part of the variance of all rows.
 LEAST_SEEN = 0.1
+# Of the variance that is left of the label, what is not rounding is at least so much.
+LEAST_UNROUNDED = 0.3
 # The same of a pilot that was drawn evenly: where few rows have most of it, most pilots have none of these.
 LEAST_SEEN_EVENLY = 0.5
 
@@ -232,6 +234,11 @@ def unclear(inputs: PlanInputs) -> str | None:
         return (
             "The pilot saw next to nothing of what some columns differ by: rare levels, or few extreme values. Make "
             "the pilot larger (pilot=), or put rare levels together."
+        )
+    if inputs.law.unrounded < LEAST_UNROUNDED:
+        return (
+            "What the columns leave of the label is hardly more than rounding, so that an excess would be a part of "
+            "next to nothing. Is the label a sum of columns? Leave out the one that tells it, or look at plan.r2."
         )
     missed = inputs.law.heaviest(inputs.pilot.chances) if inputs.choice.evenly else inputs.law.loose
     if missed > MOST_LOOSE:

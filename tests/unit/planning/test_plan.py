@@ -144,3 +144,16 @@ def test_labels_without_noise_are_planned_for(slope: float) -> None:
     for run in (federation.fit(cn.Regression(), plan=plan), federation.fit(cn.Regression(), budget_bytes=20_000)):
         assert run.ledger.bytes <= 20_000
         np.testing.assert_allclose(run.model.coef_, slope * np.array([0, 0, 1, 1]), atol=0.05)
+
+
+def test_a_label_that_columns_tell_has_no_excess_to_speak_of() -> None:
+    """Floors add up to the whole: nothing is left but rounding, and no number is a part of that."""
+    rng = np.random.default_rng(0)
+    above, below = rng.gamma(4.0, 500.0, size=3000).round(), rng.gamma(1.0, 300.0, size=3000).round()
+    others = rng.normal(size=(3000, 3))
+    parties = [cn.Party("a", np.column_stack([above, others])), cn.Party("b", below[:, None], label=above + below)]
+    with pytest.warns(cn.AssumptionWarning, match="hardly more than rounding"):
+        plan = cn.Federation(parties).plan(cn.Regression(), budget_bytes=12_000)
+    assert plan.excess is None
+    assert plan.r2 is not None
+    assert plan.r2 > 0.99
