@@ -19,7 +19,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import MOST_MOMENTS, STRENGTH, calibration_strength, what_is_left
-from colonnade.kernels.calibration_gain import NOT_SHOWN, calibration_gain, explained_part
+from colonnade.kernels.calibration_gain import UNKNOWN, calibration_gain, explained_part
 from colonnade.kernels.leverage import eigen
 from colonnade.kernels.rounding_noise import (
     Parted,
@@ -374,14 +374,14 @@ def regression_law(
 def _explained(law: RegressionLaw, parties: Sequence[Floats]) -> float:
     """Find which part of the gradients' variance the parties' moments explain; of very many of them nobody knows."""
     if law.n_moments > 1 + MOST_MOMENTS:
-        return NOT_SHOWN
+        return UNKNOWN
     residuals = law.rows @ (law.label - law.features @ law._model)
     gradients = np.column_stack([law._axes, np.ones(len(residuals))]) * residuals[:, np.newaxis]
     spread, total = np.square(law.weights) * law._chance_missed, law.weights.sum()
     left = what_is_left(gradients, law.weights, parties, total, STRENGTH, law._chance_missed)
     variance, unexplained = (float(spread @ np.square(each).sum(axis=1)) for each in (gradients, left))
     if not variance > 0:
-        return NOT_SHOWN
+        return UNKNOWN
     return explained_part(unexplained / variance, law.n_moments / len(residuals), STRENGTH)
 
 
