@@ -9,7 +9,7 @@ between tables, from nothing to most of it; a pilot's rows tell, each predicted 
 INDEPENDENT_PART = 0.35
 # Few rows show less than there is: by so much on average for each moment a row, up to a limit. Where nobody looked, and
 # at most, so much is explained. Measured on half of the tables of benchmarks/promises.py.
-NOT_SHOWN, MOST_NOT_SHOWN, UNKNOWN, MOST_EXPLAINED = 0.3, 0.25, 0.3, 0.75
+NOT_SHOWN, MOST_NOT_SHOWN, UNKNOWN, MOST_EXPLAINED = 0.4, 0.3, 0.3, 0.75
 
 
 def calibration_gain(explained: float, load: float, strength: float) -> float:
