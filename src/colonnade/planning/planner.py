@@ -50,6 +50,8 @@ MOST_LOOSE = 0.35
 LEAST_SEEN = 0.1
 # Of the variance that is left of the label, what is not rounding is at least so much.
 LEAST_UNROUNDED = 0.3
+# And of the label's variance at least so much is left.
+LEAST_LEFT = 1e-8
 # The same of a pilot that was drawn evenly: where few rows have most of it, most pilots have none of these.
 LEAST_SEEN_EVENLY = 0.5
 
@@ -235,7 +237,7 @@ def unclear(inputs: PlanInputs) -> str | None:
             "The pilot saw next to nothing of what some columns differ by: rare levels, or few extreme values. Make "
             "the pilot larger (pilot=), or put rare levels together."
         )
-    if inputs.law.unrounded < LEAST_UNROUNDED:
+    if inputs.law.unrounded < LEAST_UNROUNDED or (inputs.law.r2 or 0.0) > 1 - LEAST_LEFT:
         return (
             "What the columns leave of the label is hardly more than rounding, so that an excess would be a part of "
             "next to nothing. Is the label a sum of columns? Leave out the one that tells it, or look at plan.r2."

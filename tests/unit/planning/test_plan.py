@@ -157,3 +157,6 @@ def test_a_label_that_columns_tell_has_no_excess_to_speak_of() -> None:
     assert plan.excess is None
     assert plan.r2 is not None
     assert plan.r2 > 0.99
+    itself = [cn.Party("a", others), cn.Party("b", np.column_stack([above, below]), label=above)]
+    with pytest.warns(cn.AssumptionWarning, match="hardly more than rounding"):
+        assert cn.Federation(itself).plan(cn.Regression(), budget_bytes=12_000).excess is None
