@@ -137,10 +137,13 @@ def test_printed() -> None:
 
 
 @pytest.mark.parametrize("slope", [0.0, 1.0], ids=["constant label", "label of its party's own columns"])
+@pytest.mark.filterwarnings("ignore:The excess of this plan is not known")
 def test_labels_without_noise_are_planned_for(slope: float) -> None:
+    """Where there is nothing to lose a plan says so; where columns tell the label, that nobody knows."""
     X = np.random.default_rng(0).normal(size=(5000, 4))
     federation = cn.Federation(cn.split_columns(X, 3.0 + slope * X[:, 2:].sum(axis=1), [2, 2]))
     plan = federation.plan(cn.Regression(), budget_bytes=20_000)
+    assert (plan.excess is None) == (slope > 0)
     for run in (federation.fit(cn.Regression(), plan=plan), federation.fit(cn.Regression(), budget_bytes=20_000)):
         assert run.ledger.bytes <= 20_000
         np.testing.assert_allclose(run.model.coef_, slope * np.array([0, 0, 1, 1]), atol=0.05)
