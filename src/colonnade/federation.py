@@ -252,7 +252,8 @@ class Federation:
         >>> first.coreset.rows.tolist() == second.coreset.rows.tolist()
         True
         >>> X = np.random.default_rng(0).normal(size=(20_000, 6))
-        >>> federation = cn.Federation(cn.split_columns(X, X @ np.ones(6), [3, 3]))
+        >>> y = X @ np.ones(6) + np.random.default_rng(1).normal(size=20_000)
+        >>> federation = cn.Federation(cn.split_columns(X, y, [3, 3]))
         >>> federation.fit(cn.Regression(), budget_bytes=20_000).ledger.bytes <= 20_000
         True
         """
