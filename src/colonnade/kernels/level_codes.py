@@ -23,7 +23,7 @@ from colonnade.kernels.bits import (
 )
 from colonnade.kernels.row_ids import decode_row_ids, encode_row_ids, row_id_bytes
 
-# No longer than a value that is rounded by the usual half of a standard deviation, in bits.
+# About as long as a value that is rounded by the usual half of a standard deviation, in bits.
 FEW_BITS = 3.5
 # So many rows tell which columns have few values.
 LOOKED_AT = 4096
@@ -38,13 +38,15 @@ AROUND = 4
 
 
 def few_valued(rows: Floats) -> Rows:
-    """Say which columns of some rows, shape (m, d), take few bits a row, in which each has its value."""
-    return np.array([j for j, column in enumerate(rows.T) if _entropy(column) <= FEW_BITS], np.int64)
+    """Say which columns of some rows, shape (m, d), take few bits a row: to tell the values, and which a row has."""
+    return np.array([j for j, column in enumerate(rows.T) if _bits(column) <= FEW_BITS], np.int64)
 
 
-def _entropy(column: Floats) -> float:
-    shares = np.unique(column, return_counts=True)[1] / max(len(column), 1)
-    return float(-shares @ np.log2(shares)) if len(shares) else 0.0
+def _bits(column: Floats) -> float:
+    levels, counts = np.unique(column, return_counts=True)
+    shares = counts / max(len(column), 1)
+    # Values themselves take most where a column is mostly one of them, and else a number that no other row has.
+    return float(-shares @ np.log2(shares)) + 8 * len(_written(levels)) / max(len(column), 1)
 
 
 def encode_levels(columns: Floats) -> bytes:
@@ -175,6 +177,8 @@ def _read_numbers(data: Buffer, n_levels: int, count: int) -> Rows:
             raise ValueError("bytes for a column of one value")
         return numbers
     (length,), rest = read_varints(data, 1)
+    if length > len(rest):
+        raise ValueError(f"{len(rest)} bytes do not hold places of {length}")
     if length:
         places = decode_row_ids(rest[:length], count)
         if places[-1] >= count or np.any(places[1:] == places[:-1]):
@@ -200,9 +204,9 @@ def _rice(numbers: Rows) -> bytes:
     return bytes([parameter]) + rice_encode(folded, [parameter])
 
 
-def _read_rice(data: Buffer, count: int) -> Numbers:
+def _read_rice(data: Buffer, count: int) -> Rows:
     if not len(data):
         raise ValueError("a code without a parameter")
     (numbers,) = rice_decode(data[1:], count, [data[0]], count * count)
-    found: Numbers = numbers
+    found: Rows = numbers.astype(np.int64)
     return found

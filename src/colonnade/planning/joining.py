@@ -141,10 +141,14 @@ def _most_bytes(
         return None
     told = sum(telling_bytes(task, card) for card in roster.cards)
     around = sum(each.bytes + LIMIT_BYTES for each in rounded_messages(roster, columns, size, step, {}))
-    spare = meter.left - told - around - size * sum(row_bytes.values())
-    parts = {party: 1 if spare > 0 else columns[party].n_rounded for party in row_bytes}
     fixed = {party: 0 if isinstance(each, ScaledRows) else each.fixed_bytes(size) for party, each in columns.items()}
-    return {
-        party: max(1, int(size * length + spare * parts[party] / max(sum(parts.values()), 1)) + fixed[party])
-        for party, length in row_bytes.items()
-    }
+    expected = {party: size * length for party, length in row_bytes.items()}
+    spare = meter.left - told - around - sum(expected.values())
+    if spare > 0:
+        return {party: int(each + spare / len(expected)) + fixed[party] for party, each in expected.items()}
+    # A step twice as coarse saves a bit a value; what that does not save is taken off all alike.
+    saved = {party: min(size * columns[party].n_rounded / 8, each) for party, each in expected.items()}
+    coarser = min(-spare / max(sum(saved.values()), 1e-9), 1.0)
+    reached = {party: each - coarser * saved[party] for party, each in expected.items()}
+    factor = (meter.left - told - around) / max(sum(reached.values()), 1e-9)
+    return {party: max(1, int(min(factor, 1.0) * each) + fixed[party]) for party, each in reached.items()}

@@ -162,6 +162,8 @@ def read_whitened(
     if (reply.label_mean is not None) != (card.label_name is not None):
         raise checks.wrong(party, reply, "a label where none was due, or none where it was")
     n_columns = card.n_features + (reply.label_mean is not None)
+    if size * n_columns > MAX_NUMBERS:
+        raise checks.wrong(party, reply, f"{size} rows of {n_columns} columns, which do not fit one message")
     if reply.n_columns != n_columns:
         raise checks.wrong(party, reply, f"{reply.n_columns} columns, where {n_columns} are due")
     try:

@@ -36,6 +36,21 @@ def test_a_code_that_was_cut_is_refused(cut: int) -> None:
         decode_levels(code[:-cut], 1, 80)
 
 
+def test_places_that_are_not_there_are_refused() -> None:
+    """A length of places with nothing, or too little, after it."""
+    for places in (b"", b"\x01\x02"):
+        code = bytes([5, 0, 2, 5]) + places
+        with pytest.raises(ValueError, match=r"bytes do not hold|do not hold"):
+            decode_levels(bytes([len(code)]) + code, 1, 10)
+
+
+def test_very_many_values_come_back() -> None:
+    """So many that 16 bits do not number them."""
+    column = np.concatenate([np.zeros(300_000), np.arange(1.0, 65_537.0)])[:, np.newaxis]
+    found, _ = decode_levels(encode_levels(column), 1, len(column))
+    np.testing.assert_array_equal(found, column)
+
+
 def test_more_values_than_rows_are_refused() -> None:
     """A head that promises many values makes nobody allocate them."""
     with pytest.raises(ValueError, match="values in 3 rows"):
@@ -69,8 +84,10 @@ def test_few_values_are_told_from_many() -> None:
         [rng.normal(size=4096), rng.integers(2, size=4096), rng.integers(100, size=4096), np.zeros(4096)]
     )
     np.testing.assert_array_equal(few_valued(rows), [1, 3])
-    rare = np.where(rng.random(4096) < 0.05, rng.normal(size=4096), 0.0)
-    np.testing.assert_array_equal(few_valued(rare[:, np.newaxis]), [0])
+    years = np.where(rng.random(4096) < 0.05, rng.integers(1940, 2015, size=4096), 0)
+    amounts = np.where(rng.random(4096) < 0.2, rng.lognormal(size=4096), 0.0)  # numbers, if mostly none
+    np.testing.assert_array_equal(few_valued(np.column_stack([years, amounts])), [0])
+    np.testing.assert_array_equal(few_valued(rng.normal(size=(8, 2))), [])
 
 
 def test_values_that_few_rows_did_not_have_are_foretold() -> None:
