@@ -113,6 +113,7 @@ def test_a_level_that_is_new_is_said() -> None:
         federation.predict(run.model)
 
 
+@pytest.mark.filterwarnings("ignore:The excess of this plan is not known")  # columns tell this label
 def test_all_verbs_go_by_prepared_columns() -> None:
     federation = cn.Federation(parties())
     sampler = cn.ImportanceSampling(size=200)
