@@ -51,7 +51,7 @@ from colonnade.contracts import Inbox, Outbox
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import chances
 from colonnade.kernels.kmeans import nearest_centers
-from colonnade.kernels.logistic import log_loss
+from colonnade.kernels.logits import log_loss
 from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.plain.messages import DrawnRows, DrawRows, Draws

@@ -73,7 +73,9 @@ def certify(run: AuditSubject, roster: Roster, rows: int, seed: int, *, secure: 
     rng = np.random.default_rng([seed, 3])
     view = yield from agree_on_view(roster, run.split, "train", run.task.scaling)
     sampler = audit_sampler(rows, secure=secure)
-    task = yield from _of_classes(run).settled(roster, rows_told(run.task, sampler, roster))
+    task = _of_classes(run)
+    if isinstance(task, Classification):
+        task = yield from task.settled(roster, rows_told(task, sampler, roster))
     drawn = yield from sampler.sample(roster, task.score_rule(), rng, view.row_weights)
     match task, run.model:
         case KMeans(), KMeansModel():

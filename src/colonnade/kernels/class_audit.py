@@ -14,7 +14,7 @@ import numpy as np
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.audit import AuditedRows, hidden_excess
 from colonnade.kernels.estimates import Estimate
-from colonnade.kernels.logistic import log_loss, probabilities
+from colonnade.kernels.logits import curvature, log_loss, probabilities
 
 # Of p (1 - p): nobody is surer than this, so that one can divide by it.
 LEAST_CURVATURE = 1e-12
@@ -58,5 +58,4 @@ class AuditedClasses:
 
 def curvatures(logits: Floats) -> Floats:
     """Compute p (1 - p), which one can divide by, shape (m,)."""
-    p = probabilities(logits)
-    return np.maximum(p * (1.0 - p), LEAST_CURVATURE)
+    return np.maximum(curvature(logits), LEAST_CURVATURE)

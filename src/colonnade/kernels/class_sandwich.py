@@ -20,7 +20,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_audit import curvatures
-from colonnade.kernels.logistic import probabilities
+from colonnade.kernels.logits import probabilities
 from colonnade.kernels.sandwich import RoundedRows, Sandwich, sandwich
 
 MOST_APART = 1.0
