@@ -133,7 +133,11 @@ def _of_classes() -> list[Job]:
     def compact(federation: cn.Federation) -> Any:
         return federation.fit(task, sampler=sampler, solver=cn.CompactCentral())
 
+    def plan(federation: cn.Federation, _: object) -> Any:
+        return federation.plan(task, budget_bytes=60_000, pilot=220)
+
     return [
+        Job("plan classes", plan, n_rows=400, classes=True),
         Job("certify classes", lambda f, r: f.certify(r, rows=90), run, 400, classes=True),
         Job("certify classes, weighted", lambda f, r: f.certify(r, rows=90), compact, 400, weighted=True, classes=True),
     ]
