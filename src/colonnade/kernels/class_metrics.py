@@ -5,6 +5,7 @@ Rows without weight count nowhere. Logits have shape (m, K), or (m,) for two cla
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
@@ -14,6 +15,7 @@ from colonnade.kernels.logits import log_loss, probabilities
 
 BINS = 10
 CONFIDENCE = 0.95
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def auc_of(scores: Floats, positive: Flags, weights: Floats) -> tuple[float, Flo
 def auc_interval(auc: float, parts: Floats) -> tuple[float, float] | None:
     """Give the interval, of 95 % confidence, on the scale of logits; None where the rows do not tell it."""
     deviation = float(np.linalg.norm(parts))
-    if not (0 < auc < 1 and math.isfinite(deviation)):
+    if not (ROUNDING < auc < 1 - ROUNDING and math.isfinite(deviation)):
         return None
     centre, half = float(logit(auc)), float(ndtri((1 + CONFIDENCE) / 2)) * deviation / (auc * (1 - auc))
     return float(expit(centre - half)), float(expit(centre + half))
@@ -190,7 +192,7 @@ def calibration_table(predicted: Floats, true: Flags, weights: Floats, least: in
         return ()
     edges[-1] = len(values)
     bins = []
-    for first, end in zip(edges[:-1], edges[1:], strict=True):
+    for first, end in pairwise(edges):
         rows = order[first:end]
         weight = float(weights[rows].sum())
         mean, share = weights[rows] @ predicted[rows] / weight, weights[rows] @ true[rows] / weight
