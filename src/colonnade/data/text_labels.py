@@ -13,7 +13,7 @@ from colonnade.preparation.reading import NUMBER_OR_COMMA
 
 
 def text_label(party: str, name: str, values: Sequence[Any]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """Number the levels of a label of text; blanks around one do not count.
+    """Give numbers to the levels of a label of text; blanks around one do not count.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A model that gives chances of classes, by a linear function: how it is applied through the parties, kept and shown."""
+"""A model that gives chances of classes by a linear function: how it is applied through the parties, kept, shown."""
 
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -152,7 +152,8 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
 
     def named(self, chances: Floats) -> npt.NDArray[Any]:
         """Name the class of the largest chance in each row of (m, n_classes)."""
-        return np.array(self.classes_)[chances.argmax(axis=1)]
+        names: npt.NDArray[Any] = np.array(self.classes_)[chances.argmax(axis=1)]
+        return names
 
     def parts(self, roster: Roster) -> dict[str, ModelPart]:
         """Give each party its coefficients."""
