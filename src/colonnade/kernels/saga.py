@@ -25,7 +25,7 @@ def logistic_slopes(products: Floats, codes: Rows) -> Floats:
 
 def logistic_losses(slopes: Floats) -> Floats:
     """Compute the logistic loss of rows from what `logistic_slopes` gives of them."""
-    return -np.log1p(-np.minimum(2 * np.abs(slopes), 1 - EPS))
+    return np.asarray(-np.log1p(-np.minimum(2 * np.abs(slopes), 1 - EPS)))
 
 
 def shuffled(n_rows: int, seed: int) -> Rows:

@@ -104,7 +104,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
 
     def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any parties
         """Take tasks whose model is linear, with penalties that are known."""
-        linear_task(task)
+        _learned(task)
 
     def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
         """Stay as it is."""
@@ -112,7 +112,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Open, step through epochs until little changes, collect the coefficients."""
-        linear = linear_task(task)
+        linear = _learned(task)
         size, parties = len(coreset), roster.names
         n_blocks, seed = -(-size // self.batch), int(rng.integers(2**63))
         options = (n_blocks, seed, *linear.penalties(), linear.fit_intercept, self.scale)
@@ -142,7 +142,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect shuffle and blocks as they follow from the sheet, epochs within their number, and the end."""
-        linear, rng = linear_task(task), np.random.default_rng(agreed.seed)
+        linear, rng = _learned(task), np.random.default_rng(agreed.seed)
         l2, l1 = linear.penalties()
         most, least = -(-agreed.size // self.batch), -(-agreed.least // self.batch)
         opening = Ask(
@@ -172,13 +172,21 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         )
 
 
-def linear_task(task: Task[M]) -> LinearTask[M] | LogisticTask[M]:
-    """Require a task whose model is linear, of a number or of two classes."""
-    if not isinstance(task, LinearTask | LogisticTask):
+def linear_task(task: Task[M]) -> LinearTask[M]:
+    """Require a task whose model is linear."""
+    if not isinstance(task, LinearTask):
         raise UnsupportedError(
             f"Saga solves linear tasks, and {type(task).__name__} is not linear. Use another solver."
         )
-    if isinstance(task, LogisticTask) and task.classes is not None and len(task.classes) > 2:
+    task.penalties()  # refuses "cv"
+    return task
+
+
+def _learned(task: Task[M]) -> LinearTask[M] | LogisticTask[M]:
+    """Require a task whose model is linear, of a number or of two classes."""
+    if not isinstance(task, LogisticTask):
+        return linear_task(task)
+    if task.classes is not None and len(task.classes) > 2:
         raise UnsupportedError(f"Saga tells two classes apart, not {len(task.classes)}. Use Central().")
     task.penalties()  # refuses "cv"
     return task

@@ -9,7 +9,7 @@ import numpy as np
 
 from colonnade.contracts import LogisticTask, Roster, Script, Solution
 from colonnade.coreset import Coreset
-from colonnade.errors import ConvergenceWarning, InputError, UnsupportedError
+from colonnade.errors import ConvergenceWarning, InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.logistic_steps import Curvature, curvature_of, new_direction
@@ -98,11 +98,6 @@ class _Point:
 
 def classify_by_shares(task: LogisticTask[M], roster: Roster, coreset: Coreset, steps: int) -> Script[Solution[M]]:
     """Learn a classification of two classes; the server is shown no row, and the label party sums of the others'."""
-    values = task.label_values()
-    if len(values) != 2:
-        raise UnsupportedError(
-            f"SecureGram tells two classes apart, and the label has {len(values)}. Use Central(), or CompactCentral()."
-        )
     question = question_of(roster, coreset, None, steps)
     point = yield from until_kept(lambda: _attempt(task, roster, coreset, question))
     part = None if point.gain is None else point.gain / point.cost if point.cost > 0 else 0.0
