@@ -482,12 +482,6 @@ class Task(Protocol[M_co]):
     def score_rule(self) -> ScoreRule:
         """Say how parties score rows for this task."""
 
-    def settled(self, roster: Roster, n_told: int) -> Script[Self]:
-        """Ask of the label what must be known before anything is learned; draws will tell classes of so many rows."""
-
-    def settling_route(self, agreed: "Agreed", n_told: int) -> Route:
-        """Say what `settled` asks of a party."""
-
     def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> M_co:
         """Solve the task on rows in one place."""
 
@@ -535,6 +529,12 @@ class LogisticTask(Protocol[M_co]):
 
     def penalties_of(self, model: Any) -> tuple[float, float]:
         """Give the l2 and l1 that a model was learned with, also where one was chosen."""
+
+    def settled(self, roster: Roster, n_told: int) -> Script[Self]:
+        """Ask for the label's classes, before anything else; draws will tell those of so many rows."""
+
+    def settling_route(self, agreed: Agreed, n_told: int) -> Route:
+        """Say what `settled` asks of a party."""
 
     def codes_of(self, labels: Floats) -> Rows:
         """Give the place of each label among the classes."""

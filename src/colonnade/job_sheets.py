@@ -14,7 +14,7 @@ import numpy as np
 
 from colonnade.alignment import align_route
 from colonnade.branches import Branch, Branching, pilot_draw
-from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
+from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
@@ -26,7 +26,7 @@ from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
-from colonnade.routes import Ask, Route, some, then
+from colonnade.routes import END, Ask, Route, some, then
 from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
@@ -186,7 +186,9 @@ class _Reader:
         return view_route(self.split, side, self.task.scaling, self.roster, self.party)
 
     def settled(self) -> Route:
-        """Expect what the task asks of the label before rows are drawn."""
+        """Expect the question for the label's classes, where the task has some."""
+        if not isinstance(self.task, LogisticTask):
+            return END
         source = None if self.sheet.coreset is not None else self.sampler
         n_told = 0 if source is None else rows_told(self.task, source, self.roster)
         return self.task.settling_route(self.agreed(0), n_told)

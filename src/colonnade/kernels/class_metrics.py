@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.logistic import log_loss, probabilities
+from colonnade.kernels.logits import log_loss, probabilities
 
 MOST_BINS = 10
 

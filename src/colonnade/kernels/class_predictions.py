@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.logistic import probabilities
+from colonnade.kernels.logits import probabilities
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,9 +140,9 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         """
         seeds, limits, kind = zip(roster.names, _dither_seeds(rng, roster), strict=True), most or {}, kind_of(task)
         asked: dict[str, AskColumns] = {
-            party: AskScaledColumns(self.step, seed, limits.get(party))
-            if kind is AskScaledColumns
-            else kind(self.step, seed, limits.get(party), known is not None)
+            party: kind(self.step, seed, limits.get(party), known is not None)
+            if issubclass(kind, AskWhitenedColumns)
+            else kind(self.step, seed, limits.get(party))
             for party, seed in seeds
         }
         inbox = yield {**asked}

@@ -13,7 +13,7 @@ from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.classes import MOST_CLASSES, class_codes
 from colonnade.kernels.logistic import Separable, log_loss, solve_logistic
-from colonnade.options import listed
+from colonnade.options import check_penalties, flag, listed
 from colonnade.protocol.classes import ClassName, agree_on_classes, classes_route, label_values
 from colonnade.routes import Route
 from colonnade.sampling.rules.classes import ClassScores
@@ -67,18 +67,23 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
     model: ClassVar[type[Model[Any]]] = ClassificationModel
 
     def __post_init__(self) -> None:
-        penalties.check_options(self)
+        check_penalties(self)
+        force_setattr(self, "fit_intercept", flag("fit_intercept", self.fit_intercept))
+        force_setattr(self, "standardize", flag("standardize", self.standardize))
         if self.classes is not None:
             force_setattr(self, "classes", _checked_classes(self.classes))
 
     @property
     def scaling(self) -> Scaling:
-        """In which units columns enter."""
-        return penalties.scaling_of(self)
+        """In which units columns enter: where there is no intercept to take up means, they stay."""
+        if not self.standardize:
+            return "own"
+        return "standard" if self.fit_intercept else "scaled"
 
     def check(self, roster: Roster) -> None:
         """Require a label and something to predict it from."""
-        penalties.check_columns(self, roster)
+        if roster.label_party is None or not roster.feature_names:
+            raise penalties.nothing_to_learn("Classification", roster)
 
     def score_rule(self) -> ClassScores:
         """Score rows by leverage; where a sampler lets classes have their part, by that too."""
@@ -100,7 +105,7 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         return self if self.classes is not None else replace(self, classes=found)
 
     def settling_route(self, agreed: Agreed, n_told: int) -> Route:
-        """Expect that question, at the label party."""
+        """Expect it, at the label party."""
         return classes_route(agreed, n_told)
 
     def codes_of(self, labels: Floats) -> Rows:
@@ -139,7 +144,9 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
 
     def penalties(self) -> tuple[float, float]:
         """Give l2 and l1, both numbers."""
-        return penalties.both_numbers(self.l2, self.l1, "Central and CompactCentral")
+        if isinstance(self.l2, str) or isinstance(self.l1, str):
+            raise penalties.not_chosen("Central and CompactCentral")
+        return self.l2, self.l1
 
     def penalties_of(self, model: ClassificationModel) -> tuple[float, float]:
         """Give the l2 and l1 that a model was learned with, also where one was chosen."""

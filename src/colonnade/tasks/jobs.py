@@ -6,7 +6,19 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import JobView, Model, Predictions, Report, Roster, Rounding, Sampler, Script, Solver, Task
+from colonnade.contracts import (
+    JobView,
+    LogisticTask,
+    Model,
+    Predictions,
+    Report,
+    Roster,
+    Rounding,
+    Sampler,
+    Script,
+    Solver,
+    Task,
+)
 from colonnade.coreset import Coreset, Evidence, Precision
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.server import deliver_classes
@@ -46,7 +58,8 @@ def draw(
 ) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    yield from task.settled(roster, rows_told(task, sampler, roster))
+    if isinstance(task, LogisticTask):
+        yield from task.settled(roster, rows_told(task, sampler, roster))
     coreset = yield from sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     return JobResult(coreset, None, {})
 
@@ -61,8 +74,9 @@ def learn(
 ) -> Script[JobResult[A]]:
     """Let all parties look at their tables alike, and learn."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    settled = yield from task.settled(roster, rows_told(task, source, roster))
-    return (yield from learn_in_view(settled, source, solver, view, roster, seed))
+    if isinstance(task, LogisticTask):
+        task = yield from task.settled(roster, rows_told(task, source, roster))
+    return (yield from learn_in_view(task, source, solver, view, roster, seed))
 
 
 def rows_told(task: Task[object], source: Sampler | Coreset, roster: Roster) -> int:

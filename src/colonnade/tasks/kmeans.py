@@ -6,14 +6,13 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Agreed, JobView, Model, Roster, Scaling, Script
+from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.options import flag, whole_number
-from colonnade.routes import END, Route
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.tasks.kmeans_model import KMeansModel
 from colonnade.tasks.model_columns import widths
@@ -72,15 +71,6 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
     def score_rule(self) -> ClusteringScores:
         """Score rows by what they matter to local clusterings (Algorithm 3)."""
         return ClusteringScores(self.n_clusters)
-
-    def settled(self, roster: Roster, n_told: int) -> Script["KMeans"]:  # noqa: ARG002  # of the contract
-        """Ask nothing: there is no label."""
-        yield from ()
-        return self
-
-    def settling_route(self, agreed: Agreed, n_told: int) -> Route:  # noqa: ARG002  # of the contract
-        """Expect nothing."""
-        return END
 
     def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> KMeansModel:
         """Search for the centres of least cost."""

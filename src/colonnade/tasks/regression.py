@@ -5,15 +5,16 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import force_setattr
 
-from colonnade.contracts import Agreed, JobView, Model, Roster, Scaling, Script
+from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import solve_elastic_net
 from colonnade.kernels.folds import fold_seed
 from colonnade.kernels.gram import Summary, merge
-from colonnade.routes import END, Route
+from colonnade.options import check_penalties, flag
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.tasks import penalties
 from colonnade.tasks.linear_model import LinearModel
@@ -58,16 +59,21 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     model: ClassVar[type[Model[Any]]] = LinearModel
 
     def __post_init__(self) -> None:
-        penalties.check_options(self)
+        check_penalties(self)
+        force_setattr(self, "fit_intercept", flag("fit_intercept", self.fit_intercept))
+        force_setattr(self, "standardize", flag("standardize", self.standardize))
 
     @property
     def scaling(self) -> Scaling:
-        """In which units columns enter."""
-        return penalties.scaling_of(self)
+        """In which units columns enter: where there is no intercept to take up means, they stay."""
+        if not self.standardize:
+            return "own"
+        return "standard" if self.fit_intercept else "scaled"
 
     def check(self, roster: Roster) -> None:
         """Require a label of numbers and something to predict it from."""
-        penalties.check_columns(self, roster)
+        if roster.label_party is None or not roster.feature_names:
+            raise penalties.nothing_to_learn("Regression", roster)
         if text := [card for card in roster.cards if card.label_is_text]:
             raise InputError(
                 f"Regression needs a label of numbers, and {text[0].label_name!r} of party {text[0].name!r} is text. "
@@ -77,15 +83,6 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     def score_rule(self) -> LeverageScores:
         """Score rows by leverage (Algorithm 2)."""
         return LeverageScores(self.fit_intercept)
-
-    def settled(self, roster: Roster, n_told: int) -> Script["Regression"]:  # noqa: ARG002  # of the contract
-        """Ask nothing: a label of numbers is as it is."""
-        yield from ()
-        return self
-
-    def settling_route(self, agreed: Agreed, n_told: int) -> Route:  # noqa: ARG002  # of the contract
-        """Expect nothing."""
-        return END
 
     def fit_rows(self, rows: WeightedRows, roster: Roster, rng: np.random.Generator) -> LinearModel:
         """Solve least squares with the penalties, whatever the rank; choose one of them first where that is asked."""
@@ -118,7 +115,9 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
 
     def penalties(self) -> tuple[float, float]:
         """Give l2 and l1, both numbers."""
-        return penalties.both_numbers(self.l2, self.l1, "Central and SecureGram")
+        if isinstance(self.l2, str) or isinstance(self.l1, str):
+            raise penalties.not_chosen("Central and SecureGram")
+        return self.l2, self.l1
 
     def penalty(self, coef: Floats) -> float:
         """Compute l2 |theta|^2 + l1 |theta|_1."""
