@@ -19,6 +19,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, D)) @ np.diag([1.0, 3.0, 0.1, 1.0, 1.0, 5.0]) + 2.0
 SIGNAL = X @ [1.0, -0.4, 3.0, 0.0, 0.2, 0.1] - 1.5
 LATE = np.where(SIGNAL + RNG.logistic(size=N) > np.median(SIGNAL), "yes", "no")
+APART = np.greater(SIGNAL, np.median(SIGNAL))
 # More than two, of which the middle one is told by another direction.
 KIND = np.where(X[:, 3] + RNG.logistic(size=N) > 2.5, 7, np.where(LATE == "yes", 3, -2))
 ALL = cn.AllRows()
@@ -177,7 +178,7 @@ def test_an_owner_who_keeps_labels_draws_blind() -> None:
         cn.Party("shop", X[:, 3:]),
     ]
     kept = cn.Federation(parties)
-    with pytest.raises(cn.PolicyRefusedError, match="never reveals labels, which a Classes would.*class_blind"):
+    with pytest.raises(cn.PolicyRefusedError, match=r"never reveals labels, which a Classes would.*class_blind"):
         kept.coreset(cn.Classification(), cn.ImportanceSampling(size=50))
     assert len(kept.coreset(cn.Classification(), cn.ImportanceSampling(size=50, class_blind=True)).coreset) == 50
     assert len(kept.coreset(cn.Classification(), cn.UniformSampling(50)).coreset) == 50
@@ -198,7 +199,7 @@ def fit(labels: Any, task: Any = None, sampler: Any = None) -> Any:
         (SIGNAL, None, "more than 100 different values.*Regression"),
         (LATE, cn.Regression(), "'party3_label' of party 'party3' is text. Learn a Classification"),
         (LATE, cn.Classification(classes=("no", "maybe")), "classes 'no', 'yes', and classes= names 'no', 'maybe'"),
-        (SIGNAL > np.median(SIGNAL), cn.Classification(), "told apart without error.*Give a penalty"),
+        (APART, cn.Classification(), "told apart without error.*Give a penalty"),
     ],
     ids=["one number", "one word", "too many", "text for numbers", "other classes", "separable"],
 )
@@ -208,13 +209,12 @@ def test_labels_that_cannot_be_learned_are_named(labels: Any, task: Any, words: 
 
 
 def test_separable_classes_are_learned_under_a_penalty() -> None:
-    apart = SIGNAL > np.median(SIGNAL)
-    assert (fit(apart, cn.Classification(l2=1e-8)).model.predict(X) == apart).mean() > 0.99
+    assert (fit(APART, cn.Classification(l2=1e-8)).model.predict(X) == APART).mean() > 0.99
 
 
 def test_a_class_that_no_drawn_row_has_is_named() -> None:
     rare = np.where(np.arange(N) == 0, "fraud", LATE)
-    with pytest.raises(cn.InputError, match="No drawn row has the class 'fraud'.*ImportanceSampling"):
+    with pytest.raises(cn.InputError, match=r"No drawn row has the class 'fraud'.*ImportanceSampling"):
         fit(rare, sampler=cn.UniformSampling(20))
 
 
@@ -233,17 +233,20 @@ def test_solvers_that_take_two_classes_only_or_none_say_so() -> None:
 @given(st.lists(st.one_of(st.text(max_size=4), st.none()), min_size=12, max_size=12), st.booleans())
 def test_any_text_is_classes_or_a_named_error(labels: list[str | None], framed: bool) -> None:
     rows = np.random.default_rng(1).normal(size=(12, 2))
-    try:
-        if framed:
-            frame = pd.DataFrame({"a": rows[:, 0], "y": pd.Series(labels, dtype=object)})
-            parties = [cn.Party("bank", frame, label="y"), cn.Party("shop", rows[:, 1:])]
-        else:
-            parties = cn.split_columns(rows, np.array(labels, dtype=object), [1, 1])
-        model = cn.Federation(parties).fit(cn.Classification(l2=0.1), sampler=ALL).model
-    except cn.InputError as error:
-        assert str(error).endswith((".", "more."))
-        stripped = [None if each is None else each.strip() for each in labels]
-        numbers = "not numbers" in str(error) or "missing (null)" in str(error)
-        assert numbers or None in stripped or "" in stripped or len(set(stripped)) < 2, str(error)
+    if framed:
+        frame = pd.DataFrame({"a": rows[:, 0], "y": pd.Series(labels, dtype=object)})
+        named = lambda: [cn.Party("bank", frame, label="y"), cn.Party("shop", rows[:, 1:])]  # noqa: E731  # as below
     else:
-        assert model.classes_ == tuple(sorted({str(each).strip() for each in labels}))
+        named = lambda: cn.split_columns(rows, np.array(labels, dtype=object), [1, 1])  # noqa: E731  # it may be refused
+    words = {None if each is None else each.strip() for each in labels}
+    if words & {None, ""} or len(words) < 2:
+        with pytest.raises(cn.InputError):
+            cn.Federation(named()).fit(cn.Classification(l2=0.1), sampler=ALL)
+        return
+    try:
+        model = cn.Federation(named()).fit(cn.Classification(l2=0.1), sampler=ALL).model
+    except cn.InputError as error:
+        if "not numbers" not in str(error):  # of which a part are: a slip
+            raise
+    else:
+        assert model.classes_ == tuple(sorted(map(str, words)))
