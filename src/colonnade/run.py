@@ -12,7 +12,7 @@ import numpy as np
 
 from colonnade import storage
 from colonnade.contracts import PartyCard, Roster, ScoreRule
-from colonnade.coreset import Coreset, Evidence, Precision
+from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.disclosure import Disclosure
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.job_sheets import words_of
@@ -81,6 +81,8 @@ class Run(Generic[M]):
         earlier versions.
     why : str or None
         Of a planned run: why it was done in this way, in one sentence.
+    errors : StandardErrors or None
+        What the rows say of each coefficient, where the server saw what that takes: `summary` shows it.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class Run(Generic[M]):
     precision: Precision | None = None
     tables: Tables | None = field(default=None, repr=False)
     why: str | None = None
+    errors: StandardErrors | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         # Rows, weights and what was sent have their own places: `coreset`, `ledger`, `disclosure`.
@@ -264,6 +267,7 @@ class _Record(msgspec.Struct):
     tables: Tables | None = None
     distinct: bool = False
     why: str | None = None
+    errors: StandardErrors | None = None
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -290,6 +294,7 @@ def _record(run: Run[Any]) -> _Record:
         run.tables,
         coreset.distinct,
         run.why,
+        run.errors,
     )
 
 
@@ -337,6 +342,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.precision,
         record.tables,
         record.why,
+        record.errors,
     )
 
 

@@ -32,6 +32,7 @@ from colonnade.protocol import checks
 from colonnade.routes import Ask, Route
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
+from colonnade.solvers.standard_errors import errors_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 
@@ -138,7 +139,8 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         rows, facts, noise = restored(coreset, fetched, _free(coreset.weights, roster))
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
+        precision = precision_of(task, model, rows, roster, coreset, noise)
+        return Solution(model, {"cost": cost, **facts}, precision, errors_of(task, model, rows, coreset, noise))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, with the dither's seed that follows from the sheet."""

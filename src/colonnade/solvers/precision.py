@@ -46,6 +46,7 @@ class Noise:
     def at(self, coef: Floats, intercept: float, total_weight: float) -> RoundedRows:
         """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
         residual, columns = self.mixing @ np.append(coef, -1.0), self.mixing[:, :-1].T
+        errors = np.column_stack([columns.T, residual])
         return RoundedRows(
             self.features,
             self.features @ coef + intercept - (0.0 if self.labels is None else self.labels),
@@ -53,6 +54,7 @@ class Noise:
             # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
             math.sqrt(2) * total_weight * columns @ (self.left @ residual),
             self.uncorrected,
+            errors.T @ (self.removed + self.left) @ errors,
         )
 
 

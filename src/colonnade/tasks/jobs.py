@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from colonnade.contracts import JobView, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
-from colonnade.coreset import Coreset, Evidence, Precision
+from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.errors import InputError
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.telling import tell_model
@@ -36,6 +36,7 @@ class JobResult(Generic[M]):
     precision: Precision | None = None
     chosen: tuple[Any, Any] | None = None
     why: str | None = None
+    errors: StandardErrors | None = None
 
 
 def draw(
@@ -73,7 +74,7 @@ def learn_in_view(
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))
     model = task.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
-    return JobResult(coreset, model, solution.facts, solution.precision)
+    return JobResult(coreset, model, solution.facts, solution.precision, errors=solution.errors_in(view))
 
 
 def open_commitments(
