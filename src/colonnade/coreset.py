@@ -91,6 +91,8 @@ class Coreset:
         The fingerprint of the alignment that the rows go by, where records were matched: by another, they are others.
     distinct : bool
         Whether each row was drawn at most once: its chance of being there is what it counts over its weight.
+    stratified : bool
+        Whether independent draws were each from a part of the rows, in the order of their scores.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Coreset:
     evidence: Evidence | None = None
     alignment: str | None = None
     distinct: bool = False
+    stratified: bool = False
 
     def __post_init__(self) -> None:
         if np.asarray(self.rows).dtype.kind not in "iu":

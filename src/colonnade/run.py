@@ -268,6 +268,7 @@ class _Record(msgspec.Struct):
     distinct: bool = False
     why: str | None = None
     errors: StandardErrors | None = None
+    stratified: bool = False
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -295,6 +296,7 @@ def _record(run: Run[Any]) -> _Record:
         coreset.distinct,
         run.why,
         run.errors,
+        coreset.stratified,
     )
 
 
@@ -325,6 +327,7 @@ def _read(folder: Folder) -> Run[Any]:
         storage.read_json(folder / EVIDENCE, Evidence) if os.path.lexists(folder / EVIDENCE) else None,
         alignment,
         record.distinct,
+        record.stratified,
     )
     return Run(
         record.task,

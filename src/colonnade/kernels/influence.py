@@ -24,6 +24,8 @@ from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem
 from colonnade.kernels.sandwich import RoundedRows
 
 BLOCK_ROWS = 8192
+# On each side. Chosen on KC House, judged on other tables (benchmarks/statistics.py).
+NEIGHBOURS = 2
 # A row that decides a direction alone says nothing of how wrong it is there.
 MOST_LEVERAGE = 0.9999
 # A coefficient that has less of a direction that no row decides has nothing of it: what is left is rounding.
@@ -129,7 +131,13 @@ class Spread:
 
 
 def spread_of_draw(
-    rows: FittedRows, found: Curvature, pull: Floats, chances: Floats | None, rounded: RoundedRows | None = None
+    rows: FittedRows,
+    found: Curvature,
+    pull: Floats,
+    chances: Floats | None,
+    rounded: RoundedRows | None,
+    *,
+    stratified: bool,
 ) -> Spread:
     """Say how coefficients vary with the draw of the rows, and with their rounding.
 
@@ -139,8 +147,10 @@ def spread_of_draw(
         The penalty's gradient, ridge theta, which the sum of the rows' own makes up for.
     chances : (m,) array or None
         Of distinct rows; None where draws are independent and so many.
-    rounded : RoundedRows, optional
+    rounded : RoundedRows or None
         What rows were before their rounding was made good for.
+    stratified : bool
+        Whether independent draws were each from a part of the rows, in the order of their scores.
     """
     m, weights = len(rows.weights), rows.weights
     uncertain = np.ones(m) if chances is None else 1.0 - chances
@@ -156,12 +166,29 @@ def spread_of_draw(
     influences = weights[:, np.newaxis] * (gradients @ found.leads)
     if chances is None:
         influences += (pull @ found.basis / m) @ found.leads[:-1]
+    if stratified:
+        influences = _about_neighbours(influences, weights)
     squares = uncertain[:, np.newaxis] * np.square(influences)
     if rounded is not None:
         squares += (np.square(weights) * (1.0 - uncertain))[:, np.newaxis] * _rounding(rows, found, rounded)
     variance = squares.sum(axis=0)
     variance[_decided_alone(directions[(leverage > MOST_LEVERAGE) & (uncertain > 0)], found)] = np.nan
     return Spread(variance, satterthwaite(squares))
+
+
+def _about_neighbours(influences: Floats, weights: Floats) -> Floats:
+    """Take off each influence, (m, p), the mean of those next to it by weight: what strata share does not vary.
+
+    A party lays rows out by its own scores, and weights are by all parties': neighbours share a part of that.
+    """
+    order, m = np.argsort(weights, kind="stable"), len(weights)
+    sums = np.vstack([np.zeros((1, influences.shape[1])), np.cumsum(influences[order], axis=0)])
+    places = np.arange(m)
+    first, end = np.maximum(places - NEIGHBOURS, 0), np.minimum(places + NEIGHBOURS + 1, m)
+    count = (end - first)[:, np.newaxis]
+    rests = np.empty_like(influences)
+    rests[order] = (influences[order] - (sums[end] - sums[first]) / count) * np.sqrt(count / np.maximum(count - 1, 1))
+    return rests
 
 
 def _rounding(rows: FittedRows, found: Curvature, rounded: RoundedRows) -> Floats:
@@ -214,8 +241,12 @@ def classical_spread(found: Curvature, ridge: float, variance: float, degrees: f
 def residual_variance(rows: FittedRows, found: Curvature, *, drawn: bool) -> tuple[float, float]:
     """Estimate the variance of residuals, and count its degrees of freedom: of all rows, n less the rank."""
     own = rows.weights / (1.0 if rows.counts is None else rows.counts)
-    leverage = np.concatenate([_leverage(block, found.directions(block.features), each) for block, each in
-                               zip(_blocks(rows), np.split(own, range(BLOCK_ROWS, len(own), BLOCK_ROWS)), strict=True)])
+    leverage = np.concatenate(
+        [
+            _leverage(block, found.directions(block.features), each)
+            for block, each in zip(_blocks(rows), np.split(own, range(BLOCK_ROWS, len(own), BLOCK_ROWS)), strict=True)
+        ]
+    )
     degrees = float(rows.weights @ (1.0 - leverage))
     parts = rows.weights * np.square(rows.slopes)
     of_draw = float(satterthwaite(parts[:, np.newaxis])[0])

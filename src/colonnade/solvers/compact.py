@@ -18,7 +18,7 @@ from colonnade.contracts import Agreed, ClusteringTask, Inbox, LinearTask, Party
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
+from colonnade.kernels.calibration import calibrate, calibration_strength, fitted_rests, what_is_left
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import (
     correct_rows,
@@ -32,8 +32,8 @@ from colonnade.protocol import checks
 from colonnade.routes import Ask, Route
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
-from colonnade.solvers.standard_errors import errors_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
+from colonnade.solvers.standard_errors import errors_of
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 
 M = TypeVar("M")
@@ -212,6 +212,7 @@ def _restored(coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:
         left,
         *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
         lambda values: what_is_left(values, coreset.weights, blocks, total, strength, free),
+        lambda values: fitted_rests(values, coreset.weights, blocks, total, strength, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
 

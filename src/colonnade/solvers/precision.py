@@ -31,8 +31,8 @@ class Noise:
         Leads from them to the columns, the label last.
     hidden : ndarray of float64, shape (h, d)
         Directions of the coefficients in which there is little but noise.
-    uncorrected : callable
-        Gives what of the rows' parts of a sum calibrated weights do not correct.
+    uncorrected, rests : callable
+        Give what of the rows' parts of a sum calibrated weights do not correct: at most, and as it varies.
     """
 
     features: Floats
@@ -42,6 +42,7 @@ class Noise:
     mixing: Floats
     hidden: Floats
     uncorrected: Callable[[Floats], Floats]
+    rests: Callable[[Floats], Floats]
 
     def at(self, coef: Floats, intercept: float, total_weight: float) -> RoundedRows:
         """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from colonnade.kernels.influence import (
     spread_of_rows,
 )
 from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem
+from colonnade.kernels.sandwich import RoundedRows
 from colonnade.solvers.precision import Noise
 
 # Found where it is known in which units columns entered, and what rows count: the solver is told neither.
@@ -67,12 +69,17 @@ def _errors(
     all_rows = coreset.sampler == ALL_ROWS
     draw = None
     if noise is not None or not all_rows:
-        rounded = None if noise is None else noise.at(model.coef_, model.intercept_, coreset.total_weight)
-        draw = spread_of_draw(rows, at, pull, _chances(coreset, rows.counts), rounded)
+        rounded = None if noise is None else _rounded(noise, model, coreset.total_weight)
+        chances = _chances(coreset, rows.counts)
+        draw = spread_of_draw(rows, at, pull, chances, rounded, stratified=coreset.stratified)
     by_rows = spread_of_rows(rows, at, pull, drawn=not all_rows)
     variance, degrees = residual_variance(rows, at, drawn=not all_rows)
     classical = classical_spread(at, ridge, variance, degrees)
     return _record(problem, at, draw, by_rows, classical, intercept, None if noise is None else noise.hidden)
+
+
+def _rounded(noise: Noise, model: Any, total_weight: float) -> RoundedRows:
+    return replace(noise.at(model.coef_, model.intercept_, total_weight), left=noise.rests)
 
 
 def _chances(coreset: Coreset, counts: Floats | None) -> Floats | None:
