@@ -141,7 +141,16 @@ GROUPS = (
         "Results",
         "See [Keep a model and hand it over](../how-to/keep-a-model.md), "
         "[Reuse a coreset](../how-to/reuse-a-coreset.md) and [Ledger](ledger.md).",
-        ("Run", "Coreset", "LinearModel", "KMeansModel", "RegressionReport", "ClusteringReport", "Ledger"),
+        (
+            "Run",
+            "Coreset",
+            "LinearModel",
+            "ClassificationModel",
+            "KMeansModel",
+            "RegressionReport",
+            "ClusteringReport",
+            "Ledger",
+        ),
     ),
     Group(
         "Planning and diagnosis",

@@ -45,7 +45,7 @@ from colonnade.protocol.splits import HoldOut, SplitBy
 from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral, DistDim, Saga, SecureGram, SecureLloyd
-from colonnade.tasks import KMeans, KMeansModel, LinearModel, Regression
+from colonnade.tasks import Classification, ClassificationModel, KMeans, KMeansModel, LinearModel, Regression
 
 __all__ = [
     "AlignmentError",
@@ -55,6 +55,8 @@ __all__ = [
     "Category",
     "Central",
     "Certificate",
+    "Classification",
+    "ClassificationModel",
     "ClusteringReport",
     "ColonnadeError",
     "ColonnadeKMeans",

@@ -123,6 +123,10 @@ class Table(Protocol):
         """Name of the label column, or None."""
 
     @property
+    def label_levels(self) -> tuple[str, ...] | None:
+        """What the label's values 0, 1, ... are called where the label is text, in their order; None of numbers."""
+
+    @property
     def key_digest(self) -> bytes | None:
         """Digest of the column that identifies rows, in row order, or None."""
 
@@ -218,7 +222,8 @@ class View(Protocol):
 class PartyCard:
     """What a party says of itself in the hello round.
 
-    `prepared` names the preparation that its columns came of, and is empty where they are still to be prepared.
+    `prepared` names the preparation that its columns came of, and is empty where they are still to be prepared. A label
+    that is text has classes, and no numbers.
     """
 
     name: str
@@ -228,6 +233,7 @@ class PartyCard:
     has_weights: bool = False
     has_split: bool = False
     prepared: str | None = None
+    label_is_text: bool = False
 
     @cached_property
     def n_features(self) -> int:
@@ -506,6 +512,29 @@ class LinearTask(Protocol[M_co]):
 
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> M_co:
         """Make the model of what was learned."""
+
+
+@runtime_checkable
+class LogisticTask(Protocol[M_co]):
+    """A task whose model gives chances of classes, by a linear function: ``sum_i w_i loss_i + n (l2 .. + l1 ..)``."""
+
+    fit_intercept: bool
+    classes: tuple[Any, ...] | None
+
+    def penalties(self) -> tuple[float, float]:
+        """Give l2 and l1, or raise `UnsupportedError` where one is to be chosen on rows in one place."""
+
+    def penalties_of(self, model: Any) -> tuple[float, float]:
+        """Give the l2 and l1 that a model was learned with, also where one was chosen."""
+
+    def settled(self, roster: Roster, n_told: int) -> Script[Self]:
+        """Ask for the label's classes, before anything else; draws will tell those of so many rows."""
+
+    def settling_route(self, agreed: Agreed, n_told: int) -> Route:
+        """Say what `settled` asks of a party."""
+
+    def codes_of(self, labels: Floats) -> Rows:
+        """Give the place of each label among the classes."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ import numpy as np
 
 from colonnade.alignment import align_route
 from colonnade.branches import Branch, Branching, pilot_draw
-from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
+from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
@@ -26,7 +26,7 @@ from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
-from colonnade.routes import Ask, Route, some, then
+from colonnade.routes import END, Ask, Route, some, then
 from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
@@ -38,7 +38,7 @@ from colonnade.solvers.finer_rows import AskFinerRows
 from colonnade.solvers.scaled_columns import AskScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns
 from colonnade.tasks import AnyTask
-from colonnade.tasks.jobs import rounding_of, shared_seed
+from colonnade.tasks.jobs import rounding_of, rows_told, shared_seed
 
 T = TypeVar("T")
 What = Mapping[str, Any]
@@ -177,6 +177,14 @@ class _Reader:
         """Expect the view of the task, of rows on one side of the split."""
         return view_route(self.split, side, self.task.scaling, self.roster, self.party)
 
+    def settled(self) -> Route:
+        """Expect the question for the label's classes, where the task has some."""
+        if not isinstance(self.task, LogisticTask):
+            return END
+        source = None if self.sheet.coreset is not None else self.sampler
+        n_told = 0 if source is None else rows_told(self.task, source, self.roster)
+        return self.task.settling_route(self.agreed(0), n_told)
+
     def drawn(self, sampler: AnySampler, draw: int = 0, *, scored: bool = False) -> Route:
         """Expect rows drawn by this sampler, which may have been scored for it before."""
         size = getattr(sampler, "size", self.sheet.rows)
@@ -261,13 +269,14 @@ def _due(name: str, options: dict[str, Any] | None, kind: Any) -> Any:
 
 
 def _coreset(job: _Reader) -> Route:
-    return then(job.view(), job.source())
+    return then(job.view(), job.settled(), job.source())
 
 
 def _fit(job: _Reader) -> Route:
     drawn = job.sheet.coreset is not None or hasattr(job.sampler, "size")
     source, solver, sampler = job.source(), job.solver, job.sampler if job.sheet.coreset is None else None
-    return then(job.view(), job.learned(source, solver, job.sheet.size_of_coreset() if drawn else None, sampler))
+    learned = job.learned(source, solver, job.sheet.size_of_coreset() if drawn else None, sampler)
+    return then(job.view(), job.settled(), learned)
 
 
 def _predict(job: _Reader) -> Route:

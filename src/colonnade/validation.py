@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import LinearTask, Model, PartyCard, Roster, Task
+from colonnade.contracts import LinearTask, LogisticTask, Model, PartyCard, Roster, Task
 from colonnade.coreset import GIVEN, Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import AuditSubject
@@ -64,7 +64,11 @@ def check_job(
 
 def _check_size(size: int, task: Task[object], roster: Roster) -> None:
     """Require as many rows as there are coefficients, where nothing but rows decides these."""
-    if isinstance(task, LinearTask) and size < (needed := _n_coefficients(task, roster)) and not _is_penalised(task):
+    if (
+        isinstance(task, LinearTask | LogisticTask)
+        and size < (needed := _n_coefficients(task, roster))
+        and not _is_penalised(task)
+    ):
         raise InputError(
             f"size is {size:,}, and so few rows do not determine {needed:,} coefficients: whatever passes through them "
             f"would do. Draw many more than {needed:,}, or give a penalty, for instance l2=0.1."
@@ -73,7 +77,7 @@ def _check_size(size: int, task: Task[object], roster: Roster) -> None:
 
 def warn_of_few_rows(run: Run[M]) -> Run[M]:
     """Warn where a model was learned on no more distinct rows than it has coefficients, and give the run."""
-    if not isinstance(run.task, LinearTask):
+    if not isinstance(run.task, LinearTask | LogisticTask):
         return run
     distinct, learned = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
     if distinct <= learned:
@@ -88,11 +92,11 @@ def warn_of_few_rows(run: Run[M]) -> Run[M]:
     return run
 
 
-def _n_coefficients(task: LinearTask[object], roster: Roster) -> int:
+def _n_coefficients(task: LinearTask[object] | LogisticTask[object], roster: Roster) -> int:
     return sum(len(card.feature_names) for card in roster.cards) + task.fit_intercept
 
 
-def _is_penalised(task: LinearTask[object]) -> bool:
+def _is_penalised(task: LinearTask[object] | LogisticTask[object]) -> bool:
     try:
         return any(task.penalties())
     except UnsupportedError:  # one is to be chosen

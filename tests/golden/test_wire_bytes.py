@@ -50,6 +50,7 @@ from colonnade.messages import Message, sendable_flags, sendable_floats, sendabl
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.statements import SignedDigest, SignedKey
 from colonnade.protocol.caps import Branches
+from colonnade.protocol.classes import AskClasses, Classes
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.preparing import PrepareColumns, PreparedColumns
 from colonnade.protocol.refusal import Refused
@@ -80,6 +81,7 @@ from colonnade.sampling.plain.messages import (
     Scores,
     Total,
 )
+from colonnade.sampling.rules.classes import ClassScores
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
@@ -130,7 +132,7 @@ from colonnade.solvers.saga.messages import (
     SquaredNorms,
 )
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
+from colonnade.solvers.whitened_columns import AskClassColumns, AskWhitenedColumns, WhitenedColumns
 
 GOLDEN = Path(__file__).with_name(f"wire_v{WIRE_VERSION}.txt")
 
@@ -149,6 +151,12 @@ EXAMPLES: dict[str, Message] = {
         2, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False, prepares=False
     ),
     "card without label": Card(2, 2**40, (), None, None, has_weights=False, has_split=True, prepares=True),
+    "card, label of text": Card(
+        2, 9, ("x",), "late", None, has_weights=False, has_split=False, prepares=False, label_is_text=True
+    ),
+    "ask classes": AskClasses(2000),
+    "classes": Classes(sendable_floats([0.0, 1.0]), None, None),
+    "classes, text": Classes(sendable_floats([0.0, 1.0]), ("no", "yes"), 2000),
     "prepare columns": PrepareColumns(),
     "prepared columns": PreparedColumns("00" * 16, ("age", "job#1"), None),
     "prepared columns, with levels": PreparedColumns("00" * 16, ("age", "job#1"), ("age", "job=clerk")),
@@ -163,6 +171,7 @@ EXAMPLES: dict[str, Message] = {
     "model kept": ModelKept(bytes(32)),
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
+    "ask total, classes": AskTotal(ClassScores(fit_intercept=True, n_columns=23)),
     "ask total, rounded": AskTotal(RoundedScores(ClusteringScores(10), 0.2)),
     "ask total, sharpened": AskTotal(RoundedScores(SharpenedScores(fit_intercept=True, residuals=5.25), 0.2)),
     "total": Total(31.5),
@@ -218,6 +227,7 @@ EXAMPLES: dict[str, Message] = {
     "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
     "ask whitened columns": AskWhitenedColumns(0.5, seed=5),
     "ask whitened columns, within": AskWhitenedColumns(0.5, seed=5, most=3000),
+    "ask class columns": AskClassColumns(0.5, seed=5),
     "ask whitened columns, known": AskWhitenedColumns(0.5, seed=5, known=True),
     "whitened columns": WhitenedColumns(
         3,

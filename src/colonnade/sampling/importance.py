@@ -29,6 +29,7 @@ from colonnade.sampling.plain.server import (
     draw_route,
 )
 from colonnade.sampling.rules import travelling
+from colonnade.sampling.rules.classes import ClassScores, class_rule
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores, integer_rule
 from colonnade.sampling.rules.plain import plain_rule
@@ -90,6 +91,9 @@ class ImportanceSampling(
         For regressions only: whether the label's party scores rows also by what its own features leave of the label.
         Least squares on the coreset then varies less, on most tables by a tenth to a third; the paper's theorem, and
         its robust form, are not about such scores. They tell more of labels, and so does that party's total.
+    class_blind : bool, optional
+        For classifications only: whether rows are drawn whatever their class. Else rows of each class are drawn about
+        as often, which a rare class needs; and so the draw, scores and weights tell the classes of drawn rows.
 
     Examples
     --------
@@ -118,8 +122,9 @@ class ImportanceSampling(
     scores: Literal["plain", "secure"] | None = None
     allow_two_parties: bool = False
     totals: Literal["checked", "set"] = "checked"
-    # Unset where it is not asked for: what is written down of other draws stays as it was before there was this.
+    # Unset where they are not asked for: what is written down of other draws stays as it was before there were these.
     sharpened: bool | msgspec.UnsetType = msgspec.UNSET
+    class_blind: bool | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         force_setattr(self, "size", sample_size(self.size))
@@ -134,8 +139,9 @@ class ImportanceSampling(
         if self.scores not in (None, "plain", "secure"):
             raise InputError(f'scores must be "plain" or "secure", got {self.scores!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
-        if self.sharpened is not msgspec.UNSET:
-            force_setattr(self, "sharpened", flag("sharpened", self.sharpened) or msgspec.UNSET)
+        for name in ("sharpened", "class_blind"):
+            if (asked := getattr(self, name)) is not msgspec.UNSET:
+                force_setattr(self, name, flag(name, asked) or msgspec.UNSET)
         if self.round_scores and self.scores == "secure":
             raise InputError(
                 f'round_scores={self.round_scores} and scores="secure" do not go together: under a mask a rounded '
@@ -159,6 +165,10 @@ class ImportanceSampling(
         self._check_parties(roster)
         if self.sharpened:
             sharpened_rule(task.score_rule(), roster)
+        if self.class_blind and not isinstance(task.score_rule(), ClassScores):
+            raise UnsupportedError(
+                f"class_blind=True is for classifications, not for {type(task).__name__}. Leave it out."
+            )
 
     def _check_parties(self, roster: Roster) -> None:
         if self.scores != "secure":
@@ -225,6 +235,8 @@ class ImportanceSampling(
         """Say what parties score their rows by, where the task's rule is this."""
         if self.sharpened:
             rule = sharpened_rule(rule, roster)
+        if isinstance(rule, ClassScores) and not self.class_blind:
+            rule = class_rule(rule, roster)
         if self.totals == "set":
             rule = FilledScores(plain_rule(rule))
         if self.draws == "committed":

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import JobView, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
+from colonnade.contracts import JobView, LogisticTask, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.errors import InputError
 from colonnade.evaluation.delivery import deliver
@@ -15,6 +15,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
+from colonnade.sampling.rules.classes import tells_classes
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.selecting import use_all_rows, use_even_draw, use_rows
 
@@ -44,6 +45,8 @@ def draw(
 ) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
+    if isinstance(task, LogisticTask):
+        yield from task.settled(roster, rows_told(task, sampler, roster))
     coreset = yield from sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     return JobResult(coreset, None, {})
 
@@ -58,7 +61,16 @@ def learn(
 ) -> Script[JobResult[A]]:
     """Let all parties look at their tables alike, and learn."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
+    if isinstance(task, LogisticTask):
+        task = yield from task.settled(roster, rows_told(task, source, roster))
     return (yield from learn_in_view(task, source, solver, view, roster, seed))
+
+
+def rows_told(task: Task[object], source: Sampler | Coreset, roster: Roster) -> int:
+    """Say of how many rows a draw tells the class."""
+    if isinstance(source, Coreset) or not tells_classes(source.scored_by(task.score_rule(), roster)):
+        return 0
+    return int(getattr(source, "size", 0))
 
 
 def learn_in_view(

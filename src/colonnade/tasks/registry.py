@@ -6,11 +6,12 @@ from typing import Any, get_args
 
 from colonnade.contracts import Model
 from colonnade.storage import AnyPath, Folder, reading
+from colonnade.tasks.classification import Classification
 from colonnade.tasks.kmeans import KMeans
 from colonnade.tasks.model_files import MODEL, unpack
 from colonnade.tasks.regression import Regression
 
-AnyTask = Regression | KMeans
+AnyTask = Regression | Classification | KMeans
 # Tasks of the paper, whose theory is known: these can be diagnosed, certified and planned.
 PaperTask = Regression | KMeans
 

@@ -1,0 +1,67 @@
+"""Scores for logistic regression: leverage in the features, and at the label's party each class its share.
+
+The part of a class is spread evenly over its rows, so that a class of few rows is drawn as often as one of many: the
+loss of a model that misses the rare class lies in its rows alone. Such scores tell classes.
+"""
+
+from typing import Any
+
+import msgspec
+
+from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.class_scores import class_scores
+from colonnade.kernels.classes import MOST_CLASSES
+
+# Of all parties' columns together, the part that classes have beside them: measured best, and flat around it.
+CLASS_PART = 1 / 3
+MOST_COLUMNS = 1 << 20
+
+
+class ClassScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """Scores for classification.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether the model has an intercept: every party then counts a column of ones among its own.
+    n_columns : int
+        d, of all parties: classes have d / 3 together. 0 is blind to classes.
+    """
+
+    fit_intercept: bool
+    n_columns: int = 0
+
+    def scores(self, table: Table) -> Floats:
+        """Compute g^(j), positive: leverage in the features and the constant; at the label party the class part too."""
+        if not 0 <= self.n_columns <= MOST_COLUMNS:
+            raise InputError(f"Classes cannot count as {self.n_columns} columns do. Use 0 to {MOST_COLUMNS}.")
+        part = 0.0 if table.label_name is None else CLASS_PART * self.n_columns
+        n_features, weights = len(table.feature_names), table.row_weights
+        found = class_scores(table.blocks, n_features, part, constant=self.fit_intercept, weights=weights)
+        if found is None:
+            raise InputError(
+                f"its label {table.label_name!r} has more than {MOST_CLASSES} different values, which are no classes. "
+                "Name another label, or learn a Regression."
+            )
+        return found
+
+    def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
+        """Bound a leverage by 1 and their sum by the rank + 1; a row has no more than the class part in all."""
+        ranks = min(card.n_features, n_counted) + 1.0
+        if card.label_name is None or not self.n_columns:
+            return ScoreBounds(2.0, ranks, whole=True)
+        part = CLASS_PART * self.n_columns
+        return ScoreBounds(2.0 + part, ranks + part)
+
+
+def class_rule(rule: ClassScores, roster: Roster) -> ClassScores:
+    """Let classes have their part, from what all sides know."""
+    return ClassScores(rule.fit_intercept, sum(card.n_features for card in roster.cards))
+
+
+def tells_classes(rule: ScoreRule | None) -> bool:
+    """Tell whether scores by a rule, or by one made of it, tell classes."""
+    inner: Any = getattr(rule, "rule", None)
+    return (isinstance(rule, ClassScores) and rule.n_columns > 0) or (inner is not None and tells_classes(inner))
