@@ -239,9 +239,6 @@ class StandardErrors(msgspec.Struct, frozen=True):
         Coefficients that no row decides.
     hidden : tuple of int
         Coefficients of which rounding hides what the columns are.
-    uneven : float
-        How much more of the leverage the heaviest rows have than they would have evenly: the mean square of leverages
-        over the square of their mean.
     """
 
     draw: Variances | None
@@ -252,4 +249,3 @@ class StandardErrors(msgspec.Struct, frozen=True):
     dependent: tuple[tuple[int, ...], ...] = ()
     undefined: tuple[int, ...] = ()
     hidden: tuple[int, ...] = ()
-    uneven: float = 1.0

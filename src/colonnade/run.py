@@ -31,6 +31,7 @@ from colonnade.storage import AnyPath, Folder, Layout
 from colonnade.tasks import AnyTask
 from colonnade.tasks.model_files import LINES, MODEL
 from colonnade.tasks.registry import read_model
+from colonnade.tasks.summary import Covariance, Of, Summary, summarise
 
 M = TypeVar("M")
 CORESET, LEDGER, EVIDENCE = "coreset.arrow", "ledger.json", "evidence.json"
@@ -145,6 +146,39 @@ class Run(Generic[M]):
     def disclosure(self) -> Disclosure:
         """Who learned what about whom in this run: print it, or take its `lines`."""
         return Disclosure.of(self.ledger)
+
+    def summary(
+        self, of: Of = "population", covariance: Covariance = "sandwich", *, confidence: float = 0.95
+    ) -> Summary:
+        """Give each coefficient its standard error, t, p-value and interval.
+
+        Parameters
+        ----------
+        of : {"population", "table"}
+            What the model is to tell of: the population that the table's rows are drawn from, or the table itself,
+            whose coefficients a coreset only estimates. With `AllRows` the latter are exact, and have no errors.
+        covariance : {"sandwich", "classical"}
+            Whether residuals may vary differently from row to row (HC2), or vary alike everywhere (for classes: as
+            their chances say), which is asked of all rows only: what a draw adds is known from its chances.
+        confidence : float
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            Print it, show it in a notebook, or take it `to_pandas`.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(1000, 2))
+        >>> y = X @ [1.0, 0.5] + 3 * rng.normal(size=1000)
+        >>> run = cn.Federation(cn.split_columns(X, y, [1, 1])).fit(cn.Regression(), sampler=cn.AllRows())
+        >>> print(run.summary())
+        """
+        errors = (self.coreset, self.errors)
+        return summarise(self.task, self.model, self.solver, *errors, of, covariance, confidence)
 
     def spot_check(self, pins: AnyPath | None = None) -> SpotCheck:
         """Compare what parties drew and told with what they had committed to, from this run alone.

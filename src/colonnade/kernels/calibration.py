@@ -201,7 +201,7 @@ def fitted_rests(
 
 
 def _scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
-    """Give the moments of each row, (m, p), in units of their own mean square, and the weights that are chance, (m,)."""
+    """Give the moments of each row, (m, p), in units of their own mean square, and what of weights is chance, (m,)."""
     A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u @ _turn(u.shape[1])) for u in parties)])
     squares = np.square(A)
     scale = np.sqrt(np.maximum((w * free) @ squares, LEAST_FREE * w @ squares))

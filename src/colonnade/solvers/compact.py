@@ -6,7 +6,7 @@ calibrates the coreset's weights. For clustering each column travels in the form
 they are. Precision is lost: nothing uses it unasked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -54,6 +54,7 @@ from colonnade.solvers.whitened_columns import (
 )
 
 M = TypeVar("M")
+Correction = Callable[[Floats], Floats]
 Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
@@ -238,7 +239,10 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     features, _ = _restore(np.hstack([party.values for party in parties]), parties)
     (labels,) = (_exact_label(party) for party in parties if party.label is not None)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / coreset.total_weight)}
-    return WeightedRows(features, labels, weights, coreset.total_weight, coreset.rows), facts, None
+    left = np.diag(np.concatenate([party.noise(weights) for party in parties]))
+    mixing, hidden = _mixing_and_directions(parties, np.empty((len(left), 0)))
+    noise = Noise(features, labels, 0.0 * left, left, mixing, hidden, *_corrections(coreset, parties, free))
+    return WeightedRows(features, labels, weights, coreset.total_weight, coreset.rows), facts, noise
 
 
 def _exact_label(party: WhitenedRows) -> Floats:
@@ -248,7 +252,7 @@ def _exact_label(party: WhitenedRows) -> Floats:
 
 
 def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
-    total, strength = coreset.total_weight, calibration_strength(len(coreset))
+    total = coreset.total_weight
     blocks = [party.values for party in parties]
     weights = _calibrated(coreset, parties, free)
     joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
@@ -265,10 +269,16 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
         np.diag(noise) - left,
         left,
         *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
-        lambda values: what_is_left(values, coreset.weights, blocks, total, strength, free),
-        lambda values: fitted_rests(values, coreset.weights, blocks, total, strength, free),
+        *_corrections(coreset, parties, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+
+
+def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
+    """Say what calibration leaves of the errors of sums: at most, and as they vary."""
+    known = (coreset.weights, [party.values for party in parties], coreset.total_weight)
+    rest = (*known, calibration_strength(len(coreset)), free)
+    return lambda values: what_is_left(values, *rest), lambda values: fitted_rests(values, *rest)
 
 
 def _free(weights: Floats, roster: Roster) -> Floats:

@@ -58,6 +58,13 @@ class Noise:
             errors.T @ (self.removed + self.left) @ errors,
         )
 
+    def in_slopes(self, coef: Floats, slopes: Floats) -> RoundedRows:
+        """Say what it means for a model of classes, where nothing was taken off, and labels are as they were."""
+        errors = np.column_stack([self.mixing[:, :-1], self.mixing[:, :-1] @ coef])
+        nothing = np.zeros(len(coef))
+        covariance = errors.T @ (self.removed + self.left) @ errors
+        return RoundedRows(self.features, slopes, nothing, nothing, self.rests, covariance)
+
 
 def precision_of(
     task: Task[Any], model: Any, rows: WeightedRows, roster: Roster, coreset: Coreset, noise: Noise | None = None
