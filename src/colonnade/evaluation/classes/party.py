@@ -21,7 +21,7 @@ from colonnade.evaluation.linear import check_classes, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
 from colonnade.evaluation.masked.party import KeptPart, check_told, let_go, own_identity, unmasked
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.class_metrics import MOST_BINS, ClassMetrics, class_metrics
+from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.ledger import SERVER
@@ -56,7 +56,7 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
     weights = weights_of(state, data, by_weight=request.by_weight)
     if data.policy.least_rows > 1:
         model = digest(*(each.tobytes() for each in (request.coef, request.others)), known.digest)
-        state = check_told(state, data, known.told_of(model), weights, known.n_numbers)
+        state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
     own = data.table.take(rows)[:, :n_features] @ request.coef.T
     found = known.metrics(own + request.others, weights, state, data)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
@@ -83,7 +83,7 @@ def _answer_masked_losses(
     known, by_weight = _known(request, ours), ours.request.by_weight
     weights = weights_of(state, data, by_weight=by_weight)
     model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
-    state = check_told(state, data, known.told_of(model), weights, known.n_numbers)
+    state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
     found = known.metrics(unmasked(ours, request.parts, data), weights, state, data)
     told, identity = told_numbers(found, drawn=not by_weight), own_identity(data)
     sent = class_losses_digest(ours.signed.other, request, *told)
@@ -108,11 +108,10 @@ class KnownClasses:
         checks.shape(SERVER, request, intercepts, (1 if len(self.names) == 2 else len(self.names),))
         checks.in_range(SERVER, request, intercepts)
 
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers an evaluation tells, at most: sums, a table of classes, areas, and calibration."""
-        n = len(self.names)
-        return 3 + n**2 + 2 * (1 if n == 2 else n + 1) + 3 * MOST_BINS
+    def n_numbers(self, state: PartyState, weights: Floats) -> int:
+        """Count the numbers that an evaluation tells, at most: sums, a table of classes, areas, and calibration."""
+        n, (_, _, weight) = len(self.names), _distinct(state, weights)
+        return 3 + n**2 + 2 * (1 if n == 2 else n + 1) + 3 * n_lines(weight)
 
     def told_of(self, model: bytes) -> str:
         """Name what is told of a model, by its digest.
@@ -129,9 +128,7 @@ class KnownClasses:
     def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
         """Compare chances with labels, given x.theta without intercepts."""
         logits = self.logits(products, len(weights))
-        # A row that was drawn twice is one row of twice the weight: lines of the calibration are of different rows.
-        rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
-        weight = np.bincount(place, weights, minlength=len(rows))
+        rows, first, weight = _distinct(state, weights)
         codes, least = self.codes(rows, data), max(LEAST_IN_LINE, data.policy.least_rows)
         return class_metrics(logits[first], codes, weight, len(self.names), least)
 
@@ -142,6 +139,8 @@ class KnownClasses:
         which have it.
         """
         table = data.seen(None).table
+        if table.label_name is None:
+            raise InputError("it holds no label, which classes are compared with. Ask the label party.")
         if self.is_text != (table.label_levels is not None):
             ours, theirs = ("numbers", "text") if self.is_text else ("text", "numbers")
             raise InputError(
@@ -165,6 +164,15 @@ class KnownClasses:
             f"its label {unseen.table.label_name!r} has {shown}, which the model does not know: it knows "
             f"{', '.join(map(repr, self.names))}. Leave such rows out of the table, or learn a model with them."
         )
+
+
+def _distinct(state: PartyState, weights: Floats) -> tuple[Rows, Rows, Floats]:
+    """Find the rows that are selected, where each is first, and the weight of all its copies.
+
+    A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
+    """
+    rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
+    return rows, first, np.bincount(place, weights, minlength=len(rows))
 
 
 def told_numbers(found: ClassMetrics, *, drawn: bool) -> tuple[Floats, Floats, Floats, Floats]:

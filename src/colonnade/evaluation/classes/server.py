@@ -19,7 +19,7 @@ from colonnade.evaluation.linear import partial_sums
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by, too_few_digits
 from colonnade.evaluation.masked.server import AppliedModel, common_magnitude, hand_over, masked_parts
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.class_metrics import MOST_BINS, ClassMetrics
+from colonnade.kernels.class_metrics import MOST_LINES, ClassMetrics
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.messages import sendable_floats
 from colonnade.privacy.pair_keys import LostKey, compare, until_kept
@@ -166,7 +166,7 @@ def _check_calibration(party: str, reply: ClassLosses | MaskedClassLosses, weigh
     confusion = reply.confusion
     came = float(confusion[1].sum() if len(confusion) == 2 else np.trace(confusion))
     is_off = abs(float(rows.sum()) - weight) > checks.SLACK * weight
-    if is_off or len(rows) > MOST_BINS or np.max(shares) > 1 + checks.SLACK or not rows.min() > 0:
+    if is_off or len(rows) > MOST_LINES or np.max(shares) > 1 + checks.SLACK or not rows.min() > 0:
         raise checks.wrong(party, reply, f"a calibration table that is not of {weight:g} rows, or of too many lines")
     if abs(float(rows @ shares[1]) - came) > checks.SLACK * weight:
         raise checks.wrong(party, reply, "a calibration table of other labels than its table of classes")
