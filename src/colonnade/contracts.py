@@ -539,6 +539,12 @@ class LogisticTask(Protocol[M_co]):
     def codes_of(self, labels: Floats) -> Rows:
         """Give the place of each label among the classes."""
 
+    def label_values(self) -> Floats:
+        """Give the numbers that stand for the classes where labels travel, in the order of the classes."""
+
+    def class_model(self, coef: Floats, intercept: Floats, roster: Roster) -> M_co:
+        """Make the model of what was learned: shapes (1, d) and (1,) for two classes, (K, d) and (K,) for more."""
+
 
 @runtime_checkable
 class ClusteringTask(Protocol[M_co]):

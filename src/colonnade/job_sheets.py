@@ -191,11 +191,14 @@ class _Reader:
         """Expect the view of the task, of rows on one side of the split."""
         return view_route(self.split, side, self.task.scaling, self.roster, self.party)
 
-    def settled(self) -> Route:
-        """Expect the question for the label's classes, where the task has some."""
+    def settled(self, sampler: AnySampler | None = None) -> Route:
+        """Expect the question for the label's classes, where the task has some; rows come by this sampler or another.
+
+        If left out, by that on the sheet.
+        """
         if not isinstance(self.task, LogisticTask):
             return END
-        source = None if self.sheet.coreset is not None else self.sampler
+        source = sampler or (None if self.sheet.coreset is not None else self.sampler)
         n_told = 0 if source is None else rows_told(self.task, source, self.roster)
         return self.task.settling_route(self.agreed(0), n_told)
 
@@ -342,7 +345,7 @@ def _planned_fit(job: _Reader) -> Route:
 def _certify(job: _Reader) -> Route:
     sampler = audit_sampler(job.size, secure=bool(job.sheet.options.get("secure")))
     asked = audit_route(job.task, job.part, job.agreed(job.size), int(job.sheet.options.get("directions", 1)))
-    return then(job.view(), job.drawn(sampler), asked)
+    return then(job.view(), job.settled(sampler), job.drawn(sampler), asked)
 
 
 def _diagnose(job: _Reader) -> Route:

@@ -29,8 +29,9 @@ class ClassMetrics:
     confusion : ndarray of float64, shape (K, K)
         The weight of rows of each class (lines) that each class is most likely for (columns).
     areas : ndarray of float64, shape (L, 2)
-        The area under the ROC curve and its variance (DeLong), 1/4 at most: one line for two classes, of the last; of more, a line
-        for each class against all others, and one for their mean. 0.5 and 0 where a class or its opposite has no row.
+        The area under the ROC curve and its variance (DeLong), 1/4 at most: one line for two classes, of the last; of
+        more, a line for each class against all others, and one for their mean. 0.5 and 0 where a class or its opposite
+        has no row.
     calibration : ndarray of float64, shape (b, 3)
         Rows of like chances, by ascending chance: their weight, their mean chance, and the share of them for which it
         came true. Chances are of the last of two classes; of more, of the most likely class.
