@@ -235,12 +235,11 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
 
     To second order it would be a negative ridge on whitened columns, and doubled the excess on one of four tables.
     """
-    total, strength = coreset.total_weight, calibration_strength(len(coreset))
-    blocks, weights = [party.values for party in parties], _calibrated(coreset, parties, free)
-    joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
+    total, weights = coreset.total_weight, _calibrated(coreset, parties, free)
+    joined = np.hstack([party.values for party in parties])
+    noise = np.concatenate([party.noise(weights) for party in parties])
     features, _ = _restore(joined, parties)
     (labels,) = (_exact_label(party) for party in parties if party.label is not None)
-<<<<<<< HEAD
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total)}
     spans, _ = directions(parties)
     rounding = Noise(
@@ -249,16 +248,9 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
         np.zeros((len(noise), len(noise))),
         np.diag(noise),
         *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
-        lambda values: what_is_left(values, coreset.weights, blocks, total, strength, free),
+        *_corrections(coreset, parties, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
-=======
-    facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / coreset.total_weight)}
-    left = np.diag(np.concatenate([party.noise(weights) for party in parties]))
-    mixing, hidden = _mixing_and_directions(parties, np.empty((len(left), 0)))
-    noise = Noise(features, labels, 0.0 * left, left, mixing, hidden, *_corrections(coreset, parties, free))
-    return WeightedRows(features, labels, weights, coreset.total_weight, coreset.rows), facts, noise
->>>>>>> c3760d4
 
 
 def _exact_label(party: WhitenedRows) -> Floats:

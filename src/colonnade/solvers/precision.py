@@ -60,19 +60,17 @@ class Noise:
             errors.T @ (self.removed + self.left) @ errors,
         )
 
-<<<<<<< HEAD
     def in_features(self) -> RoundedFeatures:
         """Say what is left of it in the columns."""
         columns = self.mixing[:, :-1]
         return RoundedFeatures(columns.T @ self.left @ columns, self.uncorrected)
-=======
+
     def in_slopes(self, coef: Floats, slopes: Floats) -> RoundedRows:
         """Say what it means for a model of classes, where nothing was taken off, and labels are as they were."""
         errors = np.column_stack([self.mixing[:, :-1], self.mixing[:, :-1] @ coef])
         nothing = np.zeros(len(coef))
         covariance = errors.T @ (self.removed + self.left) @ errors
         return RoundedRows(self.features, slopes, nothing, nothing, self.rests, covariance)
->>>>>>> c3760d4
 
 
 def precision_of(

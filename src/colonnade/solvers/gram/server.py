@@ -24,13 +24,10 @@ from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryp
 from colonnade.solvers.gram.ckks.server import gram_by_ckks
 from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, AskStepShares
 from colonnade.solvers.gram.shares.server import gram_by_shares
-<<<<<<< HEAD
 from colonnade.solvers.gram.steps.kept import MOST_STEPS, most_steps
 from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart
 from colonnade.solvers.gram.steps.server import classify_by_shares
-=======
 from colonnade.solvers.standard_errors import errors_of_sums
->>>>>>> c3760d4
 
 M = TypeVar("M")
 
