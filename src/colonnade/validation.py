@@ -188,9 +188,14 @@ def check_can_evaluate(model: Model[Any], roster: Roster) -> None:
         raise InputError("Evaluating this model needs a label, and no party holds one. Name it at one party.")
 
 
-def check_evaluator(name: str, bits: int | None, roster: Roster) -> None:
-    """Require a party that can evaluate in the server's place."""
+def check_evaluator(name: str, model: Model[Any], bits: int | None, roster: Roster) -> None:
+    """Require a party that can evaluate in the server's place; a classification, the one that knows labels."""
     check_party(name, roster)
+    if getattr(model, "classes_", None) is not None and name != roster.label_party:
+        raise UnsupportedError(
+            f"A classification is evaluated where its labels are, and {name!r} has none: labels cannot be subtracted "
+            f"from logits under masks. Pass by={roster.label_party!r}."
+        )
     check_available()
     if bits is not None:
         raise InputError("Parts under masks are not rounded. Leave out bits, or the party to evaluate by.")
@@ -227,6 +232,7 @@ def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
         raise InputError("The run has no model: it stopped at the coreset. Certify a run of fit.")
     task = paper_task(run.task, "certified")
     check_model(run.model, roster)
+    check_two_classes(getattr(run.model, "classes_", None), "certified")
     check_can_evaluate(run.model, roster)
     _check_same_rows(run.coreset, roster, "run")
     return AuditSubject(task, run.model, run.split, run.coreset, run.precision)
@@ -283,6 +289,15 @@ def paper_task(task: object, participle: str) -> PaperTask:
     """Require a task whose theory is known."""
     check_kind(f"task that can be {participle}", task, PaperTask)
     return cast(PaperTask, task)
+
+
+def check_two_classes(classes: tuple[Any, ...] | None, participle: str) -> None:
+    """Require no more classes than two, where they are known: what is asked of these is worked out for two."""
+    if classes is not None and len(classes) > 2:
+        raise UnsupportedError(
+            f"A classification of {len(classes)} classes cannot be {participle}: only one of two can. More can be "
+            "learned by Central() and CompactCentral(), and evaluated: federation.evaluate(run.model, split=run.split)."
+        )
 
 
 def check_kind(role: str, value: object, kinds: Any) -> None:

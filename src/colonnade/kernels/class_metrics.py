@@ -1,200 +1,160 @@
-"""How well classes are told: sums over rows of losses, right classes and pairs in order. O(m log m).
+"""How well chances of classes fit the classes that came: losses, confusion, areas under curves, calibration.
 
-Rows without weight count nowhere. Logits have shape (m, K), or (m,) for two classes: those of class 1.
+A row of weight k counts as k copies of it; only how many lines calibration has depends on how many rows there are.
 """
 
-import math
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
 
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.logits import log_loss, probabilities
 
-BINS = 10
-CONFIDENCE = 0.95
-ROUNDING = 1e-12
+# Lines of a calibration table: at most so many, and one for so many rows.
+MOST_LINES, ROWS_A_LINE = 10, 50
 
 
-@dataclass(frozen=True)
-class ClassCounts:
-    """How well one class is told from all others. What would be divided by no weight is 0."""
-
-    precision: float
-    recall: float
-    f1: float
-    support: float
-
-
-@dataclass(frozen=True)
-class CalibrationBin:
-    """Rows of about the same predicted probability: its weighted mean, and how often it came true, by weight."""
-
-    predicted: float
-    observed: float
-    weight: float
-    n_rows: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClassMetrics:
-    """How well classes are told.
+    """Sums over rows of weight w_i and classes c_i, K of them.
 
     Parameters
     ----------
-    n_rows : int
-        How many rows have weight.
-    weight : float
-        Theirs in all.
-    log_loss : float
-        sum_i w_i (-log of the probability of the row's class).
+    cost : float
+        sum_i w_i loss_i, where a loss is the negative log of the chance that was given to the row's class.
     deviation : float
-        The losses' standard deviation, unweighted; 0 for a single row.
-    accuracy : float
-        The share of weight whose class is the most probable one, the first of equal ones.
+        The losses' standard deviation, a row of weight k taken k times; 0 of a single one.
     brier : float
-        The mean squared error of the probability of class 1; of more than two classes, the sum over classes.
-    auc : float or None
-        The chance that of two rows, one of class 1 and one not, the former has the larger logit, half where they are
-        equal. Of more classes the mean over those that have rows, each against all others by its probability. None
-        where there is but one class.
-    auc_interval : tuple of float, or None
-        95 % confidence interval for rows that are a sample (DeLong, of the AUC's logit); None where all pairs are in
-        order, or none, and where a class has a single row: such rows do not tell.
-    confusion : tuple of tuples of float
-        Weight by true class (outer) and most probable class (inner).
-    by_class : tuple of ClassCounts
-    calibration : tuple of CalibrationBin
-        By probability of class 1; of more classes by that of the most probable, which comes true where it is the row's.
+        sum_i w_i (p_i - y_i)^2 for two classes; of more, squares are added over the classes.
+    confusion : ndarray of float64, shape (K, K)
+        The weight of rows of each class (lines) that each class is most likely for (columns).
+    areas : ndarray of float64, shape (L, 2)
+        The area under the ROC curve and its variance (DeLong), 1/4 at most: one line for two classes, of the last; of
+        more, a line for each class against all others, and one for their mean. 0.5 and 0 where a class or its opposite
+        has no row.
+    calibration : ndarray of float64, shape (b, 3)
+        Rows of like chances, by ascending chance: their weight, their mean chance, and the share of them for which it
+        came true. Chances are of the last of two classes; of more, of the most likely class.
     """
 
-    n_rows: int
-    weight: float
-    log_loss: float
+    cost: float
     deviation: float
-    accuracy: float
     brier: float
-    auc: float | None
-    auc_interval: tuple[float, float] | None
-    confusion: tuple[tuple[float, ...], ...]
-    by_class: tuple[ClassCounts, ...]
-    calibration: tuple[CalibrationBin, ...]
+    confusion: Floats
+    areas: Floats
+    calibration: Floats
 
 
-def class_metrics(logits: Floats, codes: Rows, weights: Floats, least: int = 1) -> ClassMetrics:
-    """Sum up how well logits tell classes, codes 0 to K - 1, shape (m,); some row has weight.
+def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, least: int) -> ClassMetrics:
+    """Compare chances with classes.
 
-    `least` is how few rows a bin of the calibration table may have; there is no table of fewer in all.
+    Parameters
+    ----------
+    logits : ndarray of float64, shape (m,) for two classes, those of the last, or (m, K)
+        The model's.
+    codes : ndarray of int64, shape (m,)
+        Each row's class, 0 to K - 1.
+    weights : ndarray of float64, shape (m,)
+        How much rows count, or how often each is there.
+    n_classes : int
+        K.
+    least : int
+        Of how many rows, effectively, a line of the calibration table is, at least.
+
+    Returns
+    -------
+    ClassMetrics
+        Sums.
     """
-    kept = weights > 0
-    logits, codes, weights = logits[kept], codes[kept], weights[kept]
-    losses, shares = log_loss(logits, codes), probabilities(logits)
-    both = np.column_stack([1.0 - shares, shares]) if logits.ndim == 1 else shares
-    guesses = (logits > 0).astype(np.int64) if logits.ndim == 1 else np.argmax(logits, axis=1)
-    total = float(weights.sum())
-    confusion = confusion_matrix(codes, guesses, weights, both.shape[1])
-    auc, interval = _auc_of_all(logits, codes, weights)
-    two = both.shape[1] == 2
-    errors = np.square(both - np.eye(both.shape[1])[codes]).sum(axis=1) / (2 if two else 1)
-    predicted, true = (both[:, 1], codes == 1) if two else (both.max(axis=1), codes == guesses)
-    return ClassMetrics(
-        n_rows=len(codes),
-        weight=total,
-        log_loss=float(weights @ losses),
-        deviation=float(losses.std(ddof=1)) if len(losses) > 1 else 0.0,
-        accuracy=float(np.trace(confusion)) / total,
-        brier=float(weights @ errors) / total,
-        auc=auc,
-        auc_interval=interval,
-        confusion=tuple(tuple(row) for row in confusion.tolist()),
-        by_class=by_class(confusion),
-        calibration=calibration_table(predicted, true, weights, least),
-    )
-
-
-def confusion_matrix(codes: Rows, guesses: Rows, weights: Floats, n_classes: int) -> Floats:
-    """Add up weights by true class and guess, shape (K, K)."""
-    flat = np.bincount(codes * n_classes + guesses, weights=weights, minlength=n_classes**2)
-    return flat.reshape(n_classes, n_classes)
-
-
-def by_class(confusion: Floats) -> tuple[ClassCounts, ...]:
-    """Compute each class's precision, recall and F1, and its weight."""
-    right, true, guessed = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-
-    def over(divisor: Floats) -> list[float]:
-        return np.divide(right, divisor, out=np.zeros_like(right), where=divisor > 0).tolist()
-
-    columns = over(guessed), over(true), over((true + guessed) / 2), true.tolist()
-    return tuple(ClassCounts(*values) for values in zip(*columns, strict=True))
-
-
-def auc_of(scores: Floats, positive: Flags, weights: Floats) -> tuple[float, Floats] | None:
-    """Compute the AUC, and each row's part in its error, shape (m,): the squares' sum is the variance (DeLong).
-
-    With weights of 1 it is DeLong's; others count as those of drawn rows, not as copies. A part is infinite where its
-    side has one row only. None where one side has none.
-    """
-    above, below = float(weights[positive].sum()), float(weights[~positive].sum())
-    if not (above > 0 and below > 0):
-        return None
-    _, group = np.unique(scores, return_inverse=True)
-    sides = [np.bincount(group, weights=np.where(side, weights, 0.0)) for side in (positive, ~positive)]
-    # The share of the other side's weight that a row is in order with, ties by half.
-    under = ((np.cumsum(sides[1]) - 0.5 * sides[1]) / below)[group]
-    over = ((above - np.cumsum(sides[0]) + 0.5 * sides[0]) / above)[group]
-    placed = np.where(positive, under, over)
-    auc = float(weights[positive] @ placed[positive]) / above
-    counts = np.where(positive, np.count_nonzero(positive), np.count_nonzero(~positive))
-    with np.errstate(divide="ignore"):
-        correction = np.sqrt(counts / (counts - 1.0))
-    parts = np.where(counts > 1, weights * (placed - auc) / np.where(positive, above, below), 1.0) * correction
-    return auc, parts
-
-
-def auc_interval(auc: float, parts: Floats) -> tuple[float, float] | None:
-    """Give the interval, of 95 % confidence, on the scale of logits; None where the rows do not tell it."""
-    deviation = float(np.linalg.norm(parts))
-    if not (ROUNDING < auc < 1 - ROUNDING and math.isfinite(deviation)):
-        return None
-    centre, half = float(logit(auc)), float(ndtri((1 + CONFIDENCE) / 2)) * deviation / (auc * (1 - auc))
-    return float(expit(centre - half)), float(expit(centre + half))
-
-
-def _auc_of_all(logits: Floats, codes: Rows, weights: Floats) -> tuple[float | None, tuple[float, float] | None]:
+    losses, chances = log_loss(logits, codes), probabilities(logits)
     if logits.ndim == 1:
-        found = [auc_of(logits, codes == 1, weights)]
+        came = (codes == 1).astype(np.float64)
+        likely, squares = (chances > 0.5).astype(np.int64), np.square(chances - came)
+        areas = _areas([chances], [came], weights)[:1]
+        calibration = calibration_table(chances, came, weights, least)
     else:
-        shares = probabilities(logits)
-        found = [auc_of(shares[:, code], codes == code, weights) for code in range(shares.shape[1])]
-    known = [one for one in found if one is not None]
-    if not known:
-        return None, None
-    auc = float(np.mean([one for one, _ in known]))
-    return auc, auc_interval(auc, np.mean([parts for _, parts in known], axis=0))
+        came = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
+        likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
+        areas = _areas([*chances.T], [*came.T], weights)
+        calibration = calibration_table(chances.max(axis=1), (likely == codes).astype(np.float64), weights, least)
+    confusion = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2).reshape(n_classes, n_classes)
+    cost = float(weights @ losses)
+    return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
 
 
-def calibration_table(predicted: Floats, true: Flags, weights: Floats, least: int) -> tuple[CalibrationBin, ...]:
-    """Sort rows into at most ten bins of nearly equal count, equal probabilities in one, `least` rows in each or more.
+def n_lines(weights: Floats) -> int:
+    """Say how many lines a calibration table of rows of these weights has, at most."""
+    effective = float(weights.sum()) ** 2 / max(float(weights @ weights), np.finfo(float).tiny)
+    return int(min(max(effective / ROWS_A_LINE, 1.0), MOST_LINES))
 
-    A bin with fewer goes to the one before it, the first to the one after it.
+
+def calibration_table(chances: Floats, came: Floats, weights: Floats, least: int) -> Floats:
+    """Put rows of like chances together, `n_lines` times at most, each time `least` rows or more; shape (b, 3).
+
+    Rows of the same chance stay together. No line where there are fewer rows than that.
     """
-    order = np.argsort(predicted, kind="stable")
-    values = predicted[order]
-    ends = np.searchsorted(values, values[np.arange(1, BINS + 1) * len(values) // BINS - 1], side="right")
-    edges = [0]
-    for end in np.unique(ends).tolist():
-        if end - edges[-1] >= least:
-            edges.append(end)
-    if len(edges) == 1:
-        return ()
-    edges[-1] = len(values)
-    bins = []
-    for first, end in pairwise(edges):
-        rows = order[first:end]
-        weight = float(weights[rows].sum())
-        mean, share = weights[rows] @ predicted[rows] / weight, weights[rows] @ true[rows] / weight
-        bins.append(CalibrationBin(float(mean), float(share), weight, len(rows)))
-    return tuple(bins)
+    most = n_lines(weights)
+    values, place = np.unique(chances, return_inverse=True)
+    weight = np.bincount(place, weights, minlength=len(values))
+    middle = (np.cumsum(weight) - weight / 2) / max(float(weight.sum()), np.finfo(float).tiny)
+    near = np.minimum((most * middle).astype(np.int64), most - 1)[place]
+    sums = np.array([np.bincount(near, each, minlength=most) for each in _summed(chances, came, weights)])
+    lines = [line for line in sums.T if line[0] > 0]
+    while few := [number for number, line in enumerate(lines) if _effective(line) < least]:
+        # It goes to the one before; the first, to the one after.
+        at = max(few[0] - 1, 0)
+        lines[at : at + 2] = [lines[at] + lines[at + 1]] if len(lines) > 1 else []
+    return np.array([(line[0], line[2] / line[0], line[3] / line[0]) for line in lines]).reshape(-1, 3)
+
+
+def _summed(chances: Floats, came: Floats, weights: Floats) -> tuple[Floats, ...]:
+    return weights, np.square(weights), weights * chances, weights * came
+
+
+def _effective(line: Floats) -> float:
+    """Count rows, those of little weight less: (sum of weights)^2 / sum of their squares."""
+    return float(line[0] ** 2 / line[1]) if line[1] > 0 else 0.0
+
+
+def _areas(chances: list[Floats], came: list[Floats], weights: Floats) -> Floats:
+    """Compute the area of each class, with its variance, and of their mean; shape (L + 1, 2)."""
+    found = [_area(each, yes, weights) for each, yes in zip(chances, came, strict=True)]
+    whole = float(np.mean([area for area, _ in found])), np.mean([part for _, part in found], axis=0)
+    # No number within 0 and 1 varies more than by a quarter.
+    return np.array([(area, min(float(weights @ np.square(part)), 0.25)) for area, part in (*found, whole)])
+
+
+def _area(chances: Floats, came: Floats, weights: Floats) -> tuple[float, Floats]:
+    """Compute the weight of pairs in which the row that came true has the larger chance, equals by half.
+
+    Give each row's part in how it varies, too, shape (m,): their squares, by weight, add up to DeLong's variance.
+    """
+    yes, no = weights * came, weights * (1.0 - came)
+    n_yes, n_no = float(yes.sum()), float(no.sum())
+    if not (n_yes > 0 and n_no > 0):
+        return 0.5, np.zeros(len(chances))
+    _, place = np.unique(chances, return_inverse=True)
+    below_yes, below_no = _below(place, yes) / n_yes, _below(place, no) / n_no
+    area = float(yes @ below_no) / n_yes
+    apart = np.where(came > 0, (below_no - area) / _spread_by(n_yes), (1.0 - below_yes - area) / _spread_by(n_no))
+    return area, apart
+
+
+def _spread_by(weight: float) -> float:
+    """Give the root of n (n - 1), which a mean of n numbers varies by; of a single row its own, for want of others."""
+    return float(np.sqrt(weight * (weight - 1.0))) if weight > 1 else weight
+
+
+def _below(place: Rows, weights: Floats) -> Floats:
+    """Add up the weight of rows of smaller chances, and half that of equal ones; shape (m,)."""
+    each = np.bincount(place, weights)
+    below: Floats = (np.cumsum(each) - each / 2)[place]
+    return below
+
+
+def _deviation(losses: Floats, weights: Floats) -> float:
+    n = float(weights.sum())
+    if n <= 1:
+        return 0.0
+    mean = float(weights @ losses) / n
+    return float(np.sqrt(weights @ np.square(losses - mean) / (n - 1)))

@@ -1,167 +1,123 @@
-"""Metrics of classes: scikit-learn's where it has them, DeLong's by its definition, bins that show no single row."""
-
-from itertools import pairwise
+"""Metrics of chances of classes: scikit-learn's, with DeLong's variance, and tables of enough rows."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from sklearn import metrics as theirs
+from sklearn import metrics
 
-from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.kernels.class_metrics import BINS, auc_interval, auc_of, calibration_table, class_metrics
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.class_metrics import calibration_table, class_metrics, n_lines
 from colonnade.kernels.logits import probabilities
 
-CLOSE = 1e-12
+CLOSE = {"rel": 1e-9, "abs": 1e-12}
 
 
-def drawn(m: int, n_classes: int, seed: int, *, coarse: bool) -> tuple[Floats, Rows, Floats]:
-    """Draw logits that tell classes somewhat, with many ties where they are coarse; all classes have rows."""
+def made(n_classes: int, seed: int, n_rows: int = 400) -> tuple[Floats, Rows, Floats]:
+    """Draw logits with ties, classes by their chances, and whole weights, some of them zero."""
     rng = np.random.default_rng(seed)
-    codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=m - n_classes)])
-    logits = rng.normal(size=(m, n_classes)) + 1.5 * np.eye(n_classes)[codes]
-    logits = logits[:, 1] - logits[:, 0] if n_classes == 2 else logits
-    return np.round(logits) if coarse else logits, codes, rng.uniform(0.1, 3, size=m) * (rng.random(m) < 0.9) + 1e-3
+    logits = np.round(rng.normal(size=(n_rows,) if n_classes == 2 else (n_rows, n_classes)), 1)
+    chances = probabilities(logits)
+    if n_classes == 2:
+        codes = (rng.random(n_rows) < chances).astype(np.int64)
+    else:
+        codes = (rng.random((n_rows, 1)) > chances.cumsum(axis=1)).sum(axis=1)
+    return logits, codes, rng.integers(0, 4, n_rows).astype(float)
 
 
-@settings(deadline=None)
-@given(st.integers(6, 80), st.sampled_from([2, 3, 5]), st.booleans(), st.booleans(), st.integers(0, 9999))
-def test_they_are_scikit_learns(m: int, n_classes: int, coarse: bool, weighted: bool, seed: int) -> None:
-    logits, codes, w = drawn(m, n_classes, seed, coarse=coarse)
-    w = w if weighted else np.ones(m)
-    found = class_metrics(logits, codes, w)
-    shares = probabilities(logits)
-    guesses = (logits > 0).astype(int) if n_classes == 2 else logits.argmax(axis=1)
-    labels = np.arange(n_classes)
-    log_loss = theirs.log_loss(codes, shares, sample_weight=w, labels=labels, normalize=True)
-    assert found.log_loss / found.weight == pytest.approx(log_loss, rel=CLOSE)
-    assert found.accuracy == pytest.approx(theirs.accuracy_score(codes, guesses, sample_weight=w), rel=CLOSE)
-    brier = theirs.brier_score_loss(codes, shares, sample_weight=w, labels=labels)
-    assert found.brier == pytest.approx(brier, rel=CLOSE)
-    scores = logits if n_classes == 2 else shares
-    auc = theirs.roc_auc_score(codes, scores, sample_weight=w, multi_class="ovr", average="macro")
-    assert found.auc == pytest.approx(auc, rel=CLOSE)
-    confusion = theirs.confusion_matrix(codes, guesses, sample_weight=w, labels=labels)
-    np.testing.assert_allclose(found.confusion, confusion, rtol=CLOSE)
-    columns = theirs.precision_recall_fscore_support(codes, guesses, sample_weight=w, labels=labels, zero_division=0.0)
-    ours = np.array([(one.precision, one.recall, one.f1, one.support) for one in found.by_class])
-    np.testing.assert_allclose(ours.T, np.array(columns), rtol=CLOSE, atol=CLOSE)
-    assert (found.n_rows, found.weight) == (m, pytest.approx(w.sum()))
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_are_those_of_scikit_learn(n_classes: int, seed: int) -> None:
+    logits, codes, weights = made(n_classes, seed)
+    chances, n = probabilities(logits), weights.sum()
+    found = class_metrics(logits, codes, weights, n_classes, 10)
+    likely = (chances > 0.5).astype(int) if n_classes == 2 else chances.argmax(axis=1)
+    area = metrics.roc_auc_score(codes, chances, sample_weight=weights, multi_class="ovr")
+    assert found.cost / n == pytest.approx(metrics.log_loss(codes, chances, sample_weight=weights), **CLOSE)
+    assert found.brier / n == pytest.approx(metrics.brier_score_loss(codes, chances, sample_weight=weights), **CLOSE)
+    assert found.areas[-1, 0] == pytest.approx(area, **CLOSE)
+    expected = metrics.confusion_matrix(codes, likely, sample_weight=weights)
+    np.testing.assert_allclose(found.confusion, expected, rtol=1e-12)
+    assert found.areas.shape == (1 if n_classes == 2 else n_classes + 1, 2)
 
 
-@given(st.integers(5, 40), st.sampled_from([2, 3]), st.integers(0, 9999))
-def test_rows_without_weight_count_nowhere_and_the_order_does_not_matter(m: int, n_classes: int, seed: int) -> None:
-    logits, codes, w = drawn(m, n_classes, seed, coarse=True)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_row_of_weight_k_is_k_copies_of_it(n_classes: int) -> None:
+    logits, codes, weights = made(n_classes, 7, 2000)
+    copies = np.repeat(np.arange(len(weights)), weights.astype(int))
+    ours = class_metrics(logits, codes, weights, n_classes, 10)
+    theirs = class_metrics(logits[copies], codes[copies], np.ones(len(copies)), n_classes, 10)
+    for name in ("cost", "deviation", "brier", "confusion", "areas", "calibration"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_variance_of_the_area_is_de_longs(seed: int) -> None:
+    """By all pairs: the variance of rows' mean wins, of both classes, over how many there are."""
+    logits, codes, _ = made(2, seed)
+    yes, no = logits[codes == 1], logits[codes == 0]
+    wins = (yes[:, np.newaxis] > no) + 0.5 * (yes[:, np.newaxis] == no)
+    due = wins.mean(axis=1).var(ddof=1) / len(yes) + wins.mean(axis=0).var(ddof=1) / len(no)
+    found = class_metrics(logits, codes, np.ones(len(codes)), 2, 10)
+    assert found.areas[0].tolist() == pytest.approx([wins.mean(), due], **CLOSE)
+
+
+def test_the_interval_of_a_mean_area_covers() -> None:
+    """Of 3 classes, 300 tables of 200 rows: 95 % are 285; fewer than 267 come by chance once in 100,000 times."""
+    rng = np.random.default_rng(0)
+    true = class_metrics(*_three(rng, 400_000), 3, 10).areas[-1, 0]
+    within = 0
+    for _ in range(300):
+        area, variance = class_metrics(*_three(rng, 200), 3, 10).areas[-1]
+        within += abs(area - true) < 1.96 * np.sqrt(variance)
+    assert within >= 267
+
+
+def _three(rng: np.random.Generator, n_rows: int) -> tuple[Floats, Rows, Floats]:
+    logits = rng.normal(size=(n_rows, 3)) * 1.5
+    return logits, (rng.random((n_rows, 1)) > probabilities(logits).cumsum(axis=1)).sum(axis=1), np.ones(n_rows)
+
+
+def test_an_area_without_both_kinds_of_rows_is_a_half_and_does_not_vary() -> None:
+    found = class_metrics(np.arange(5.0), np.ones(5, np.int64), np.ones(5), 2, 10)
+    assert found.areas.tolist() == [[0.5, 0.0]]
+    assert found.calibration.shape == (0, 3), "5 rows are too few for a line"
+
+
+def test_certain_chances_cost_what_they_miss() -> None:
+    found = class_metrics(np.array([1000.0, -1000.0, 1000.0]), np.array([1, 0, 0]), np.ones(3), 2, 10)
+    assert found.cost == pytest.approx(1000.0)
+    assert found.confusion.tolist() == [[1.0, 1.0], [0.0, 1.0]]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(1, 900),
+    n_values=st.integers(1, 200),
+    least=st.integers(1, 60),
+    heavy=st.booleans(),
+)
+def test_lines_of_calibration_are_of_enough_rows_and_of_all_of_them(
+    seed: int, n_rows: int, n_values: int, least: int, heavy: bool
+) -> None:
     rng = np.random.default_rng(seed)
-    order = rng.permutation(2 * m)
-    twice = np.concatenate([logits, -3 * logits])[order], np.concatenate([codes, codes])[order]
-    found = class_metrics(*twice, np.concatenate([w, np.zeros(m)])[order], least=2)
-    plain = class_metrics(logits, codes, w, least=2)
-    assert found.n_rows == plain.n_rows == m
-    np.testing.assert_allclose(found.confusion, plain.confusion, rtol=CLOSE)
-    assert found.auc == pytest.approx(plain.auc)
-    assert found.auc_interval == (None if plain.auc_interval is None else pytest.approx(plain.auc_interval))
-    for ours, others in zip(found.calibration, plain.calibration, strict=True):
-        assert (ours.predicted, ours.observed) == pytest.approx((others.predicted, others.observed))
-
-
-def delong_by_definition(scores: Floats, positive: Flags) -> tuple[float, float]:
-    """Give the AUC and its standard error: all pairs, the variances of either side's means over the other."""
-    pairs = np.sign(scores[positive][:, None] - scores[~positive][None, :]) / 2 + 0.5
-    variance = np.var(pairs.mean(axis=1), ddof=1) / len(pairs) + np.var(pairs.mean(axis=0), ddof=1) / pairs.shape[1]
-    return float(pairs.mean()), float(np.sqrt(variance))
-
-
-@given(st.integers(4, 60), st.booleans(), st.integers(0, 9999))
-def test_the_error_of_the_auc_is_delongs(m: int, coarse: bool, seed: int) -> None:
-    logits, codes, _ = drawn(m, 2, seed, coarse=coarse)
-    codes[2:4] = 0, 1
-    found = auc_of(logits, codes == 1, np.full(m, 2.5))
-    assert found is not None
-    assert (found[0], np.linalg.norm(found[1])) == pytest.approx(delong_by_definition(logits, codes == 1))
-
-
-@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (2, True), (3, False)])
-def test_the_interval_covers(n_classes: int, weighted: bool) -> None:
-    """False alarms: of 400 tables 95 % should cover; fewer than 365 or more than 394 have chance about 0.001."""
-    truth = class_metrics(*drawn_with_chances(400_000, n_classes, 10**6, weighted=weighted)).auc
-    covered = 0
-    for seed in range(400):
-        interval = class_metrics(*drawn_with_chances(150, n_classes, seed, weighted=weighted)).auc_interval
-        assert interval is not None
-        covered += interval[0] <= truth <= interval[1]
-    assert 365 <= covered <= 394
-
-
-def drawn_with_chances(m: int, n_classes: int, seed: int, *, weighted: bool) -> tuple[Floats, Rows, Floats]:
-    """Draw rows; if weighted, by chances that depend on the logit, with the weights that make up for it."""
-    rng = np.random.default_rng(seed)
-    pool = 4 * m if weighted else m
-    codes = rng.integers(n_classes, size=pool)
-    logits = rng.normal(size=(pool, n_classes)) + np.eye(n_classes)[codes]
-    logits = logits[:, 1] - logits[:, 0] if n_classes == 2 else logits
-    if not weighted:
-        return logits, codes, np.ones(m)
-    chances = 0.1 + 0.8 / (1 + np.exp(-logits))
-    there = np.flatnonzero(rng.random(pool) < chances)[:m]
-    return logits[there], codes[there], 1 / chances[there]
-
-
-def test_where_rows_do_not_tell_the_auc_there_is_no_interval() -> None:
-    ones = np.ones(4)
-    assert class_metrics(np.arange(4.0), np.ones(4, np.int64), ones).auc is None
-    ordered = class_metrics(np.arange(4.0), np.array([0, 0, 1, 1]), ones)
-    assert (ordered.auc, ordered.auc_interval) == (1.0, None)
-    single = class_metrics(np.arange(4.0), np.array([0, 0, 1, 0]), ones)
-    assert (single.auc, single.auc_interval) == (pytest.approx(2 / 3), None)
-    ties = class_metrics(np.zeros(4), np.array([0, 0, 1, 1]), ones)
-    assert (ties.auc, ties.auc_interval) == (0.5, pytest.approx((0.5, 0.5)))
-
-
-def test_the_interval_by_hand() -> None:
-    low, high = auc_interval(0.8, np.array([0.03, 0.04])) or (0, 0)
-    half = 1.959963984540054 * 0.05 / 0.16
-    assert (np.log(low / (1 - low)), np.log(high / (1 - high))) == pytest.approx((np.log(4) - half, np.log(4) + half))
-
-
-def test_a_class_without_rows_is_left_out_of_the_mean() -> None:
-    logits, codes, w = drawn(60, 3, 0, coarse=False)
-    found = class_metrics(logits[codes != 2], codes[codes != 2], w[codes != 2])
-    shares = probabilities(logits[codes != 2])
-    each = [auc_of(shares[:, code], codes[codes != 2] == code, w[codes != 2]) for code in (0, 1)]
-    assert found.auc == pytest.approx(np.mean([one[0] for one in each if one is not None]))
-    assert (found.by_class[2].recall, found.by_class[2].support) == (0.0, 0.0)
-
-
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=200), st.sampled_from([1, 5, 10, 60]), st.integers(0, 9999))
-def test_bins_have_enough_rows_and_keep_equal_ones_together(values: list[int], least: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    predicted, true, w = np.array(values) / 12, rng.random(len(values)) < 0.4, rng.uniform(0.1, 2, size=len(values))
-    table = calibration_table(predicted, true, w, least)
-    if len(values) < least:
-        assert table == ()
+    chances = rng.integers(n_values, size=n_rows) / n_values
+    came = (rng.random(n_rows) < chances).astype(float)
+    weights = rng.pareto(1.0, n_rows) + 0.01 if heavy else np.ones(n_rows)
+    table = calibration_table(chances, came, weights, least)
+    assert len(table) <= n_lines(weights) <= 10
+    if not len(table):
         return
-    assert 1 <= len(table) <= BINS
-    assert min(one.n_rows for one in table) >= least
-    assert sum(one.n_rows for one in table) == len(values)
-    assert sum(one.weight for one in table) == pytest.approx(w.sum())
-    assert sum(one.weight * one.predicted for one in table) == pytest.approx(w @ predicted, abs=1e-12)
-    assert sum(one.weight * one.observed for one in table) == pytest.approx(w @ true, abs=1e-12)
-    assert all(one.predicted < other.predicted for one, other in pairwise(table))
-    # Runs of sorted values, cut only between different ones.
-    ordered, ends = np.sort(predicted), np.cumsum([one.n_rows for one in table])[:-1]
-    assert (ordered[ends - 1] < ordered[ends]).all()
+    assert (np.diff(table[:, 1]) > 0).all(), "lines ascend, and equal chances are in one"
+    np.testing.assert_allclose(table[:, 0].sum(), weights.sum())
+    np.testing.assert_allclose(table[:, 0] @ table[:, 2], weights @ came, atol=1e-9)
+    ends = _ends(chances, weights, table)
+    for first, last in zip([0, *ends[:-1]], ends, strict=True):
+        own = weights[np.argsort(chances, kind="stable")][first:last]
+        assert own.sum() ** 2 / (own @ own) >= least * (1 - 1e-9)
 
 
-def test_ten_even_bins() -> None:
-    predicted = np.random.default_rng(0).permutation(1000) / 1000
-    table = calibration_table(predicted, predicted > 0.5, np.ones(1000), least=10)
-    assert [one.n_rows for one in table] == [100] * 10
-    assert [one.predicted for one in table] == pytest.approx([0.1 * place + 0.0495 for place in range(10)])
-    assert [one.observed for one in table] == pytest.approx([0, 0, 0, 0, 0, 0.99, 1, 1, 1, 1])
-
-
-def test_of_more_classes_the_most_probable_is_what_comes_true() -> None:
-    logits, codes, w = drawn(100, 3, 1, coarse=False)
-    found = class_metrics(logits, codes, w, least=5)
-    assert sum(one.weight * one.observed for one in found.calibration) == pytest.approx(found.accuracy * w.sum())
+def _ends(chances: Floats, weights: Floats, table: Floats) -> list[int]:
+    """Find where lines end among rows by ascending chance."""
+    summed = np.cumsum(weights[np.argsort(chances, kind="stable")])
+    return (1 + np.searchsorted(summed, np.cumsum(table[:, 0]) * (1 - 1e-9))).tolist()  # type: ignore[no-any-return]
