@@ -110,7 +110,14 @@ from colonnade.solvers.gram.ckks.messages import (
     EncryptedProducts,
     EncryptedRows,
 )
-from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.gram.shares.messages import (
+    AskGramShares,
+    AskSealedSeeds,
+    AskStepShares,
+    GramShares,
+    SealedSeeds,
+)
+from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart, StepColumn, StepPart
 from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
@@ -320,6 +327,13 @@ EXAMPLES: dict[str, Message] = {
     "sealed seeds, key lost": SealedSeeds(()),
     "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), 2**63 - 1, (3, 1), (bytes(48),)),
     "ask gram shares, all alike": AskGramShares(None, None, (3, 1), (bytes(48),)),
+    "ask step shares": AskStepShares(sendable_floats([0.5, 1.0]), (3, 1), 12, "bank", (bytes(48),)),
+    "ask step part": AskStepPart(2, sendable_floats([0.5, -0.25])),
+    "step part": StepPart(2, bytes(range(32)), bytes(32)),
+    "step part, key lost": StepPart(0, b"", b""),
+    "ask step column": AskStepColumn(2, (bytes(range(32)),), 0.5, 0.0, 1e-3, True, sendable_floats([0.0, 1.0])),
+    "step column": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, bytes(range(32)), bytes(32)),
+    "step column, no further step": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, None, b""),
     "gram shares": GramShares(
         sendable_floats([[1.0]]), sendable_floats([[2.0]]), bytes(range(16)), bytes(16), bytes(32), bytes(64)
     ),
