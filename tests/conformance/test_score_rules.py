@@ -12,6 +12,7 @@ from colonnade.contracts import PartyCard
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.protocol.viewed_table import ViewedTable
 from colonnade.sampling.rules import AnyRule
+from colonnade.sampling.rules.classes import ClassScores
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
@@ -33,6 +34,12 @@ RULES = [
     RoundedScores(SharpenedScores(fit_intercept=True, residuals=1.5), 0.2),
     FilledScores(SharpenedScores(fit_intercept=True, residuals=1.5)),
     IntegerScores(SharpenedScores(fit_intercept=False, residuals=1.5), 57),
+    ClassScores(fit_intercept=True),
+    ClassScores(fit_intercept=True, n_columns=6),
+    ClassScores(fit_intercept=False, n_columns=6),
+    RoundedScores(ClassScores(fit_intercept=True, n_columns=6), 0.2),
+    FilledScores(ClassScores(fit_intercept=True, n_columns=6)),
+    IntegerScores(ClassScores(fit_intercept=False, n_columns=6), 57),
 ]
 
 
@@ -74,7 +81,7 @@ def test_scores_are_finite_and_positive_and_bounded(
     assert scores.sum() <= bounds.total * (1 + 1e-9), "totals are known beforehand"
     assert (scores >= (1 - 1e-9) / (1 + rounded_by(rule, 1e-9)) / n_rows).all(), "no score is below the part of weight"
     inner = getattr(rule, "rule", rule)
-    if not isinstance(inner, SharpenedScores):
+    if not isinstance(inner, SharpenedScores | ClassScores):
         bound = 2 * (3 + 1) if isinstance(inner, ClusteringScores) else n_features + 2 + 1
         assert scores.sum() <= bound * (1 + rounded_by(rule, 1e-9)), "rank + 1; 2 (k + 1)"
 
