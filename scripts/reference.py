@@ -147,6 +147,8 @@ GROUPS = (
             "LinearModel",
             "ClassificationModel",
             "KMeansModel",
+            "ClassPredictions",
+            "ClassificationReport",
             "RegressionReport",
             "ClusteringReport",
             "Ledger",

@@ -25,6 +25,14 @@ from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistan
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    ClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+    MaskedClassLosses,
+)
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
@@ -358,6 +366,32 @@ EXAMPLES: dict[str, Message] = {
     "masked received": MaskedReceived(bytes(32)),
     "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
+    "deliver classes": DeliverClasses(sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes")),
+    "ask class losses": AskClassLosses(
+        sendable_floats([0.5]), sendable_floats([2.5]), sendable_floats([-1.0]), sendable_floats([2.0, 5.5]), None, True
+    ),
+    "class losses": ClassLosses(
+        sendable_floats([0.5, 0.0, 0.25]),
+        sendable_floats([[1.0, 0.0], [2.0, 3.0]]),
+        sendable_floats([[0.75, 0.01]]),
+        sendable_floats([[6.0, 0.5, 0.25]]),
+    ),
+    "deliver masked classes": DeliverMaskedClasses(
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),),
+        sendable_floats([2.5]),
+        sendable_floats([0.0, 1.0]),
+        ("no", "yes"),
+    ),
+    "ask masked class losses": AskMaskedClassLosses(
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),), sendable_floats([2.5]), sendable_floats([2.0, 5.5]), None
+    ),
+    "masked class losses": MaskedClassLosses(
+        sendable_floats([0.5, 0.0, 0.25]),
+        sendable_floats([[1.0, 0.0], [2.0, 3.0]]),
+        sendable_floats([[0.75, 0.01]]),
+        sendable_floats([]).reshape(0, 3),
+        bytes(64),
+    ),
     "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, 7, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),
     "lloyd opened, key lost": LloydOpened(None),

@@ -33,8 +33,8 @@ class Noise:
         Leads from them to the columns, the label last.
     hidden : ndarray of float64, shape (h, d)
         Directions of the coefficients in which there is little but noise.
-    uncorrected : callable
-        Gives what of the rows' parts of a sum calibrated weights do not correct.
+    uncorrected, rests : callable
+        Give what of the rows' parts of a sum calibrated weights do not correct: at most, and as it varies.
     """
 
     features: Floats
@@ -44,10 +44,12 @@ class Noise:
     mixing: Floats
     hidden: Floats
     uncorrected: Callable[[Floats], Floats]
+    rests: Callable[[Floats], Floats]
 
     def at(self, coef: Floats, intercept: float, total_weight: float) -> RoundedRows:
         """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
         residual, columns = self.mixing @ np.append(coef, -1.0), self.mixing[:, :-1].T
+        errors = np.column_stack([columns.T, residual])
         return RoundedRows(
             self.features,
             self.features @ coef + intercept - (0.0 if self.labels is None else self.labels),
@@ -55,12 +57,20 @@ class Noise:
             # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
             math.sqrt(2) * total_weight * columns @ (self.left @ residual),
             self.uncorrected,
+            errors.T @ (self.removed + self.left) @ errors,
         )
 
     def in_features(self) -> RoundedFeatures:
         """Say what is left of it in the columns."""
         columns = self.mixing[:, :-1]
         return RoundedFeatures(columns.T @ self.left @ columns, self.uncorrected)
+
+    def in_slopes(self, coef: Floats, slopes: Floats) -> RoundedRows:
+        """Say what it means for a model of classes, where nothing was taken off, and labels are as they were."""
+        errors = np.column_stack([self.mixing[:, :-1], self.mixing[:, :-1] @ coef])
+        nothing = np.zeros(len(coef))
+        covariance = errors.T @ (self.removed + self.left) @ errors
+        return RoundedRows(self.features, slopes, nothing, nothing, self.rests, covariance)
 
 
 def precision_of(
