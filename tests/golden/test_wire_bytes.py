@@ -118,7 +118,14 @@ from colonnade.solvers.gram.ckks.messages import (
     EncryptedProducts,
     EncryptedRows,
 )
-from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.gram.shares.messages import (
+    AskGramShares,
+    AskSealedSeeds,
+    AskStepShares,
+    GramShares,
+    SealedSeeds,
+)
+from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart, StepColumn, StepPart
 from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
@@ -132,7 +139,9 @@ from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedS
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
+    ClassNorms,
     Coefficients,
+    OpenClassSaga,
     OpenSaga,
     PartialProducts,
     Progress,
@@ -293,6 +302,9 @@ EXAMPLES: dict[str, Message] = {
     ),
     "moments": Moments(sendable_floats([0.5]), sendable_floats([2.0])),
     "open saga": OpenSaga(75, seed=5, l2=0.5, l1=0.0, fit_intercept=True, scale=False),
+    "open class saga": OpenClassSaga(75, 5, 0.5, 0.0, True, False, sendable_floats([0.0, 1.0])),
+    "class norms": ClassNorms(sendable_floats([4.0, 0.25]), None),
+    "class norms, with labels": ClassNorms(sendable_floats([4.0, 0.25]), sendable_floats([0.0, 1.0])),
     "squared norms": SquaredNorms(sendable_floats([4.0, 0.25])),
     "saga step, first": SagaStep(sendable_floats([]), 300, 0.125),
     "saga step": SagaStep(sendable_floats([-1.5]), 0, None),
@@ -328,6 +340,13 @@ EXAMPLES: dict[str, Message] = {
     "sealed seeds, key lost": SealedSeeds(()),
     "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), 2**63 - 1, (3, 1), (bytes(48),)),
     "ask gram shares, all alike": AskGramShares(None, None, (3, 1), (bytes(48),)),
+    "ask step shares": AskStepShares(sendable_floats([0.5, 1.0]), (3, 1), 12, "bank", (bytes(48),)),
+    "ask step part": AskStepPart(2, sendable_floats([0.5, -0.25])),
+    "step part": StepPart(2, bytes(range(32)), bytes(32)),
+    "step part, key lost": StepPart(0, b"", b""),
+    "ask step column": AskStepColumn(2, (bytes(range(32)),), 0.5, 0.0, 1e-3, True, sendable_floats([0.0, 1.0])),
+    "step column": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, bytes(range(32)), bytes(32)),
+    "step column, no further step": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, None, b""),
     "gram shares": GramShares(
         sendable_floats([[1.0]]), sendable_floats([[2.0]]), bytes(range(16)), bytes(16), bytes(32), bytes(64)
     ),
