@@ -34,8 +34,10 @@ from colonnade.errors import (
     UnsupportedError,
     WireVersionError,
 )
+from colonnade.evaluation.classes.reports import ClassificationReport
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.federation import Federation
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.ledger import Ledger
 from colonnade.node.party import serve_party
 from colonnade.planning.records import Plan
@@ -55,8 +57,10 @@ __all__ = [
     "Category",
     "Central",
     "Certificate",
+    "ClassPredictions",
     "Classification",
     "ClassificationModel",
+    "ClassificationReport",
     "ClusteringReport",
     "ColonnadeError",
     "ColonnadeKMeans",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from colonnade.coreset import Coreset, Precision, StandardErrors, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
 from colonnade.messages import Message, Reveals
 from colonnade.routes import Route
@@ -418,6 +419,8 @@ class Report(Protocol):
         """Put the numbers that matter first into a few words."""
 
 
+# Values, numbers of clusters, or chances of classes.
+Predictions: TypeAlias = Floats | Rows | ClassPredictions
 # A party's part of a model: coefficients, or centres and the units in which distances to them are measured.
 ModelPart: TypeAlias = tuple[Floats | None, Floats | None, Floats | None]
 
@@ -435,7 +438,7 @@ class Model(Protocol[R_co]):
     def parts(self, roster: Roster) -> Mapping[str, ModelPart]:
         """Give each party's part, as it is sent to it."""
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats | Rows]:
+    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Predictions]:
         """Predict the selected rows."""
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
@@ -535,6 +538,12 @@ class LogisticTask(Protocol[M_co]):
 
     def codes_of(self, labels: Floats) -> Rows:
         """Give the place of each label among the classes."""
+
+    def label_values(self) -> Floats:
+        """Give the numbers that stand for the classes where labels travel, in the order of the classes."""
+
+    def class_model(self, coef: Floats, intercept: Floats, roster: Roster) -> M_co:
+        """Make the model of what was learned: shapes (1, d) and (1,) for two classes, (K, d) and (K,) for more."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from colonnade import validation
 from colonnade.alignment import Mode
 from colonnade.alignment.records import AlignmentReport
-from colonnade.contracts import Model, Report, Roster, Script, Task
+from colonnade.contracts import Model, Predictions, Report, Roster, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics import certifying
@@ -22,7 +22,6 @@ from colonnade.diagnostics.over_parties import rows_to_look_at, with_cost
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
 from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
-from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
@@ -292,12 +291,12 @@ class Federation:
 
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
-    ) -> Floats | Rows:
+    ) -> Predictions:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         rows : array_like of int, shape (m,), optional
             Which rows, in any order; all of them if left out.
@@ -309,8 +308,8 @@ class Federation:
 
         Returns
         -------
-        ndarray, shape (m,)
-            Predicted values, or the index of each row's nearest centre, in the order of `rows`.
+        ndarray, shape (m,), or ClassPredictions
+            Predicted values, the index of each row's nearest centre, or chances of classes, in the order of `rows`.
 
         Examples
         --------
@@ -341,7 +340,7 @@ class Federation:
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         to : str
             The party.
@@ -409,7 +408,7 @@ class Federation:
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         rows : int, optional
             Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
@@ -429,7 +428,7 @@ class Federation:
 
         Returns
         -------
-        RegressionReport or ClusteringReport
+        RegressionReport, ClassificationReport or ClusteringReport
             Costs, errors, sizes; and its `table`, whether that is the one the model was learned from.
 
         Examples

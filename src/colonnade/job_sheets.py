@@ -19,7 +19,7 @@ from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
-from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
+from colonnade.evaluation.applying import class_losses_route, evaluated_route, masked_route, predicted_route
 from colonnade.evaluation.telling import TOLD, model_digest
 from colonnade.options import learn_types
 from colonnade.protocol.preparing import prepare_route
@@ -50,6 +50,8 @@ KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySo
 PILOT_STEP = 0.25
 # Columns of two parties that agree to this part of their spread are taken to be the same.
 FINE_STEP = 1 / 256
+# The option that says of how many classes a model is that is evaluated.
+CLASSES = "classes"
 learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
 
 
@@ -81,7 +83,7 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         to=what.get("to", what.get("by")),
         bits=what.get("bits"),
         branches=what.get("branches"),
-        options=what.get("options", {}),
+        options=what.get("options", {}) | (_of_model(model) if verb == "evaluate" else {}),
     )
 
 
@@ -104,6 +106,12 @@ def words_of(options: object) -> dict[str, Any] | None:
     usual = {each.name: each.default for each in msgspec.structs.fields(options)}  # type: ignore[arg-type]  # a struct
     words: dict[str, Any] = msgspec.to_builtins(options)
     return {name: word for name, word in words.items() if name == "kind" or getattr(options, name) != usual[name]}
+
+
+def _of_model(model: Model[Any] | None) -> dict[str, int]:
+    """Say of how many classes a model is, if of any: it is evaluated otherwise."""
+    classes = getattr(model, "classes_", None)
+    return {} if classes is None else {CLASSES: len(classes)}
 
 
 def _chosen_and_size(rows: object) -> tuple[tuple[bytes, int] | None, int | None]:
@@ -177,11 +185,14 @@ class _Reader:
         """Expect the view of the task, of rows on one side of the split."""
         return view_route(self.split, side, self.task.scaling, self.roster, self.party)
 
-    def settled(self) -> Route:
-        """Expect the question for the label's classes, where the task has some."""
+    def settled(self, sampler: AnySampler | None = None) -> Route:
+        """Expect the question for the label's classes, where the task has some; rows come by this sampler or another.
+
+        If left out, by that on the sheet.
+        """
         if not isinstance(self.task, LogisticTask):
             return END
-        source = None if self.sheet.coreset is not None else self.sampler
+        source = sampler or (None if self.sheet.coreset is not None else self.sampler)
         n_told = 0 if source is None else rows_told(self.task, source, self.roster)
         return self.task.settling_route(self.agreed(0), n_told)
 
@@ -290,7 +301,10 @@ def _deliver(job: _Reader) -> Route:
 
 def _evaluate(job: _Reader) -> Route:
     by_weight = job.sheet.size is None
-    if job.sheet.to is None:
+    if CLASSES in job.sheet.options and job.sheet.to is None:
+        has_label = job.party == job.roster.label_party
+        asked = class_losses_route(job.part, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
+    elif job.sheet.to is None:
         asked = evaluated_route(job.part, job.sheet.bits, job.dither, by_weight=by_weight)
     else:
         asked = masked_route(job.part, job.to, job.party, evaluating=True, by_weight=by_weight)
@@ -316,7 +330,7 @@ def _planned_fit(job: _Reader) -> Route:
 def _certify(job: _Reader) -> Route:
     sampler = audit_sampler(job.size, secure=bool(job.sheet.options.get("secure")))
     asked = audit_route(job.task, job.part, job.agreed(job.size), int(job.sheet.options.get("directions", 1)))
-    return then(job.view(), job.drawn(sampler), asked)
+    return then(job.view(), job.settled(sampler), job.drawn(sampler), asked)
 
 
 def _diagnose(job: _Reader) -> Route:

@@ -227,6 +227,7 @@ def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
         raise InputError("The run has no model: it stopped at the coreset. Certify a run of fit.")
     task = paper_task(run.task, "certified")
     check_model(run.model, roster)
+    check_two_classes(getattr(run.model, "classes_", None), "certified")
     check_can_evaluate(run.model, roster)
     _check_same_rows(run.coreset, roster, "run")
     return AuditSubject(task, run.model, run.split, run.coreset, run.precision)
@@ -283,6 +284,15 @@ def paper_task(task: object, participle: str) -> PaperTask:
     """Require a task whose theory is known."""
     check_kind(f"task that can be {participle}", task, PaperTask)
     return cast(PaperTask, task)
+
+
+def check_two_classes(classes: tuple[Any, ...] | None, participle: str) -> None:
+    """Require no more classes than two, where they are known: what is asked of these is worked out for two."""
+    if classes is not None and len(classes) > 2:
+        raise UnsupportedError(
+            f"A classification of {len(classes)} classes cannot be {participle}: only one of two can. More can be "
+            "learned by Central() and CompactCentral(), and evaluated: federation.evaluate(run.model, split=run.split)."
+        )
 
 
 def check_kind(role: str, value: object, kinds: Any) -> None:

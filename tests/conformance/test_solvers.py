@@ -108,8 +108,6 @@ def objective(task: Any, model: Any, federation: cn.Federation) -> float:
     predicted = X @ theta + model.intercept_
     late = isinstance(task, cn.Classification)
     losses = np.logaddexp(0, (1 - 2 * LATE) * predicted) if late else np.square(predicted - Y)
-        np.logaddexp(0, (1 - 2 * LATE) * predicted) if isinstance(task, cn.Classification) else np.square(predicted - Y)
-    )
     return float(COPIES @ losses + penalty)
 
 

@@ -1,5 +1,6 @@
 """What a party is asked where a model is applied to selected rows: routes of prediction, delivery and evaluation."""
 
+from colonnade.evaluation.classes.messages import AskClassLosses, DeliverClasses
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
 from colonnade.evaluation.delivery import Deliver
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
@@ -12,12 +13,23 @@ from colonnade.routes import END, Ask, Hashing, Route, either, then
 def predicted_route(part: bytes, bits: int | None, seed: int, *, delivered: bool) -> Route:
     """Expect a question for predictions by a model whose part has this digest, and perhaps all parties' sum."""
     asked = _plain_route(part, bits, seed, less_label=False, by_weight=False)
-    return then(asked, Ask(Deliver)) if delivered else asked
+    return then(asked, either(Ask(Deliver), Ask(DeliverClasses))) if delivered else asked
 
 
 def evaluated_route(part: bytes, bits: int | None, seed: int, *, by_weight: bool) -> Route:
     """Expect a question for residuals, or distances, of a model whose part has this digest."""
     return _plain_route(part, bits, seed, less_label=True, by_weight=by_weight)
+
+
+def class_losses_route(part: bytes, bits: int | None, seed: int, *, has_label: bool, by_weight: bool) -> Route:
+    """Expect a question for the party's part of logits; at the label party, with the others' sum, for losses."""
+    model = Hashing(part, model_digest)
+    if has_label:
+        return Ask(AskClassLosses, part=model, by_weight=by_weight)
+    flags = {"part": model, "less_label": False, "by_weight": False}
+    if bits is None:
+        return Ask(AskPartialPredictions, **flags)
+    return Ask(AskRoundedPredictions, **flags, bits=bits, seed=seed)
 
 
 def _plain_route(part: bytes, bits: int | None, seed: int, *, less_label: bool, by_weight: bool) -> Route:

@@ -132,9 +132,9 @@ class Loss:
         return H
 
     def _covariances(self, shares: Floats) -> Floats:
-        """Compute w times the contrasts' covariances under each row's probabilities, shape (q, q, m)."""
+        """Compute w times the contrasts' covariances under each row's probabilities: (q, q, m), the lower half."""
         q = self.contrasts.shape[1]
-        result = np.empty((q, q, len(shares)))
+        result = np.zeros((q, q, len(shares)))
         for code in range(shares.shape[1]):
             mine = np.flatnonzero(self.codes == code)
             # About the row's own class, whose probability may be nearly 1: nothing is lost in rounding.

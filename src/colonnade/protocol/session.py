@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from colonnade.contracts import Alignment, Keys, ScoreRule, Table, View
+from colonnade.contracts import Alignment, Keys, Predictions, ScoreRule, Table, View
 from colonnade.errors import AlignmentError, ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
@@ -38,14 +38,14 @@ Weighing = Literal["evenly", "all", "scores", "distinct", "given"]
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """Predictions that a party was given, shape (m,): values or numbers of clusters, and of which rows, ascending.
+    """Predictions that a party was given: values, numbers of clusters or chances of classes; of which rows, ascending.
 
     Where they are good for nothing, there are none, and a `problem` that only the party knows of. `keys` are the key
     columns of these rows, a `pyarrow.Table`, where the party has a key.
     """
 
     rows: Rows
-    predictions: Floats | Rows
+    predictions: Predictions
     problem: str = ""
     keys: Any = None
 

@@ -235,14 +235,22 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
 
     To second order it would be a negative ridge on whitened columns, and doubled the excess on one of four tables.
     """
-    weights = _calibrated(coreset, parties, free)
-    features, _ = _restore(np.hstack([party.values for party in parties]), parties)
+    total, weights = coreset.total_weight, _calibrated(coreset, parties, free)
+    joined = np.hstack([party.values for party in parties])
+    noise = np.concatenate([party.noise(weights) for party in parties])
+    features, _ = _restore(joined, parties)
     (labels,) = (_exact_label(party) for party in parties if party.label is not None)
-    facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / coreset.total_weight)}
-    left = np.diag(np.concatenate([party.noise(weights) for party in parties]))
-    mixing, hidden = _mixing_and_directions(parties, np.empty((len(left), 0)))
-    noise = Noise(features, labels, 0.0 * left, left, mixing, hidden, *_corrections(coreset, parties, free))
-    return WeightedRows(features, labels, weights, coreset.total_weight, coreset.rows), facts, noise
+    facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total)}
+    spans, _ = directions(parties)
+    rounding = Noise(
+        features,
+        labels,
+        np.zeros((len(noise), len(noise))),
+        np.diag(noise),
+        *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
+        *_corrections(coreset, parties, free),
+    )
+    return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
 
 
 def _exact_label(party: WhitenedRows) -> Floats:

@@ -111,9 +111,13 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
     def codes_of(self, labels: Floats) -> Rows:
         """Give the place of each label, as it travels, among the classes."""
         try:
-            return class_codes(labels, label_values(self.known_classes()))
+            return class_codes(labels, self.label_values())
         except ValueError as error:
             raise InputError(f"A label is none of the classes: {error}. Check where the rows come from.") from error
+
+    def label_values(self) -> Floats:
+        """Give the numbers that stand for the classes where labels travel, in the order of the classes."""
+        return label_values(self.known_classes())
 
     def known_classes(self) -> tuple[ClassName, ...]:
         """Give the classes, which `settled` found."""

@@ -6,12 +6,26 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import JobView, LogisticTask, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
+from colonnade.contracts import (
+    JobView,
+    LogisticTask,
+    Model,
+    Predictions,
+    Report,
+    Roster,
+    Rounding,
+    Sampler,
+    Script,
+    Solver,
+    Task,
+)
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.errors import InputError
+from colonnade.evaluation.classes.server import deliver_classes
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.telling import tell_model
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
@@ -104,11 +118,13 @@ def open_commitments(
 
 def predict(
     model: Model[Any], rows: Rows | None, to: str | None, bits: int | None, roster: Roster
-) -> Script[Floats | Rows]:
+) -> Script[Predictions]:
     """Predict the given rows (ascending), or all."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
     predictions = yield from model.predictions(roster, size, rounding_of(bits, roster, shared_seed(0)))
-    if to is not None:
+    if to is not None and isinstance(predictions, ClassPredictions):
+        yield from deliver_classes(to, predictions)
+    elif to is not None:
         yield from deliver(to, predictions)
     return predictions
 

@@ -12,8 +12,8 @@ from colonnade.tasks.model_files import MODEL, unpack
 from colonnade.tasks.regression import Regression
 
 AnyTask = Regression | Classification | KMeans
-# Tasks of the paper, whose theory is known: these can be diagnosed, certified and planned.
-PaperTask = Regression | KMeans
+# Tasks whose theory is known, those of the paper among them: these can be diagnosed, certified and planned.
+PaperTask = Regression | Classification | KMeans
 
 MODELS: tuple[type[Model[Any]], ...] = tuple(task.model for task in get_args(AnyTask))
 

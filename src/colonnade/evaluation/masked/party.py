@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from colonnade.contracts import Table
-from colonnade.errors import InputError, PolicyRefusedError, RemoteProtocolError
+from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.evaluation.clustering import check_centers
 from colonnade.evaluation.linear import label_spread, weights_of
 from colonnade.evaluation.masked.messages import (
@@ -39,8 +39,8 @@ from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, identity_of, 
 from colonnade.privacy.pairwise import check_signatures
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
+from colonnade.protocol.applied import count_applied
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.memory import AppliedNote
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_sums, effective_rows
 from colonnade.signing import digest
@@ -203,17 +203,7 @@ def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
 def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> PartyState:
     """Count a model that is applied for another party: an equation about every row, of a clustering one a centre."""
     n_models = 1 if request.centers is None else len(request.centers)
-    note = AppliedNote(data.of_prepared(model_digest(request.part)), n_models)
-    most = data.policy.models_of(len(data.table.feature_names))
-    applied = {note, *(each for each in data.memory.notes() if isinstance(each, AppliedNote))}
-    if most is not None and (told := sum(each.numbers for each in applied)) > most:
-        raise PolicyRefusedError(
-            f"its owner's policy applies {most:,} models in all for others to learn what comes of them, of which each "
-            f"centre of a clustering is one; with this it would be {told:,}. Apply a model that it has applied "
-            "before, or ask its owner.",
-            party=data.name,
-        )
-    return replace(state, notes=(*state.notes, note))
+    return count_applied(state, data, model_digest(request.part), n_models)
 
 
 def _check_told(state: PartyState, data: PartyData, what: str, weights: Floats, n_numbers: int) -> PartyState:
