@@ -35,7 +35,7 @@ def learn_lateness(files: Mapping[str, Path], seed: int) -> tuple[Run[Classifica
 
 def in_words(run: Run[ClassificationModel], report: ClassificationReport) -> str:
     """Say how well lateness is told, and what of the columns that are numbers."""
-    low, high = report.auc_interval
+    low, high = report.auc_interval or (0.0, 1.0)
     summary = run.summary()
     shown = tuple(each for each in summary.coefficients if each.party is None or each.feature in NUMBERS)
     left_out = len(summary.coefficients) - len(shown)
