@@ -32,6 +32,7 @@ class Job(NamedTuple):
     weighted: bool = False
     prepared: bool = False
     alike: bool = False
+    classes: bool = False
 
     def parties(self) -> list[cn.Party]:
         """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
@@ -41,6 +42,8 @@ class Job(NamedTuple):
         if self.alike:  # but for what rounding hides
             X[:, 3:] = X[:, :2] + 0.03 * rng.normal(size=(self.n_rows, 2))
         y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
+        if self.classes:
+            y = (y > np.median(y) + rng.normal(size=self.n_rows)).astype(float)
         weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
         shop = cn.Party("shop", X[:, 2:3], weight=weight)
         if self.prepared:
@@ -84,6 +87,8 @@ SOLVERS: Mapping[str, Mapping[str, Any]] = {
         "lloyd": cn.SecureLloyd(),
     },
 }
+CLASSES = cn.Classification(l2=0.01)
+CLASS_SOLVERS = {"gram": cn.SecureGram(), "saga": cn.Saga(batch=20, max_epochs=3)}
 TASKS: Mapping[str, Any] = {"Regression": cn.Regression(l2=0.1), "KMeans": cn.KMeans(n_clusters=3, n_starts=2)}
 # Whether columns are standardised, whether rows have weights, and which are held out.
 VIEWS = ((False, False, None), (True, False, cn.HoldOut(0.2)), (False, True, cn.SplitBy("post")))
@@ -105,6 +110,14 @@ def all_jobs() -> list[Job]:
         Job("fit, sharpened", lambda f, _: f.fit(TASKS["Regression"], sampler=SHARPENED, seed=3)),
         Job("look again", lambda f, _: f.plan(cn.Regression(), budget_bytes=60_000, pilot=220), n_rows=400, alike=True),
         Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
+        *(
+            Job(
+                f"fit Classification, {name}",
+                lambda f, _, solver=solver: f.fit(CLASSES, sampler=SAMPLERS["plain"], solver=solver, seed=3),
+                classes=True,
+            )
+            for name, solver in CLASS_SOLVERS.items()
+        ),
         Job(
             "spot check",
             lambda f, run: f.spot_check(run, rows=4, seed=1),
