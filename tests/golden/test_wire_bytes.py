@@ -20,6 +20,7 @@ from colonnade.alignment.shared_secret import (
 )
 from colonnade.catalogue import codec, kinds
 from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances
+from colonnade.diagnostics.audited_logits import AskAuditedLogits, AuditedLogits
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
 from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistances
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
@@ -414,6 +415,13 @@ EXAMPLES: dict[str, Message] = {
     ),
     "audited predictions": AuditedPredictions(
         2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes([0, 0, 232, 253]), None, 0.5, 4.0
+    ),
+    "ask audited logits": AskAuditedLogits(sendable_floats([0.5]), sendable_floats(np.empty((0, 1))), seed=7),
+    "audited logits": AuditedLogits(
+        2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes(4), 0.5, 4.0, None, None, None
+    ),
+    "audited logits, classes": AuditedLogits(
+        2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes(4), 0.5, 4.0, bytes([128]), 0.25, 1.5
     ),
     "ask audited distances": AskAuditedDistances(sendable_floats([[1.0, 2.0]]), None),
     "audited distances": AuditedDistances(2, 1, 9.0, bytes([0, 0, 255, 255])),

@@ -43,7 +43,7 @@ class Job(NamedTuple):
             X[:, 3:] = X[:, :2] + 0.03 * rng.normal(size=(self.n_rows, 2))
         y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
         if self.classes:
-            y = (y > np.median(y) + rng.normal(size=self.n_rows)).astype(float)
+            y = (y > np.median(y)).astype(np.float64)
         weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
         shop = cn.Party("shop", X[:, 2:3], weight=weight)
         if self.prepared:
@@ -87,8 +87,6 @@ SOLVERS: Mapping[str, Mapping[str, Any]] = {
         "lloyd": cn.SecureLloyd(),
     },
 }
-CLASSES = cn.Classification(l2=0.01)
-CLASS_SOLVERS = {"gram": cn.SecureGram(), "saga": cn.Saga(batch=20, max_epochs=3)}
 TASKS: Mapping[str, Any] = {"Regression": cn.Regression(l2=0.1), "KMeans": cn.KMeans(n_clusters=3, n_starts=2)}
 # Whether columns are standardised, whether rows have weights, and which are held out.
 VIEWS = ((False, False, None), (True, False, cn.HoldOut(0.2)), (False, True, cn.SplitBy("post")))
@@ -109,15 +107,8 @@ def all_jobs() -> list[Job]:
         Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(90), solver=cn.SecureGram(), seed=3)),
         Job("fit, sharpened", lambda f, _: f.fit(TASKS["Regression"], sampler=SHARPENED, seed=3)),
         Job("look again", lambda f, _: f.plan(cn.Regression(), budget_bytes=60_000, pilot=220), n_rows=400, alike=True),
+        *_of_classes(),
         Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
-        *(
-            Job(
-                f"fit Classification, {name}",
-                lambda f, _, solver=solver: f.fit(CLASSES, sampler=SAMPLERS["plain"], solver=solver, seed=3),
-                classes=True,
-            )
-            for name, solver in CLASS_SOLVERS.items()
-        ),
         Job(
             "spot check",
             lambda f, run: f.spot_check(run, rows=4, seed=1),
@@ -130,6 +121,27 @@ def _prepared_fit(split: Any, federation: cn.Federation, _: object) -> Any:
     """Learn of columns that a party prepares, all rows; what it keeps of that is its own."""
     model = federation.fit(TASKS["Regression"], sampler=cn.AllRows(), split=split).model
     return model.coef_, model.feature_names_in_
+
+
+def _of_classes() -> list[Job]:
+    """List what a classification asks that others do not."""
+    task, sampler = cn.Classification(l2=0.1), cn.ImportanceSampling(SIZE)
+
+    def run(federation: cn.Federation) -> Any:
+        return federation.fit(task, sampler=sampler)
+
+    def compact(federation: cn.Federation) -> Any:
+        return federation.fit(task, sampler=sampler, solver=cn.CompactCentral())
+
+    def learned(solver: Any) -> Any:
+        return lambda f, _: f.fit(task, sampler=sampler, solver=solver, seed=3)
+
+    return [
+        Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
+        Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
+        Job("certify classes", lambda f, r: f.certify(r, rows=90), run, 400, classes=True),
+        Job("certify classes, weighted", lambda f, r: f.certify(r, rows=90), compact, 400, weighted=True, classes=True),
+    ]
 
 
 def _alignment(mode: Any) -> Job:

@@ -91,6 +91,7 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     "PartialDistances": ("values",),
     "RoundedParts": ("middles", "codes", "label_spread"),
     "AuditedPredictions": ("low", "step", "codes", "less_label", "mean", "variance"),
+    "AuditedLogits": ("low", "step", "codes", "mean", "variance", "classes", "share", "class_mean"),
     "AuditedDistances": ("largest", "codes"),
     "PairDistances": ("values",),
     "RowDistances": ("values",),

@@ -53,14 +53,8 @@ class RoundedFeatures:
         pull, k = self.covariance @ coef, curvatures(logits)[:, np.newaxis]
         skewed = weights * (1.0 - 2.0 * probabilities(logits))
         bias = weights.sum() * pull + 0.5 * float(coef @ pull) * (skewed @ features)
-        errors = np.column_stack([np.eye(len(coef)), coef])
         return RoundedRows(
-            features,
-            residuals,
-            np.zeros(len(coef)),
-            GROWS * bias,
-            lambda values: self.left(k * values) / k,
-            errors.T @ self.covariance @ errors,
+            features, residuals, np.zeros(len(coef)), GROWS * bias, lambda values: self.left(k * values) / k
         )
 
 

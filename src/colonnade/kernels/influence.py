@@ -14,14 +14,13 @@ that is the same everywhere (classical).
 Residuals of rows that were fitted to are too small: their squares are divided by 1 - leverage (HC2).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem
-from colonnade.kernels.sandwich import RoundedRows
 
 BLOCK_ROWS = 8192
 # On each side. Chosen on KC House, judged on other tables (benchmarks/statistics.py).
@@ -58,6 +57,29 @@ class FittedRows:
     def bends(self) -> Floats:
         """w_i k_i, (m,)."""
         return self.weights if self.curvatures is None else self.weights * self.curvatures
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedSlopes:
+    """Rows with rounding errors, and what was done about these.
+
+    Parameters
+    ----------
+    features, slopes : (m, d) and (m,) array
+        As they came.
+    removed : (d,) array
+        The part of a row's gradient that was taken off as rounding's.
+    covariance : (d + 1, d + 1) array
+        Of a row's rounding errors: in its features, and last in its prediction, less the label if that is rounded.
+    left : callable
+        Takes the rows' parts of the gradient, shape (m, p), and gives what of them calibrated weights do not correct.
+    """
+
+    features: Floats
+    slopes: Floats
+    removed: Floats
+    covariance: Floats
+    left: Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +157,7 @@ def spread_of_draw(
     found: Curvature,
     pull: Floats,
     chances: Floats | None,
-    rounded: RoundedRows | None,
+    rounded: RoundedSlopes | None,
     *,
     stratified: bool,
 ) -> Spread:
@@ -147,7 +169,7 @@ def spread_of_draw(
         The penalty's gradient, ridge theta, which the sum of the rows' own makes up for.
     chances : (m,) array or None
         Of distinct rows; None where draws are independent and so many.
-    rounded : RoundedRows or None
+    rounded : RoundedSlopes or None
         What rows were before their rounding was made good for.
     stratified : bool
         Whether independent draws were each from a part of the rows, in the order of their scores.
@@ -160,7 +182,7 @@ def spread_of_draw(
     if rounded is None:
         gradients = directions * (rows.slopes * factors)[:, np.newaxis]
     else:
-        gradients = found.directions(rounded.features) * (rounded.residuals * factors)[:, np.newaxis]
+        gradients = found.directions(rounded.features) * (rounded.slopes * factors)[:, np.newaxis]
         gradients[:, :-1] -= rounded.removed @ found.basis
         gradients = rounded.left(gradients)
     influences = weights[:, np.newaxis] * (gradients @ found.leads)
@@ -191,7 +213,7 @@ def _about_neighbours(influences: Floats, weights: Floats) -> Floats:
     return rests
 
 
-def _rounding(rows: FittedRows, found: Curvature, rounded: RoundedRows) -> Floats:
+def _rounding(rows: FittedRows, found: Curvature, rounded: RoundedSlopes) -> Floats:
     """Give the variance that rounding adds to each row's part of the coefficients, (m, d + 1), to first order.
 
     An error e in a row changes its gradient by slope e, and by x times the change of the slope.
@@ -202,7 +224,7 @@ def _rounding(rows: FittedRows, found: Curvature, rounded: RoundedRows) -> Float
     parts = found.directions(rounded.features) @ found.leads
     if rows.curvatures is not None:
         parts *= rows.curvatures[:, np.newaxis]
-    slopes = rounded.residuals[:, np.newaxis]
+    slopes = rounded.slopes[:, np.newaxis]
     return np.asarray(np.square(slopes) * own + 2 * slopes * parts * both + np.square(parts) * slope)
 
 

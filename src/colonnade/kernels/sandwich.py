@@ -44,8 +44,6 @@ class RoundedRows:
         The part that is rounding's and was left, for all rows.
     left : callable
         Takes the rows' parts of the gradient, shape (m, p), and gives what of them calibrated weights do not correct.
-    covariance : (d + 1, d + 1) array
-        Of a row's rounding errors: in its features, and last in its residual.
     """
 
     features: Floats
@@ -53,7 +51,6 @@ class RoundedRows:
     removed: Floats
     bias: Floats
     left: Callable[[Floats], Floats]
-    covariance: Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from colonnade.contracts import LinearTask, LogisticTask, Roster, Task
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_sandwich import RoundedFeatures, class_sandwich
+from colonnade.kernels.influence import RoundedSlopes
 from colonnade.kernels.sandwich import RoundedRows, Sandwich, sandwich
 
 # An audit asks for 16 bits a row for each: beyond a few, a smaller step is cheaper.
@@ -49,7 +50,6 @@ class Noise:
     def at(self, coef: Floats, intercept: float, total_weight: float) -> RoundedRows:
         """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
         residual, columns = self.mixing @ np.append(coef, -1.0), self.mixing[:, :-1].T
-        errors = np.column_stack([columns.T, residual])
         return RoundedRows(
             self.features,
             self.features @ coef + intercept - (0.0 if self.labels is None else self.labels),
@@ -57,20 +57,18 @@ class Noise:
             # At the best model it is larger: by less than half in its square, where eigenvalues are twice the noise.
             math.sqrt(2) * total_weight * columns @ (self.left @ residual),
             self.uncorrected,
-            errors.T @ (self.removed + self.left) @ errors,
         )
+
+    def in_slopes(self, slopes: Floats, direction: Floats) -> RoundedSlopes:
+        """Say what it means for the slopes of losses, (m,), where a row is seen along a direction, (d + 1,)."""
+        errors = np.column_stack([self.mixing[:, :-1], self.mixing @ direction])
+        covariance, removed = (errors.T @ noise @ errors for noise in (self.removed + self.left, self.removed))
+        return RoundedSlopes(self.features, slopes, removed[:-1, -1], covariance, self.rests)
 
     def in_features(self) -> RoundedFeatures:
         """Say what is left of it in the columns."""
         columns = self.mixing[:, :-1]
         return RoundedFeatures(columns.T @ self.left @ columns, self.uncorrected)
-
-    def in_slopes(self, coef: Floats, slopes: Floats) -> RoundedRows:
-        """Say what it means for a model of classes, where nothing was taken off, and labels are as they were."""
-        errors = np.column_stack([self.mixing[:, :-1], self.mixing[:, :-1] @ coef])
-        nothing = np.zeros(len(coef))
-        covariance = errors.T @ (self.removed + self.left) @ errors
-        return RoundedRows(self.features, slopes, nothing, nothing, self.rests, covariance)
 
 
 def precision_of(

@@ -18,6 +18,7 @@ from colonnade.kernels.dependence import inflation, of_triangle
 from colonnade.kernels.influence import (
     Curvature,
     FittedRows,
+    RoundedSlopes,
     Spread,
     classical_spread,
     curvature,
@@ -26,7 +27,6 @@ from colonnade.kernels.influence import (
     spread_of_rows,
 )
 from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem, reduce_rows
-from colonnade.kernels.sandwich import RoundedRows
 from colonnade.solvers.precision import Noise
 
 ErrorsInView: TypeAlias = Callable[[JobView], StandardErrors]
@@ -80,8 +80,7 @@ def _linear_errors(
     fitted = FittedRows(rows.features, residuals, None, rows.weights, _counts(coreset, view))
     problem = rows.reduced(fit_intercept=intercept)
     at = curvature(problem, ridge, float(rows.weights.sum()), view.shift, view.scale, intercept=intercept)
-    rounded = None if noise is None else noise.at(model.coef_, model.intercept_, coreset.total_weight)
-    draw, by_rows = _spreads(fitted, at, ridge * model.coef_, coreset, noise, rounded)
+    draw, by_rows = _spreads(fitted, at, ridge * model.coef_, coreset, _rounded_residuals(noise, model))
     variance, degrees = residual_variance(fitted, at, drawn=coreset.sampler != ALL_ROWS)
     classical = classical_spread(at, ridge, variance, degrees)
     return _record(problem, at, draw, by_rows, classical, intercept, None if noise is None else noise.hidden)
@@ -98,14 +97,22 @@ def _logistic_errors(
     fitted = FittedRows(rows.features, chances - task.codes_of(labels), bends, rows.weights, _counts(coreset, view))
     problem = reduce_rows(rows.features, np.zeros(len(bends)), fitted.bends, fit_intercept=intercept)
     at = curvature(problem, ridge, float(fitted.bends.sum()), view.shift, view.scale, intercept=intercept)
-    rounded = None if noise is None else noise.in_slopes(coef, fitted.slopes)
-    draw, by_rows = _spreads(fitted, at, ridge * coef, coreset, noise, rounded)
+    # Classes come as they are.
+    rounded = None if noise is None else noise.in_slopes(fitted.slopes, np.append(coef, 0.0))
+    draw, by_rows = _spreads(fitted, at, ridge * coef, coreset, rounded)
     # A class has the variance that its chance says.
     classical = classical_spread(at, ridge, 1.0, math.inf)
     by_rows = (
         replace(by_rows, degrees=np.full_like(by_rows.degrees, np.inf)) if coreset.sampler == ALL_ROWS else by_rows
     )
-    return _record(rows.reduced(fit_intercept=intercept), at, draw, by_rows, classical, intercept, None)
+    hidden = None if noise is None else noise.hidden
+    return _record(rows.reduced(fit_intercept=intercept), at, draw, by_rows, classical, intercept, hidden)
+
+
+def _rounded_residuals(noise: Noise | None, model: Any) -> RoundedSlopes | None:
+    if noise is None or noise.labels is None:
+        return None
+    return noise.in_slopes(noise.features @ model.coef_ + model.intercept_ - noise.labels, np.append(model.coef_, -1.0))
 
 
 def _counts(coreset: Coreset, view: JobView) -> Floats | None:
@@ -113,16 +120,13 @@ def _counts(coreset: Coreset, view: JobView) -> Floats | None:
 
 
 def _spreads(
-    rows: FittedRows, at: Curvature, pull: Floats, coreset: Coreset, noise: Noise | None, rounded: RoundedRows | None
+    rows: FittedRows, at: Curvature, pull: Floats, coreset: Coreset, rounded: RoundedSlopes | None
 ) -> tuple[Spread | None, Spread]:
     """Say how coefficients vary with the draw, unless all rows were taken as they are; and with the rows."""
     all_rows = coreset.sampler == ALL_ROWS
     by_rows = spread_of_rows(rows, at, pull, drawn=not all_rows)
-    if noise is None or rounded is None:
-        if all_rows:
-            return None, by_rows
-    else:
-        rounded = replace(rounded, left=noise.rests)
+    if all_rows and rounded is None:
+        return None, by_rows
     chances = _chances(coreset, rows.counts)
     return spread_of_draw(rows, at, pull, chances, rounded, stratified=coreset.stratified), by_rows
 

@@ -1,4 +1,4 @@
-"""Coefficients with their standard errors, as statisticians expect them: to print, to show in a notebook, to take on."""
+"""Coefficients with their standard errors, as statisticians expect them: printed, in a notebook, as a frame."""
 
 import html
 import math
@@ -134,6 +134,7 @@ class Summary(msgspec.Struct, frozen=True):
 
         frame = pd.DataFrame([msgspec.structs.asdict(each) for each in self.coefficients])
         numbers = [name for name in frame.columns if name not in ("party", "feature", "undefined")]
+        frame["party"] = [each.party or "" for each in self.coefficients]
         return frame.astype(dict.fromkeys(numbers, "float64")).set_index(["party", "feature"])
 
     def _title(self) -> str:
@@ -186,8 +187,8 @@ def summarise(
         raise UnsupportedError(f"{what}: there is nothing to give standard errors of. Fit a Regression.")
     if task.penalties_of(model)[1] != 0:
         raise UnsupportedError(
-            "An l1 penalty chooses features and shrinks the others: no formula gives standard errors of what it leaves. "
-            "Fit with l1=0, and an l2 penalty if you need one."
+            "An l1 penalty chooses features and shrinks the others: no formula gives standard errors of what it "
+            "leaves. Fit with l1=0, and an l2 penalty if you need one."
         )
     if errors is None:
         raise UnsupportedError(_why_no_errors(model, solver, coreset))
@@ -330,8 +331,8 @@ def _warn_of_heavy_rows(errors: StandardErrors, model: Any, coreset: Coreset) ->
     if few:
         warnings.warn(
             f"Rows were drawn evenly, and less than {most:.0f} of {len(coreset):,} make up most of what is known of "
-            f"{listed([in_a_line(name) for name in few], 5)}: rows as heavy were likely missed, and intervals hold less "
-            "often than they say. Draw by scores: ImportanceSampling(size=...).",
+            f"{listed([in_a_line(name) for name in few], 5)}: rows as heavy were likely missed, and intervals hold "
+            "less often than they say. Draw by scores: ImportanceSampling(size=...).",
             AssumptionWarning,
             stacklevel=4,
         )

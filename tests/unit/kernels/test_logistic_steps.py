@@ -9,11 +9,8 @@ from colonnade.kernels.logistic_steps import curvature_of, new_direction, told_o
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 4)) + 3.0
 Y = (RNG.random(50) < 0.3).astype(float)
-SUMMARY = Summary(
-    50.0,
-    np.append(X.mean(axis=0), Y.mean()),
-    np.linalg.qr(np.column_stack([X, Y]) - np.append(X.mean(axis=0), Y.mean()), mode="r"),
-)
+MEAN = np.append(X.mean(axis=0), Y.mean())
+SUMMARY = Summary(50.0, MEAN, np.asarray(np.linalg.qr(np.column_stack([X, Y]) - MEAN, mode="r")))
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -150,8 +150,10 @@ def read_losses(
     slack = 1 + checks.SLACK
     if abs(float(reply.confusion.sum()) - weight) > checks.SLACK * weight:
         raise checks.wrong(party, reply, f"a table of classes that does not add up to {weight:g} rows")
-    if brier > (1 if n == 2 else 2) * weight * slack or reply.areas.max() > slack:
-        raise checks.wrong(party, reply, f"squares of {weight:g} errors that add up to {brier:g}, or an area above 1")
+    if brier > (1 if n == 2 else 2) * weight * slack:
+        raise checks.wrong(party, reply, f"squares of {weight:g} errors that add up to {brier:g}")
+    if reply.areas[:, 0].max() > slack or reply.areas[:, 1].max() > slack / 4:
+        raise checks.wrong(party, reply, "an area above 1, or one that varies by more than 1/4")
     if deviation > (0.0 if by_weight else cost / np.sqrt(len(selected)) * slack):
         raise checks.wrong(party, reply, f"losses that vary by {deviation:g} and add up to {cost:g}")
     _check_calibration(party, reply, weight)
