@@ -163,7 +163,7 @@ def test_strict_owners_take_part_in_as_many_steps_as_they_apply_models() -> None
         run = parties.fit(RIDGE, sampler=cn.UniformSampling(400), solver=cn.SecureGram(steps=1), seed=1)
     central = federation().fit(RIDGE, coreset=run.coreset)
     assert run.facts["cost"] < 1.05 * central.facts["cost"]
-    with pytest.raises(cn.PolicyRefusedError, match=r"each of 6 steps is one. Use SecureGram\(steps=1\)"):
+    with pytest.raises(cn.PolicyRefusedError, match=r"each of 6 steps is one\. Use SecureGram\(steps=1\)"):
         federation(level="strict").fit(RIDGE, sampler=cn.UniformSampling(400), solver=GRAM, seed=1)
     with pytest.raises(cn.PolicyRefusedError, match="never reveals labels"):
         federation(level="strict").fit(
