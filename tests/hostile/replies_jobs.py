@@ -133,7 +133,12 @@ def _of_classes() -> list[Job]:
     def compact(federation: cn.Federation) -> Any:
         return federation.fit(task, sampler=sampler, solver=cn.CompactCentral())
 
+    def learned(solver: Any) -> Any:
+        return lambda f, _: f.fit(task, sampler=sampler, solver=solver, seed=3)
+
     return [
+        Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
+        Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
         Job("certify classes", lambda f, r: f.certify(r, rows=90), run, 400, classes=True),
         Job("certify classes, weighted", lambda f, r: f.certify(r, rows=90), compact, 400, weighted=True, classes=True),
     ]
