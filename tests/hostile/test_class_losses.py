@@ -31,7 +31,6 @@ from hostile_trial import HostileServer, columns_of, hostile_server, turned_away
 
 N_ROWS = 600
 NO_LABELS = {"never": ["features", "labels", "scores"]}
-TASK, SAMPLER = cn.Classification(l2=0.01), cn.UniformSampling(size=100, draws="independent")
 
 
 def yes_no_parties(n_rows: int = N_ROWS) -> list[cn.Party]:
@@ -52,9 +51,9 @@ def model_of(server: HostileServer, coef: Floats) -> cn.ClassificationModel:
 
 def tell(server: HostileServer, model: Any) -> None:
     """Learn a line honestly, without rows, and tell the parties another model in the end: they will know it again."""
-    task, ways = cn.Regression(), {"sampler": cn.AllRows(), "solver": cn.SecureGram()}
-    server.new_run(task=task, **ways)
-    server.play_until(learn(task, ways["sampler"], ways["solver"], None, server.roster, 0), TellModel)
+    task, sampler, solver = cn.Regression(), cn.AllRows(), cn.SecureGram()
+    server.new_run(task=task, sampler=sampler, solver=solver)
+    server.play_until(learn(task, sampler, solver, None, server.roster, 0), TellModel)
     parts = model.parts(server.roster)
     server.told_by_each({party: TellModel(*part) for party, part in parts.items()}, ModelKept)
 
@@ -137,7 +136,8 @@ def losses_by_intercepts(server: HostileServer, model: Any, told: list[Floats], 
 
 def test_thresholds_under_masks_are_counted(tmp_path: Path) -> None:
     with hostile_server(tmp_path, yes_no_parties(), NO_LABELS) as server:
-        model, told = model_of(server, np.ones(6)), []
+        model = model_of(server, np.ones(6))
+        told: list[Floats] = []
         tell(server, model)
         turned_away(lambda: losses_by_intercepts(server, model, told), "for a value of a single row, by its part")
         assert len(told) == 7
@@ -147,7 +147,8 @@ def test_thresholds_under_masks_are_counted(tmp_path: Path) -> None:
 def test_thresholds_of_few_rows_are_counted_by_row(tmp_path: Path) -> None:
     """60 of 600 rows, in whose table there are values enough."""
     with hostile_server(tmp_path, yes_no_parties(), NO_LABELS) as server:
-        model, told = model_of(server, np.ones(6)), []
+        model = model_of(server, np.ones(6))
+        told: list[Floats] = []
         tell(server, model)
         turned_away(lambda: losses_by_intercepts(server, model, told, 60), "for a value of a single row, by its part")
         assert len(told) < 4

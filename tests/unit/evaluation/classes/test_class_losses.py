@@ -16,7 +16,7 @@ from colonnade.evaluation.classes.messages import (
     MaskedClassLosses,
 )
 from colonnade.evaluation.linear import AskPartialPredictions
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats
 from colonnade.transports.loopback import Loopback
@@ -51,8 +51,8 @@ OPTIONS = pytest.mark.parametrize(
 )
 
 
-def codes_of(name: str) -> Floats:
-    return np.unique(LABELS[name], return_inverse=True)[1]
+def codes_of(name: str) -> Rows:
+    return np.asarray(np.unique(LABELS[name], return_inverse=True)[1], np.int64)
 
 
 @BOTH
