@@ -1,7 +1,7 @@
 """The contracts: the only things that are pluggable, and the types that pass between them."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.coreset import Coreset, Precision, WeightedRows
+from colonnade.coreset import Coreset, Precision, StandardErrors, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
@@ -559,11 +559,19 @@ class ClusteringTask(Protocol[M_co]):
 
 @dataclass(frozen=True)
 class Solution(Generic[T]):
-    """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it."""
+    """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it.
+
+    `errors` finds the coefficients' standard errors in a view, where the solver has seen what they take.
+    """
 
     model: T
     facts: Mapping[str, float]
     precision: Precision | None = None
+    errors: Callable[[JobView], StandardErrors] | None = None
+
+    def errors_in(self, view: JobView) -> StandardErrors | None:
+        """Find the standard errors in the data's own units."""
+        return None if self.errors is None else self.errors(view)
 
 
 class Solver(Protocol):

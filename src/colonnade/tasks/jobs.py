@@ -19,7 +19,7 @@ from colonnade.contracts import (
     Solver,
     Task,
 )
-from colonnade.coreset import Coreset, Evidence, Precision
+from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.server import deliver_classes
 from colonnade.evaluation.delivery import deliver
@@ -51,6 +51,7 @@ class JobResult(Generic[M]):
     precision: Precision | None = None
     chosen: tuple[Any, Any] | None = None
     why: str | None = None
+    errors: StandardErrors | None = None
 
 
 def draw(
@@ -99,7 +100,7 @@ def learn_in_view(
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))
     model = task.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
-    return JobResult(coreset, model, solution.facts, solution.precision)
+    return JobResult(coreset, model, solution.facts, solution.precision, errors=solution.errors_in(view))
 
 
 def open_commitments(

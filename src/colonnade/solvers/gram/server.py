@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Agreed, LinearTask, LogisticTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
+from colonnade.kernels.gram import merge
 from colonnade.messages import Reveals
 from colonnade.options import flag, whole_number
 from colonnade.privacy.pair_keys import check_enough_parties, secure_route
@@ -26,6 +27,7 @@ from colonnade.solvers.gram.shares.server import gram_by_shares
 from colonnade.solvers.gram.steps.kept import MOST_STEPS, most_steps
 from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart
 from colonnade.solvers.gram.steps.server import classify_by_shares
+from colonnade.solvers.standard_errors import errors_of_sums
 
 M = TypeVar("M")
 
@@ -137,7 +139,9 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
         else:
             parts = yield from gram_by_shares(roster, coreset, linear.fold_seed(rng))
         model, cost = linear.fit_summaries(parts, coreset.total_weight, roster)
-        return Solution(model, {"cost": cost})
+        summed = merge(parts)
+        problem = summed.problem(fit_intercept=linear.fit_intercept)
+        return Solution(model, {"cost": cost}, errors=errors_of_sums(linear, model, problem, summed.weight, coreset))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one question, of folds as the sheet's seed deals them; again only where a key is lost."""
