@@ -62,6 +62,7 @@ __all__ = [
     "ClassificationModel",
     "ClassificationReport",
     "ClusteringReport",
+    "ColonnadeClassifier",
     "ColonnadeError",
     "ColonnadeKMeans",
     "ColonnadeRegressor",
@@ -112,7 +113,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load the scikit-learn face only when it is asked for."""
-    if name in ("ColonnadeKMeans", "ColonnadeRegressor"):
+    if name in ("ColonnadeClassifier", "ColonnadeKMeans", "ColonnadeRegressor"):
         from colonnade import estimators
 
         return getattr(estimators, name)

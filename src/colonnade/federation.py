@@ -292,7 +292,7 @@ class Federation:
         return fit_with(self._runtime, paper_task, split, left, seed)
 
     @overload
-    def predict(  # type: ignore[overload-overlap]  # of models, one gives chances
+    def predict(
         self,
         model: ClassificationModel,
         *,
