@@ -145,6 +145,7 @@ def test_a_fit_chooses_and_keeps_the_path(task: cn.Classification, solver: Any) 
     rows, codes = drawn(400, 4, 2, 6)
     federation = cn.Federation(cn.split_columns(rows.features, np.array(["no", "yes"])[codes], [2, 2]))
     model = federation.fit(task, sampler=cn.ImportanceSampling(size=150), solver=solver).model
+    assert model.path is not None
     assert model.path.measure == "log-loss"
     assert "log-loss left out" in str(model.path)
     assert (model.path.chosen.l2 > 0) == (task.l2 == "cv")
