@@ -134,9 +134,9 @@ def curvature(
     leads[:-1, :-1] = basis.T / units
     leads[:-1, -1] = -(way @ basis) * intercept
     leads[-1, -1] = one
-    lost = Vt[~kept] * varies
+    lost = np.where(np.abs(Vt[~kept]) > LEAST_PART, Vt[~kept], 0.0) * varies
     ways = lost * (way / norms)
-    undecided = np.append(~varies | (np.abs(lost) > LEAST_PART).any(axis=0), False)
+    undecided = np.append(~varies | lost.any(axis=0), False)
     undecided[-1] = intercept and bool((np.abs(ways.sum(axis=1)) > LEAST_PART * np.abs(ways).sum(axis=1)).any())
     return Curvature(centre, basis, one, leads, undecided)
 

@@ -30,8 +30,9 @@ from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem, reduce_rows
 from colonnade.solvers.precision import Noise
 
 ErrorsInView: TypeAlias = Callable[[JobView], StandardErrors]
-# A coefficient has part in a hidden direction where it has so much of it, in columns of one length.
-HIDDEN_PART = 1e-3
+# A coefficient has part in a hidden direction where it has so much of it, in columns of one length: a few hundredths
+# are what such a direction is off by.
+HIDDEN_PART = 0.1
 
 
 def errors_of(
