@@ -133,7 +133,7 @@ def coverage(
 ) -> Results:
     """Learn and certify once a seed, and compare with the truth."""
     federation = cn.Federation(cn.split_columns(*data, widths))
-    truth = ClassTruth(*data, task.l2) if isinstance(task, cn.Classification) else Truth.of(*data, task.l2)
+    truth = ClassTruth(*data, task.penalties()[0]) if isinstance(task, cn.Classification) else Truth.of(*data, task.l2)
     best = truth.objective(federation.fit(task, sampler=cn.AllRows()).model)
     found: dict[str, list[float]] = {}
     for seed in range(seeds):

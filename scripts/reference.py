@@ -148,6 +148,8 @@ GROUPS = (
             "LinearModel",
             "ClassificationModel",
             "KMeansModel",
+            "ClassPredictions",
+            "ClassificationReport",
             "RegressionReport",
             "ClusteringReport",
             "Summary",

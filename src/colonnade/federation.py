@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from colonnade.diagnostics.over_parties import rows_to_look_at, with_cost
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
 from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
@@ -42,7 +44,7 @@ from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.opening import rows_to_open
 from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver, Central, CompactCentral
-from colonnade.tasks import AnyTask, KMeansModel, jobs
+from colonnade.tasks import AnyTask, ClassificationModel, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -289,6 +291,21 @@ class Federation:
         left, seed = limits.less(self._runtime.preparation.bytes), validation.seed_number(seed)
         return fit_with(self._runtime, paper_task, split, left, seed)
 
+    @overload
+    def predict(  # type: ignore[overload-overlap]  # of models, one gives chances
+        self,
+        model: ClassificationModel,
+        *,
+        rows: npt.ArrayLike | None = None,
+        to: str | None = None,
+        bits: int | None = None,
+    ) -> ClassPredictions: ...
+
+    @overload
+    def predict(
+        self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
+    ) -> Floats | Rows: ...
+
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
     ) -> Predictions:
@@ -449,7 +466,7 @@ class Federation:
         if by is None:
             script = jobs.evaluate(model, size, split, bits, self.roster, seed)
         else:
-            validation.check_evaluator(by, bits, self.roster)
+            validation.check_evaluator(by, model, bits, self.roster)
             script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
         what = {"model": model, "rows": size, "split": split, "bits": bits, "by": by, "seed": seed}
         learned_from = getattr(model, "learned_from_", None)

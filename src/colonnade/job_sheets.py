@@ -19,7 +19,13 @@ from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
-from colonnade.evaluation.applying import class_losses_route, evaluated_route, masked_route, predicted_route
+from colonnade.evaluation.applying import (
+    class_losses_route,
+    evaluated_route,
+    masked_classes_route,
+    masked_route,
+    predicted_route,
+)
 from colonnade.evaluation.telling import TOLD, model_digest
 from colonnade.options import learn_types
 from colonnade.protocol.preparing import prepare_route
@@ -301,14 +307,23 @@ def _deliver(job: _Reader) -> Route:
 
 def _evaluate(job: _Reader) -> Route:
     by_weight = job.sheet.size is None
-    if CLASSES in job.sheet.options and job.sheet.to is None:
-        has_label = job.party == job.roster.label_party
-        asked = class_losses_route(job.part, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
+    if CLASSES in job.sheet.options:
+        asked = _evaluate_classes(job, by_weight=by_weight)
     elif job.sheet.to is None:
         asked = evaluated_route(job.part, job.sheet.bits, job.dither, by_weight=by_weight)
     else:
         asked = masked_route(job.part, job.to, job.party, evaluating=True, by_weight=by_weight)
     return then(job.evaluated(), asked)
+
+
+def _evaluate_classes(job: _Reader, *, by_weight: bool) -> Route:
+    label_party = job.roster.label_party
+    if job.sheet.to is None:
+        has_label = job.party == label_party
+        return class_losses_route(job.part, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
+    if job.to != label_party:
+        raise InputError("a job sheet lets another than the label party evaluate a classification. Run one version.")
+    return masked_classes_route(job.part, job.to, job.party, by_weight=by_weight)
 
 
 def _plan(job: _Reader) -> Route:

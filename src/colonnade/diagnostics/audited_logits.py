@@ -102,7 +102,8 @@ def audited_logits(
         told = PartTold(reply.size, reply.low, reply.step, reply.codes, reply.mean, reply.variance)
         found[party], own = read_part(party, reply, told, parts, first, 1 + len(hidden), seeds[party])
         along += own
-        if party != roster.label_party and not (reply.classes is reply.share is reply.class_mean is None):
+        of_classes = (reply.classes, reply.share, reply.class_mean)
+        if party != roster.label_party and any(told is not None for told in of_classes):
             raise checks.wrong(party, reply, "classes, which it does not have")
     label_party = roster.label_party or ""
     return found, along, _read_classes(label_party, replies[label_party], parts, first)

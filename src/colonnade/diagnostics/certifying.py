@@ -84,8 +84,8 @@ def certify(run: AuditSubject, roster: Roster, rows: int, seed: int, *, secure: 
             return (yield from _audit_regression(run, task, run.model, roster, view, drawn, shared_seed(seed)))
         case Classification(), ClassificationModel():
             return (yield from _audit_classes(run, task, run.model, roster, view, drawn, shared_seed(seed)))
-    found, task = type(run.model).__name__, type(run.task).__name__
-    raise InputError(f"A {found} is not what {task} learns. Certify a run as `fit` returned it.")
+    found, wanted = type(run.model).__name__, type(run.task).__name__
+    raise InputError(f"A {found} is not what {wanted} learns. Certify a run as `fit` returned it.")
 
 
 def _of_classes(run: AuditSubject) -> PaperTask:

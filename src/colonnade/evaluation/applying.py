@@ -1,13 +1,18 @@
 """What a party is asked where a model is applied to selected rows: routes of prediction, delivery and evaluation."""
 
-from colonnade.evaluation.classes.messages import AskClassLosses, DeliverClasses
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+)
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
 from colonnade.evaluation.delivery import Deliver
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
 from colonnade.evaluation.masked.messages import AskLosses, AskMagnitude, AskMaskedPredictions, DeliverMasked
 from colonnade.evaluation.telling import model_digest
 from colonnade.privacy.pair_keys import secure_route
-from colonnade.routes import END, Ask, Hashing, Route, either, then
+from colonnade.routes import Ask, Hashing, Route, either, then
 
 
 def predicted_route(part: bytes, bits: int | None, seed: int, *, delivered: bool) -> Route:
@@ -47,5 +52,13 @@ def masked_route(part: bytes, to: str, party: str, *, evaluating: bool, by_weigh
     """Expect a question for masked parts by a model whose part has this digest; who learns the sum is told them all."""
     model = {"part": Hashing(part, model_digest), "evaluating": evaluating}
     asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
-    learned = Ask(AskLosses if evaluating else DeliverMasked) if party == to else END
-    return then(Ask(AskMagnitude, **model), secure_route(asked) if learned is END else secure_route(asked, learned))
+    learned = Ask(AskLosses) if evaluating else either(Ask(DeliverMasked), Ask(DeliverMaskedClasses))
+    return then(Ask(AskMagnitude, **model), secure_route(asked, learned) if party == to else secure_route(asked))
+
+
+def masked_classes_route(part: bytes, to: str, party: str, *, by_weight: bool) -> Route:
+    """Expect a question for masked parts of logits; the label party is told them all, and asked for losses."""
+    model = {"part": Hashing(part, model_digest), "evaluating": False}
+    asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
+    asks = (asked, Ask(AskMaskedClassLosses)) if party == to else (asked,)
+    return then(Ask(AskMagnitude, **model), secure_route(*asks))

@@ -1,6 +1,6 @@
 """How well chances of classes fit the classes that came: losses, confusion, areas under curves, calibration.
 
-A row of weight k counts as k copies of it, in every number here.
+A row of weight k counts as k copies of it; only how many lines calibration has depends on how many rows there are.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ import numpy as np
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.logits import log_loss, probabilities
 
-MOST_BINS = 10
+# Lines of a calibration table: at most so many, and one for so many rows.
+MOST_LINES, ROWS_A_LINE = 10, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,9 @@ class ClassMetrics:
     confusion : ndarray of float64, shape (K, K)
         The weight of rows of each class (lines) that each class is most likely for (columns).
     areas : ndarray of float64, shape (L, 2)
-        The area under the ROC curve and its variance (DeLong): one line for two classes, of the last; of more, a line
-        for each class against all others, and one for their mean. 0.5 and 0 where a class or its opposite has no row.
+        The area under the ROC curve and its variance (DeLong), 1/4 at most: one line for two classes, of the last; of
+        more, a line for each class against all others, and one for their mean. 0.5 and 0 where a class or its opposite
+        has no row.
     calibration : ndarray of float64, shape (b, 3)
         Rows of like chances, by ascending chance: their weight, their mean chance, and the share of them for which it
         came true. Chances are of the last of two classes; of more, of the most likely class.
@@ -80,25 +82,29 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
 
 
+def n_lines(weights: Floats) -> int:
+    """Say how many lines a calibration table of rows of these weights has, at most."""
+    effective = float(weights.sum()) ** 2 / max(float(weights @ weights), np.finfo(float).tiny)
+    return int(min(max(effective / ROWS_A_LINE, 1.0), MOST_LINES))
+
+
 def calibration_table(chances: Floats, came: Floats, weights: Floats, least: int) -> Floats:
-    """Put rows of like chances together, at most ten times, each time `least` rows or more; shape (b, 3).
+    """Put rows of like chances together, `n_lines` times at most, each time `least` rows or more; shape (b, 3).
 
     Rows of the same chance stay together. No line where there are fewer rows than that.
     """
+    most = n_lines(weights)
     values, place = np.unique(chances, return_inverse=True)
     weight = np.bincount(place, weights, minlength=len(values))
     middle = (np.cumsum(weight) - weight / 2) / max(float(weight.sum()), np.finfo(float).tiny)
-    near = np.minimum((MOST_BINS * middle).astype(np.int64), MOST_BINS - 1)[place]
-    sums = np.array([np.bincount(near, each, minlength=MOST_BINS) for each in _summed(chances, came, weights)])
-    lines: list[Floats] = []
-    for line in sums.T:
-        # One that is too small goes to the one before; the first, to the one after.
-        if lines and (_effective(line) < least or _effective(lines[-1]) < least):
-            lines[-1] = lines[-1] + line
-        else:
-            lines.append(line)
-    enough = [line for line in lines if _effective(line) >= least]
-    return np.array([(line[0], line[2] / line[0], line[3] / line[0]) for line in enough]).reshape(-1, 3)
+    near = np.minimum((most * middle).astype(np.int64), most - 1)[place]
+    sums = np.array([np.bincount(near, each, minlength=most) for each in _summed(chances, came, weights)])
+    lines = [line for line in sums.T if line[0] > 0]
+    while few := [number for number, line in enumerate(lines) if _effective(line) < least]:
+        # It goes to the one before; the first, to the one after.
+        at = max(few[0] - 1, 0)
+        lines[at : at + 2] = [lines[at] + lines[at + 1]] if len(lines) > 1 else []
+    return np.array([(line[0], line[2] / line[0], line[3] / line[0]) for line in lines]).reshape(-1, 3)
 
 
 def _summed(chances: Floats, came: Floats, weights: Floats) -> tuple[Floats, ...]:
@@ -113,10 +119,9 @@ def _effective(line: Floats) -> float:
 def _areas(chances: list[Floats], came: list[Floats], weights: Floats) -> Floats:
     """Compute the area of each class, with its variance, and of their mean; shape (L + 1, 2)."""
     found = [_area(each, yes, weights) for each, yes in zip(chances, came, strict=True)]
-    lines = [(area, float(weights @ np.square(part))) for area, part in found]
-    parts = np.mean([part for _, part in found], axis=0)
-    mean = float(np.mean([area for area, _ in found])), float(weights @ np.square(parts))
-    return np.array([*lines, mean])
+    whole = float(np.mean([area for area, _ in found])), np.mean([part for _, part in found], axis=0)
+    # No number within 0 and 1 varies more than by a quarter.
+    return np.array([(area, min(float(weights @ np.square(part)), 0.25)) for area, part in (*found, whole)])
 
 
 def _area(chances: Floats, came: Floats, weights: Floats) -> tuple[float, Floats]:

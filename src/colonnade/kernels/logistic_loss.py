@@ -110,7 +110,8 @@ class Loss:
 
     def value(self, margins: Floats) -> float:
         """Sum the rows' weighted losses."""
-        return float(self.weights @ log_loss(margins @ self.contrasts.T, self.codes))
+        logits = margins[:, 0] if len(self.contrasts) == 2 else margins @ self.contrasts.T
+        return float(self.weights @ log_loss(logits, self.codes))
 
     def gradient(self, margins: Floats) -> Floats:
         """Compute the first derivatives, shape (q, p)."""

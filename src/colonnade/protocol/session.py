@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from colonnade.contracts import Alignment, Keys, Predictions, ScoreRule, Table, View
+from colonnade.contracts import Alignment, Keys, ScoreRule, Table, View
 from colonnade.errors import AlignmentError, ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message
@@ -45,7 +45,7 @@ class Delivery:
     """
 
     rows: Rows
-    predictions: Predictions
+    predictions: Any
     problem: str = ""
     keys: Any = None
 

@@ -92,8 +92,8 @@ class ImportanceSampling(
         Least squares on the coreset then varies less, on most tables by a tenth to a third; the paper's theorem, and
         its robust form, are not about such scores. They tell more of labels, and so does that party's total.
     class_blind : bool, optional
-        For classifications only: whether rows are drawn whatever their class. Else rows of each class are drawn about
-        as often, which a rare class needs; and so the draw, scores and weights tell the classes of drawn rows.
+        For classifications only: whether rows are drawn whatever their class. Else a part of the draws goes to all
+        classes alike, which a rare one needs; and so the draw, scores and weights tell the classes of drawn rows.
 
     Examples
     --------

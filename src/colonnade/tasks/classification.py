@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr, replace
 
 from colonnade.contracts import Agreed, JobView, Model, Roster, Scaling, Script
 from colonnade.coreset import WeightedRows
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.classes import MOST_CLASSES, class_codes
 from colonnade.kernels.logistic import Separable, log_loss, solve_logistic
@@ -18,6 +18,7 @@ from colonnade.protocol.classes import ClassName, agree_on_classes, classes_rout
 from colonnade.routes import Route
 from colonnade.sampling.rules.classes import ClassScores
 from colonnade.tasks import penalties
+from colonnade.tasks.class_path import choose_class_penalty
 from colonnade.tasks.classification_model import ClassificationModel
 from colonnade.tasks.model_columns import widths
 from colonnade.tasks.penalty_path import RegularisationPath
@@ -208,7 +209,8 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         vary, fixed = penalties.varied(self.l2, self.l1)
         if vary is None:
             return None
-        raise UnsupportedError("A penalty of a classification cannot be chosen yet.")
+        n_classes = len(self.known_classes())
+        return choose_class_penalty(rows, codes, n_classes, vary, fixed, rng, fit_intercept=self.fit_intercept)
 
 
 def _check_all_there(codes: Rows, weights: Floats, classes: tuple[ClassName, ...]) -> None:

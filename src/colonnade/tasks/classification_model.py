@@ -13,7 +13,13 @@ from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.reports import ClassificationReport, classification_report
-from colonnade.evaluation.classes.server import AppliedClasses, Compared, class_losses
+from colonnade.evaluation.classes.server import (
+    AppliedClasses,
+    Compared,
+    class_losses,
+    deliver_masked_classes,
+    masked_class_losses,
+)
 from colonnade.evaluation.linear import linear_predictions
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
@@ -165,7 +171,7 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
-        raise NotImplementedError
+        return deliver_masked_classes(roster, rows, self._applied(), to)
 
     def evaluation(
         self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
@@ -175,9 +181,12 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         report = self._report(found, selected, sampled=sampled)
         return report if rounding is None else replace(report, rounded_by=found.bound)
 
-    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[Any]:
+    def evaluation_by(
+        self, roster: Roster, selected: Coreset, by: str, *, sampled: bool
+    ) -> Script[ClassificationReport]:
         """Let the label party compare them: the server learns sums only."""
-        raise NotImplementedError
+        found = yield from masked_class_losses(roster, selected, self._applied(), by, by_weight=not sampled)
+        return replace(self._report(found, selected, sampled=sampled), rounded_by=found.bound)
 
     def _applied(self) -> AppliedClasses:
         return AppliedClasses(self._sent_coef(), self.intercept_, self.classes_)

@@ -5,19 +5,32 @@ from dataclasses import replace
 import numpy as np
 
 from colonnade.errors import InputError
-from colonnade.evaluation.classes.messages import AskClassLosses, ClassLosses, DeliverClasses, classes_digest
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    ClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+    MaskedClassLosses,
+    OthersLogits,
+    class_losses_digest,
+    classes_digest,
+)
 from colonnade.evaluation.delivery import Received
 from colonnade.evaluation.linear import check_classes, weights_of
+from colonnade.evaluation.masked.messages import MaskedReceived
+from colonnade.evaluation.masked.party import KeptPart, check_told, let_go, own_identity, unmasked
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.class_metrics import ClassMetrics, class_metrics
-from colonnade.kernels.class_predictions import ClassPredictions
+from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
+from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.privacy.pair_keys import SHARED
+from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.classes import ClassName, class_counts, class_names, label_classes
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
-from colonnade.protocol.sums import check_sums
 from colonnade.signing import digest
 
 # A line of the calibration table is of so many rows at least, and of more where the owner asks for more.
@@ -43,10 +56,46 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
     weights = weights_of(state, data, by_weight=request.by_weight)
     if data.policy.least_rows > 1:
         model = digest(*(each.tobytes() for each in (request.coef, request.others)), known.digest)
-        state = count_told(state, data, model, weights, known)
+        state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
     own = data.table.take(rows)[:, :n_features] @ request.coef.T
     found = known.metrics(own + request.others, weights, state, data)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
+
+
+def _answer_masked_delivery(
+    state: PartyState, request: DeliverMaskedClasses, data: PartyData
+) -> tuple[PartyState, Message]:
+    ours, state = let_go(state, request, evaluating=False)
+    if ours is None:
+        return state, MaskedReceived(b"")
+    rows, known = state.selected(), _known(request, ours)
+    chances = class_chances(known.logits(unmasked(ours, request.parts, data), len(rows)))
+    delivery = Delivery(rows, ClassPredictions(chances, known.names), keys=data.table.key_columns(rows))
+    return replace(state, received=delivery), MaskedReceived(request.fingerprint())
+
+
+def _answer_masked_losses(
+    state: PartyState, request: AskMaskedClassLosses, data: PartyData
+) -> tuple[PartyState, Message]:
+    ours, state = let_go(state, request, evaluating=False)
+    if ours is None:
+        return state, MaskedClassLosses(*(sendable_floats(()) for _ in range(4)), b"")
+    known, by_weight = _known(request, ours), ours.request.by_weight
+    weights = weights_of(state, data, by_weight=by_weight)
+    model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
+    state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
+    found = known.metrics(unmasked(ours, request.parts, data), weights, state, data)
+    told, identity = told_numbers(found, drawn=not by_weight), own_identity(data)
+    sent = class_losses_digest(ours.signed.other, request, *told)
+    return state, MaskedClassLosses(*told, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
+
+
+def _known(request: OthersLogits, ours: KeptPart) -> "KnownClasses":
+    """Read classes, as many as coefficients were masked for."""
+    known, coef = KnownClasses(request, request.intercepts, request.values, request.names), ours.request.coef
+    if coef is None or coef.shape[:-1] != ((len(known.names),) if len(known.names) > 2 else ()):
+        raise checks.wrong(SERVER, request, "other classes than parts were masked for")
+    return known
 
 
 class KnownClasses:
@@ -59,20 +108,29 @@ class KnownClasses:
         checks.shape(SERVER, request, intercepts, (1 if len(self.names) == 2 else len(self.names),))
         checks.in_range(SERVER, request, intercepts)
 
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers an evaluation tells of each row, at most."""
-        return n_told(len(self.names))
+    def n_numbers(self, state: PartyState, weights: Floats) -> int:
+        """Count the numbers that an evaluation tells, at most: sums, a table of classes, areas, and calibration."""
+        n, (_, _, weight) = len(self.names), _distinct(state, weights)
+        return 3 + n**2 + 2 * (1 if n == 2 else n + 1) + 3 * n_lines(weight)
+
+    def told_of(self, model: bytes) -> str:
+        """Name what is told of a model, by its digest.
+
+        Another intercept is another model: how many rows have larger logits, for many intercepts, is the rows.
+        """
+        return f"losses of classes by model {model.hex()}"
+
+    def logits(self, products: Floats, n_rows: int) -> Floats:
+        """Add intercepts to x.theta, of any shape: (m,) for two classes, else (m, K)."""
+        logits: Floats = products.reshape(n_rows, -1) + self.intercepts
+        return logits[:, 0] if len(self.names) == 2 else logits
 
     def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
-        """Compare chances with labels; x.theta without intercepts, shape (m,), (m, 1) or (m, K)."""
-        n = len(self.names)
-        logits = products.reshape(len(weights), -1) + self.intercepts
-        # A row that was drawn twice is one row of twice the weight: lines of the calibration are of different rows.
-        rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
-        weight = np.bincount(place, weights, minlength=len(rows))
+        """Compare chances with labels, given x.theta without intercepts."""
+        logits = self.logits(products, len(weights))
+        rows, first, weight = _distinct(state, weights)
         codes, least = self.codes(rows, data), max(LEAST_IN_LINE, data.policy.least_rows)
-        return class_metrics(logits[first, 0] if n == 2 else logits[first], codes, weight, n, least)
+        return class_metrics(logits[first], codes, weight, len(self.names), least)
 
     def codes(self, rows: Rows, data: PartyData) -> Rows:
         """Give the place of each row's label among the classes.
@@ -81,6 +139,8 @@ class KnownClasses:
         which have it.
         """
         table = data.seen(None).table
+        if table.label_name is None:
+            raise InputError("it holds no label, which classes are compared with. Ask the label party.")
         if self.is_text != (table.label_levels is not None):
             ours, theirs = ("numbers", "text") if self.is_text else ("text", "numbers")
             raise InputError(
@@ -106,18 +166,13 @@ class KnownClasses:
         )
 
 
-def count_told(state: PartyState, data: PartyData, model: bytes, weights: Floats, known: KnownClasses) -> PartyState:
-    """Require that sums over the selected rows hide them, beside all that were told before, and remember them.
+def _distinct(state: PartyState, weights: Floats) -> tuple[Rows, Rows, Floats]:
+    """Find the rows that are selected, where each is first, and the weight of all its copies.
 
-    Another intercept is another model: how many rows of a class have larger logits, for many intercepts, is the rows.
+    A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
     """
-    what, groups = f"class losses of model {model.hex()}", [(state.selected(), weights)]
-    return check_sums(state, data, what, groups, 1, known.n_numbers, LEAST_IN_LINE, of_each=known.n_numbers)
-
-
-def n_told(n_classes: int) -> int:
-    """Count the numbers that an evaluation tells, at most: sums, a table of classes, areas, calibration."""
-    return 3 + n_classes**2 + 2 * (1 if n_classes == 2 else n_classes + 1) + 30
+    rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
+    return rows, first, np.bincount(place, weights, minlength=len(rows))
 
 
 def told_numbers(found: ClassMetrics, *, drawn: bool) -> tuple[Floats, Floats, Floats, Floats]:
@@ -141,4 +196,6 @@ def _names(request: Message, values: Floats, names: tuple[str, ...] | None) -> t
 HANDLERS = (
     Handler(DeliverClasses, _answer_delivery, after=frozenset({SELECTED}), then=SELECTED),
     Handler(AskClassLosses, _answer_losses, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(DeliverMaskedClasses, _answer_masked_delivery, after=frozenset({SHARED}), then=SHARED),
+    Handler(AskMaskedClassLosses, _answer_masked_losses, after=frozenset({SHARED}), then=SHARED),
 )

@@ -86,7 +86,7 @@ class ClassificationReport(msgspec.Struct, frozen=True):
     confusion : tuple of tuples of float
         The weight of evaluated rows of each class (lines) that each class is most likely for (columns).
     calibration : tuple of CalibrationLine
-        By ascending chance, at most ten lines; none where there are too few rows.
+        By ascending chance, one line for fifty rows, at most ten; none where there are too few rows.
     cost_interval : tuple of float, or None
         95 % confidence interval of the cost, where a sample was evaluated.
     rounded_by : float or None

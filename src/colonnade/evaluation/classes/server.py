@@ -6,12 +6,24 @@ import numpy as np
 
 from colonnade.contracts import Roster, Rounding, Script
 from colonnade.coreset import Coreset
-from colonnade.evaluation.classes.messages import AskClassLosses, ClassLosses, DeliverClasses, MaskedClassLosses
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    ClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+    MaskedClassLosses,
+    class_losses_digest,
+)
 from colonnade.evaluation.linear import partial_sums
-from colonnade.kernels.arrays import Floats
-from colonnade.kernels.class_metrics import MOST_BINS, ClassMetrics
+from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by, too_few_digits
+from colonnade.evaluation.masked.server import AppliedModel, common_magnitude, hand_over, masked_parts
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.class_metrics import MOST_LINES, ClassMetrics
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.messages import sendable_floats
+from colonnade.privacy.pair_keys import LostKey, compare, until_kept
+from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
 from colonnade.protocol.classes import ClassName
 
@@ -23,6 +35,10 @@ class AppliedClasses:
     coef: Floats
     intercepts: Floats
     classes: tuple[ClassName, ...]
+
+    def masked(self, to: str, *, by_weight: bool = False) -> AppliedModel:
+        """Give what parties apply of it for this one."""
+        return AppliedModel(self.coef, None, None, 0.0, to, evaluating=False, by_weight=by_weight)
 
     @property
     def named(self) -> tuple[Floats, Floats, tuple[str, ...] | None]:
@@ -63,6 +79,61 @@ def class_losses(
     return Compared(read_losses(label_party, reply, selected, model, by_weight=by_weight), parts.bound)
 
 
+def deliver_masked_classes(roster: Roster, rows: Rows, model: AppliedClasses, to: str) -> Script[None]:
+    """Let one party learn chances of classes of the selected rows, and nobody else."""
+    applied = model.masked(to)
+    magnitude, _ = yield from _exact_enough(roster, applied)
+    yield from until_kept(lambda: _attempt_delivery(roster, rows, model, applied, magnitude))
+
+
+def _attempt_delivery(
+    roster: Roster, rows: Rows, model: AppliedClasses, applied: AppliedModel, magnitude: int
+) -> Script[LostKey | None]:
+    parts = yield from masked_parts(roster, rows, applied, magnitude)
+    if isinstance(parts, LostKey):
+        return parts
+    delivery = DeliverMaskedClasses(parts.of_others(applied.to), *model.named)
+    return (yield from hand_over(roster, parts, delivery, delivery.fingerprint(), applied.to))
+
+
+def masked_class_losses(
+    roster: Roster, selected: Coreset, model: AppliedClasses, by: str, *, by_weight: bool
+) -> Script[Compared]:
+    """Let the label party learn logits under masks, compare them with labels, and tell sums."""
+    applied = model.masked(by, by_weight=by_weight)
+    magnitude, error = yield from _exact_enough(roster, applied)
+    metrics = yield from until_kept(lambda: _attempt_losses(roster, selected, model, applied, magnitude))
+    return Compared(metrics, error)
+
+
+def _attempt_losses(
+    roster: Roster, selected: Coreset, model: AppliedClasses, applied: AppliedModel, magnitude: int
+) -> Script[ClassMetrics | LostKey]:
+    parts = yield from masked_parts(roster, selected.rows, applied, magnitude)
+    if isinstance(parts, LostKey):
+        return parts
+    question = AskMaskedClassLosses(parts.of_others(applied.to), *model.named)
+    inbox = yield {applied.to: question}
+    reply = checks.replies(inbox, MaskedClassLosses)[applied.to]
+    if not len(reply.sums):
+        return LostKey(applied.to)
+    found = read_losses(applied.to, reply, selected, model, by_weight=applied.by_weight)
+    told = (reply.sums, reply.confusion, reply.areas, reply.calibration)
+    sent = class_losses_digest(parts.signed[applied.to].other, question, *told)
+    signed = {**parts.digests, applied.to: SignedDigest(sent, reply.signature)}
+    yield from compare(roster, parts.transcript, signed)
+    return found
+
+
+def _exact_enough(roster: Roster, applied: AppliedModel) -> Script[tuple[int, float]]:
+    """Find the common magnitude of logits' parts, and how far masks put a logit off: by little."""
+    magnitude = yield from common_magnitude(roster, applied)
+    error = rounded_by(magnitude, len(roster.cards))
+    if error > LARGEST_ERROR:
+        raise too_few_digits(error, roster.names)
+    return magnitude, error
+
+
 def read_losses(
     party: str, reply: ClassLosses | MaskedClassLosses, selected: Coreset, model: AppliedClasses, *, by_weight: bool
 ) -> ClassMetrics:
@@ -79,8 +150,10 @@ def read_losses(
     slack = 1 + checks.SLACK
     if abs(float(reply.confusion.sum()) - weight) > checks.SLACK * weight:
         raise checks.wrong(party, reply, f"a table of classes that does not add up to {weight:g} rows")
-    if brier > (1 if n == 2 else 2) * weight * slack or reply.areas.max() > slack:
-        raise checks.wrong(party, reply, f"squares of {weight:g} errors that add up to {brier:g}, or an area above 1")
+    if brier > (1 if n == 2 else 2) * weight * slack:
+        raise checks.wrong(party, reply, f"squares of {weight:g} errors that add up to {brier:g}")
+    if reply.areas[:, 0].max() > slack or reply.areas[:, 1].max() > slack / 4:
+        raise checks.wrong(party, reply, "an area above 1, or one that varies by more than 1/4")
     if deviation > (0.0 if by_weight else cost / np.sqrt(len(selected)) * slack):
         raise checks.wrong(party, reply, f"losses that vary by {deviation:g} and add up to {cost:g}")
     _check_calibration(party, reply, weight)
@@ -95,7 +168,7 @@ def _check_calibration(party: str, reply: ClassLosses | MaskedClassLosses, weigh
     confusion = reply.confusion
     came = float(confusion[1].sum() if len(confusion) == 2 else np.trace(confusion))
     is_off = abs(float(rows.sum()) - weight) > checks.SLACK * weight
-    if is_off or len(rows) > MOST_BINS or np.max(shares) > 1 + checks.SLACK or not rows.min() > 0:
+    if is_off or len(rows) > MOST_LINES or np.max(shares) > 1 + checks.SLACK or not rows.min() > 0:
         raise checks.wrong(party, reply, f"a calibration table that is not of {weight:g} rows, or of too many lines")
     if abs(float(rows @ shares[1]) - came) > checks.SLACK * weight:
         raise checks.wrong(party, reply, "a calibration table of other labels than its table of classes")

@@ -1,6 +1,6 @@
 """Scores for logistic regression: leverage in the features, and at the label's party each class its share.
 
-The part of a class is spread evenly over its rows, so that a class of few rows is drawn as often as one of many: the
+That share is spread evenly over the rows of a class, so that a class of few rows has as much of it as one of many: the
 loss of a model that misses the rare class lies in its rows alone. Such scores tell classes.
 """
 

@@ -154,7 +154,7 @@ def _problem(
     shared: Shared,
     summary: Summary,
 ) -> tuple[_Problem, Floats]:
-    values, penalty = task.label_values(), coreset.total_weight * task.penalties()[0]
+    values, penalty = task.label_values(), float(coreset.total_weight * task.penalties()[0])
     pi = (summary.mean[-1] - values[0]) / (values[1] - values[0])
     if not 0 < pi < 1:
         raise InputError(
