@@ -7,6 +7,9 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import fitted_rests
 from colonnade.kernels.dependence import inflation, of_triangle
 from colonnade.kernels.influence import (
+    Curvature,
+    Drawn,
+    Entered,
     FittedRows,
     Spread,
     curvature,
@@ -19,16 +22,16 @@ from colonnade.kernels.linear import reduce_rows, solve_ridge
 RNG = np.random.default_rng(0)
 
 
-def fitted(X: Floats, y: Floats, w: Floats, ridge: float = 0.0) -> tuple[FittedRows, Floats, object]:
+def fitted(X: Floats, y: Floats, w: Floats, ridge: float = 0.0) -> tuple[FittedRows, Floats, Curvature]:
     problem = reduce_rows(X, y, w, fit_intercept=True)
     coef = solve_ridge(problem, ridge)
     rows = FittedRows(X, X @ coef + problem.intercept(coef) - y, None, w)
-    return rows, coef, curvature(problem, ridge, float(w.sum()), None, None, intercept=True)
+    return rows, coef, curvature(problem, ridge, float(w.sum()), Entered(None, None, True))
 
 
 def drawn(X: Floats, y: Floats, w: Floats, chances: Floats | None, ridge: float = 0.0) -> tuple[Floats, Spread]:
     rows, coef, at = fitted(X, y, w, ridge)
-    return coef, spread_of_draw(rows, at, ridge * coef, chances, None, stratified=False)  # type: ignore[arg-type]
+    return coef, spread_of_draw(rows, at, ridge * coef, Drawn(chances, False), None)
 
 
 @pytest.mark.parametrize("kind", ["independent", "distinct"])
@@ -59,10 +62,7 @@ def test_strata_take_off_what_neighbours_share() -> None:
     X = np.column_stack([np.sqrt(w) - 1.2, RNG.normal(size=400)])
     y = X @ [1.0, 1.0] + np.sin(6 * w) + 0.01 * RNG.normal(size=400)
     rows, coef, at = fitted(X, y, w)
-    plain, stratified = (
-        spread_of_draw(rows, at, 0 * coef, None, None, stratified=kind).variance  # type: ignore[arg-type]
-        for kind in (False, True)
-    )
+    plain, stratified = (spread_of_draw(rows, at, 0 * coef, Drawn(None, kind), None).variance for kind in (False, True))
     assert stratified[0] < 0.01 * plain[0], "residuals follow the weight, along which rows were laid out"
 
 
@@ -76,7 +76,7 @@ def test_a_row_that_decides_alone_says_nothing_unless_it_is_certain() -> None:
     _, spread = drawn(X, y, np.ones(50), chances)
     assert not np.isnan(spread.variance).any()
     rows, coef, at = fitted(X, y, np.ones(50))
-    alone = spread_of_rows(rows, at, 0 * coef, drawn=False)  # type: ignore[arg-type]
+    alone = spread_of_rows(rows, at, 0 * coef, drawn=False)
     assert np.isnan(alone.variance).tolist() == [False, True, False]
 
 
@@ -93,9 +93,9 @@ def test_degrees_are_fewer_where_few_rows_count() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     X = RNG.normal(size=(100, 3))
     rows, coef, at = fitted(X, RNG.normal(size=100), np.ones(100))
-    whole = spread_of_rows(rows, at, 0 * coef, drawn=True)  # type: ignore[arg-type]
+    whole = spread_of_rows(rows, at, 0 * coef, drawn=True)
     monkeypatch.setattr("colonnade.kernels.influence.BLOCK_ROWS", 7)
-    parts = spread_of_rows(rows, at, 0 * coef, drawn=True)  # type: ignore[arg-type]
+    parts = spread_of_rows(rows, at, 0 * coef, drawn=True)
     np.testing.assert_allclose(parts.variance, whole.variance)
     np.testing.assert_allclose(parts.degrees, whole.degrees)
 
