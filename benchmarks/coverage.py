@@ -134,13 +134,14 @@ def covered(table: Table, arm: Arm, seeds: range, true: Floats) -> dict[str, Any
             warnings.simplefilter("ignore", cn.AssumptionWarning)
             lines = run.summary("table" if arm.of == "table" else "population").coefficients[1:]
         low, high, error = (
-            np.array([getattr(line, name) for line in lines]) for name in ("low", "high", "standard_error")
+            np.array([getattr(line, name) for line in lines], np.float64) for name in ("low", "high", "standard_error")
         )
-        holds[place] = (low <= true) & (true <= high)
+        holds[place] = np.where(np.isnan(error), np.nan, (low <= true) & (true <= high))
         ratios[place] = (values_of(run.model) - true) / error
     return {
-        "covered": np.round(holds.mean(axis=0), 4).tolist(),
-        "error over standard error": float(np.round(np.sqrt(np.square(ratios).mean()), 3)),
+        "undefined": float(np.round(np.isnan(holds).mean(), 4)),
+        "covered": np.round(np.nanmean(holds, axis=0), 4).tolist(),
+        "error over standard error": float(np.round(np.sqrt(np.nanmean(np.square(ratios))), 3)),
     }
 
 

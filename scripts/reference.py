@@ -140,6 +140,7 @@ GROUPS = (
     Group(
         "Results",
         "See [Keep a model and hand it over](../how-to/keep-a-model.md), "
+        "[Read standard errors](../how-to/read-standard-errors.md), "
         "[Reuse a coreset](../how-to/reuse-a-coreset.md) and [Ledger](ledger.md).",
         (
             "Run",
@@ -151,6 +152,8 @@ GROUPS = (
             "ClassificationReport",
             "RegressionReport",
             "ClusteringReport",
+            "Summary",
+            "Coefficient",
             "Ledger",
         ),
     ),

@@ -48,6 +48,7 @@ from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral, DistDim, Saga, SecureGram, SecureLloyd
 from colonnade.tasks import Classification, ClassificationModel, KMeans, KMeansModel, LinearModel, Regression
+from colonnade.tasks.summary import Coefficient, Summary
 
 __all__ = [
     "AlignmentError",
@@ -62,6 +63,7 @@ __all__ = [
     "ClassificationModel",
     "ClassificationReport",
     "ClusteringReport",
+    "Coefficient",
     "ColonnadeClassifier",
     "ColonnadeError",
     "ColonnadeKMeans",
@@ -99,6 +101,7 @@ __all__ = [
     "SecureGram",
     "SecureLloyd",
     "SplitBy",
+    "Summary",
     "TheorySize",
     "TransportError",
     "UniformSampling",

@@ -569,10 +569,6 @@ class Solution(Generic[T]):
     precision: Precision | None = None
     errors: Callable[[JobView], StandardErrors] | None = None
 
-    def errors_in(self, view: JobView) -> StandardErrors | None:
-        """Find the standard errors in the data's own units."""
-        return None if self.errors is None else self.errors(view)
-
 
 class Solver(Protocol):
     """Learns on a coreset whose rows the parties know."""

@@ -133,6 +133,9 @@ def _of_classes() -> list[Job]:
     def compact(federation: cn.Federation) -> Any:
         return federation.fit(task, sampler=sampler, solver=cn.CompactCentral())
 
+    def learned(solver: Any) -> Any:
+        return lambda f, _: f.fit(task, sampler=sampler, solver=solver, seed=3)
+
     def deliver(federation: cn.Federation, found: Any) -> Any:
         federation.deliver(found.model, "shop")
         return federation.received("shop")
@@ -141,6 +144,8 @@ def _of_classes() -> list[Job]:
         return Job(name, lambda f, r: f.evaluate(r.model, **options), run, 200, weighted=weighted, classes=True)
 
     return [
+        Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
+        Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
         evaluate("evaluate classes"),
         evaluate("evaluate classes, split", weighted=True, split=cn.SplitBy("post")),
         evaluate("evaluate classes, drawn", rows=120, bits=8, seed=1),

@@ -39,6 +39,11 @@ def of_triangle(triangle: Floats, least: float) -> tuple[float, list[Dependence]
     return _condition(R), _dependent(R, spread, least)
 
 
+def collinearity(triangle: Floats, least: float) -> tuple[float, list[Dependence], Floats]:
+    """Find all three of columns whose products are those of a triangle's: with each one's inflation factor, (d,)."""
+    return *of_triangle(triangle, least), inflation(triangle)
+
+
 def inflation(triangle: Floats) -> Floats:
     """Give each column's variance inflation factor, (d,): 1 where no other explains any of it, infinite where all.
 

@@ -83,6 +83,15 @@ class RoundedSlopes:
 
 
 @dataclass(frozen=True, eq=False)
+class Entered:
+    """How columns entered: less `shift` and divided by `scale`, (d,) each, if at all; and whether with an intercept."""
+
+    shift: Floats | None
+    scale: Floats | None
+    intercept: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Curvature:
     """H^-1, by a basis in which H is the identity, and in which units coefficients are wanted.
 
@@ -111,13 +120,9 @@ class Curvature:
         return np.column_stack([(features - self.centre) @ self.basis, np.full(len(features), self.one)])
 
 
-def curvature(
-    problem: LinearProblem, ridge: float, bend: float, shift: Floats | None, scale: Floats | None, *, intercept: bool
-) -> Curvature:
-    """Invert H, of rows that were reduced with weights w_i k_i, of the sum `bend`.
-
-    Columns entered less `shift` and divided by `scale`, (d,) each; coefficients are wanted for what they were before.
-    """
+def curvature(problem: LinearProblem, ridge: float, bend: float, entered: Entered) -> Curvature:
+    """Invert H, of rows that were reduced with weights w_i k_i, of the sum `bend`."""
+    intercept, shift, scale = entered.intercept, entered.shift, entered.scale
     triangle, centre = problem.lhs, problem.centre[:-1]
     d = triangle.shape[1]
     varies = triangle.any(axis=0)
@@ -134,9 +139,9 @@ def curvature(
     leads[:-1, :-1] = basis.T / units
     leads[:-1, -1] = -(way @ basis) * intercept
     leads[-1, -1] = one
-    lost = Vt[~kept] * varies
+    lost = np.where(np.abs(Vt[~kept]) > LEAST_PART, Vt[~kept], 0.0) * varies
     ways = lost * (way / norms)
-    undecided = np.append(~varies | (np.abs(lost) > LEAST_PART).any(axis=0), False)
+    undecided = np.append(~varies | lost.any(axis=0), False)
     undecided[-1] = intercept and bool((np.abs(ways.sum(axis=1)) > LEAST_PART * np.abs(ways).sum(axis=1)).any())
     return Curvature(centre, basis, one, leads, undecided)
 
@@ -152,28 +157,73 @@ class Spread:
     degrees: Floats
 
 
-def spread_of_draw(
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """How rows were drawn: the chances of distinct ones, (m,), or None; and whether others were stratified."""
+
+    chances: Floats | None
+    stratified: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """How coefficients vary, and which of them no row decides, (d + 1,).
+
+    With the draw, where rows were drawn or rounded; with all rows, by the sandwich where they were seen, and if
+    residuals vary alike.
+    """
+
+    draw: Spread | None
+    sandwich: Spread | None
+    classical: Spread
+    undecided: Flags
+
+
+def spreads(
     rows: FittedRows,
-    found: Curvature,
-    pull: Floats,
-    chances: Floats | None,
+    problem: LinearProblem,
+    ridge: float,
+    coef: Floats,
+    entered: Entered,
+    drawn: Drawn | None,
     rounded: RoundedSlopes | None,
-    *,
-    stratified: bool,
+) -> Spreads:
+    """Say how the coefficients of columns as they were before they entered vary.
+
+    The problem is that of the rows, with weights w_i k_i. `drawn` is None where there are all rows, and `rounded` where
+    they are as they are. Where curvatures are 1, the loss is a square, and the variance of residuals is estimated;
+    where not, it is what the curvature says.
+    """
+    at = curvature(problem, ridge, float(rows.bends.sum()), entered)
+    pull = ridge * coef
+    draw, by_rows = None, spread_of_rows(rows, at, pull, drawn=drawn is not None)
+    if drawn is not None or rounded is not None:
+        draw = spread_of_draw(rows, at, pull, drawn or Drawn(np.ones(len(rows.weights)), False), rounded)
+    if rows.curvatures is None:
+        variance, degrees = _residual_variance(rows, at, drawn=drawn is not None)
+    else:
+        variance, degrees = 1.0, np.inf
+        by_rows = by_rows if drawn is not None else Spread(by_rows.variance, np.full_like(by_rows.variance, np.inf))
+    return Spreads(draw, by_rows, _classical(at, ridge, variance, degrees), at.undecided)
+
+
+def spreads_of_sums(problem: LinearProblem, ridge: float, coef: Floats, total: float, entered: Entered) -> Spreads:
+    """Say the same of all rows, of this weight, that are known only in sum: if residuals vary alike."""
+    at = curvature(problem, ridge, total, entered)
+    rank = at.basis.shape[1] - ridge * float(np.square(at.basis).sum()) + entered.intercept
+    squares, degrees = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))), total - rank
+    variance = squares / degrees if degrees > 0 else np.nan
+    return Spreads(None, None, _classical(at, ridge, variance, max(degrees, 1.0)), at.undecided)
+
+
+def spread_of_draw(
+    rows: FittedRows, found: Curvature, pull: Floats, drawn: Drawn, rounded: RoundedSlopes | None
 ) -> Spread:
     """Say how coefficients vary with the draw of the rows, and with their rounding.
 
-    Parameters
-    ----------
-    pull : (d,) array
-        The penalty's gradient, ridge theta, which the sum of the rows' own makes up for.
-    chances : (m,) array or None
-        Of distinct rows; None where draws are independent and so many.
-    rounded : RoundedSlopes or None
-        What rows were before their rounding was made good for.
-    stratified : bool
-        Whether independent draws were each from a part of the rows, in the order of their scores.
+    `pull`, (d,), is the penalty's gradient, ridge theta, which the sum of the rows' own makes up for.
     """
+    chances = drawn.chances
     m, weights = len(rows.weights), rows.weights
     uncertain = np.ones(m) if chances is None else 1.0 - chances
     directions = found.directions(rows.features)
@@ -188,7 +238,7 @@ def spread_of_draw(
     influences = weights[:, np.newaxis] * (gradients @ found.leads)
     if chances is None:
         influences += (pull @ found.basis / m) @ found.leads[:-1]
-    if stratified:
+    if drawn.stratified:
         influences = _about_neighbours(influences, weights)
     squares = uncertain[:, np.newaxis] * np.square(influences)
     if rounded is not None:
@@ -251,7 +301,7 @@ def spread_of_rows(rows: FittedRows, found: Curvature, pull: Floats, *, drawn: b
     return Spread(np.where(alone > 0, np.nan, squares), degrees)
 
 
-def classical_spread(found: Curvature, ridge: float, variance: float, degrees: float) -> Spread:
+def _classical(found: Curvature, ridge: float, variance: float, degrees: float) -> Spread:
     """Say the same where residuals vary alike everywhere, with this variance."""
     # basis'(X'X) basis is what the ridge leaves of the identity.
     steps = np.eye(len(found.leads))
@@ -260,7 +310,7 @@ def classical_spread(found: Curvature, ridge: float, variance: float, degrees: f
     return Spread(np.maximum(variances, 0.0), np.full(len(variances), degrees))
 
 
-def residual_variance(rows: FittedRows, found: Curvature, *, drawn: bool) -> tuple[float, float]:
+def _residual_variance(rows: FittedRows, found: Curvature, *, drawn: bool) -> tuple[float, float]:
     """Estimate the variance of residuals, and count its degrees of freedom: of all rows, n less the rank."""
     own = rows.weights / (1.0 if rows.counts is None else rows.counts)
     leverage = np.concatenate(

@@ -141,9 +141,10 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
             )
         except Separable as error:
             raise InputError(
-                "The classes of these rows are told apart without error, or one of them is in some direction: without "
-                "a penalty there is no best model, since larger coefficients are always better. Give a penalty, for "
-                "instance l2=1e-4, or more rows."
+                "The classes of these rows are told apart without error, or one of them is in some direction, mostly "
+                f"by {listed([repr(roster.feature_names[place]) for place in error.columns], 5)}: without a penalty "
+                "there is no best model, since larger coefficients are always better. Give a penalty, for instance "
+                "l2=1e-4, or more rows."
             ) from error
         return replace(self.class_model(coef, intercept, roster), path=path)
 

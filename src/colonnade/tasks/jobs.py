@@ -100,7 +100,8 @@ def learn_in_view(
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))
     model = task.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
-    return JobResult(coreset, model, solution.facts, solution.precision, errors=solution.errors_in(view))
+    errors = None if solution.errors is None else solution.errors(view)
+    return JobResult(coreset, model, solution.facts, solution.precision, errors=errors)
 
 
 def open_commitments(

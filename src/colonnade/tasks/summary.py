@@ -51,6 +51,16 @@ class Coefficient(msgspec.Struct, frozen=True):
         The feature's variance inflation factor, over all parties' columns.
     undefined : str or None
         Why there is no standard error.
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> X = np.arange(12.0).reshape(6, 2) ** 2
+    >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0] + [1.0, -1, 1, -1, 1, -1], [1, 1]))
+    >>> run = federation.fit(cn.Regression(), sampler=cn.AllRows())
+    >>> line = run.summary(covariance="classical").coefficients[1]
+    >>> line.party, line.feature, line.degrees, bool(line.low < 1.0 < line.high)
+    ('party1', 'party1_0', 3.0, True)
     """
 
     party: str | None

@@ -519,6 +519,7 @@ COMMANDS = [
     "evaluate",
     "predict",
     "diagnose",
+    "summary",
     "spot-check",
     "server",
     "party",
@@ -533,6 +534,23 @@ def test_help_teaches(name: str) -> None:
     done = run(name, "--help")
     assert done.returncode == 0
     assert "--json" in done.stdout
+
+
+def test_summary_is_a_table_or_json(job: Callable[..., str], tmp_path: Path) -> None:
+    saved = str(tmp_path / "run")
+    run("fit", job(), "--out", saved)
+    done = run("summary", saved, "--of", "table", "--confidence", "0.9")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Coefficients for all rows of the table; sandwich (HC2) standard errors, 90 % intervals" in done.stdout
+    assert "roaming_minutes" in done.stdout
+    found = json.loads(run("summary", saved, "--json").stdout)
+    assert found["of"] == "population"
+    lines = found["coefficients"]
+    assert [line["party"] for line in lines[:2]] == [None, "bank"]
+    assert all(line["low"] < line["coefficient"] < line["high"] for line in lines)
+    refused = run("summary", saved, "--of", "table", "--covariance", "classical")
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert run("summary", saved, "--of", "rows").returncode == 2
 
 
 def test_certify_says_it_in_words_and_in_json(job: Callable[..., str], tmp_path: Path) -> None:
