@@ -1,7 +1,7 @@
 """`colonnade predict`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -40,7 +40,7 @@ def command(
     check_is_no_input(out, job, job_file)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
-        found: Any = federation.predict(model, rows=row or None, to=to, bits=bits)
+        found = federation.predict(model, rows=row or None, to=to, bits=bits)
     if to is not None:
         say(f"Delivered to {to}: {len(found):,} predictions.")
     delivered = None if to is None else federation.received(to)

@@ -35,6 +35,8 @@ from colonnade.signing import digest
 
 # A line of the calibration table is of so many rows at least, and of more where the owner asks for more.
 LEAST_IN_LINE = 10
+# Chances are 0 and 1 long before. Losses of parts that another party made up still have sums that can be told.
+LARGEST_LOGIT = 1e80
 
 
 def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData) -> tuple[PartyState, Message]:
@@ -122,7 +124,7 @@ class KnownClasses:
 
     def logits(self, products: Floats, n_rows: int) -> Floats:
         """Add intercepts to x.theta, of any shape: (m,) for two classes, else (m, K)."""
-        logits: Floats = products.reshape(n_rows, -1) + self.intercepts
+        logits = np.clip(products.reshape(n_rows, -1) + self.intercepts, -LARGEST_LOGIT, LARGEST_LOGIT)
         return logits[:, 0] if len(self.names) == 2 else logits
 
     def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
