@@ -140,8 +140,22 @@ GROUPS = (
     Group(
         "Results",
         "See [Keep a model and hand it over](../how-to/keep-a-model.md), "
+        "[Read standard errors](../how-to/read-standard-errors.md), "
         "[Reuse a coreset](../how-to/reuse-a-coreset.md) and [Ledger](ledger.md).",
-        ("Run", "Coreset", "LinearModel", "KMeansModel", "RegressionReport", "ClusteringReport", "Ledger"),
+        (
+            "Run",
+            "Coreset",
+            "LinearModel",
+            "ClassificationModel",
+            "KMeansModel",
+            "ClassPredictions",
+            "ClassificationReport",
+            "RegressionReport",
+            "ClusteringReport",
+            "Summary",
+            "Coefficient",
+            "Ledger",
+        ),
     ),
     Group(
         "Planning and diagnosis",
@@ -152,7 +166,7 @@ GROUPS = (
     Group(
         "scikit-learn estimators",
         "For use in one process. They pass scikit-learn's estimator checks, none excluded.",
-        ("ColonnadeRegressor", "ColonnadeKMeans"),
+        ("ColonnadeRegressor", "ColonnadeClassifier", "ColonnadeKMeans"),
         "fit, predict",
     ),
     Group(

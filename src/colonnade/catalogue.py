@@ -10,7 +10,7 @@ from colonnade.errors import InputError
 from colonnade.job_sheets import route_of
 from colonnade.messages import MAX_MESSAGE_BYTES, Message
 from colonnade.privacy import pair_keys
-from colonnade.protocol import hello, preparing, viewing
+from colonnade.protocol import classes, hello, preparing, viewing
 from colonnade.protocol.codec import Codec
 from colonnade.protocol.hello import Hello
 from colonnade.protocol.identity import Identity
@@ -32,6 +32,7 @@ HANDLERS = (
     BRANCHING,
     *alignment.HANDLERS,
     *viewing.HANDLERS,
+    *classes.HANDLERS,
     *preparing.HANDLERS,
     *sampling.HANDLERS,
     *pair_keys.HANDLERS,

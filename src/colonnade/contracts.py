@@ -1,7 +1,7 @@
 """The contracts: the only things that are pluggable, and the types that pass between them."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.coreset import Coreset, Precision, WeightedRows
+from colonnade.coreset import Coreset, Precision, StandardErrors, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
 from colonnade.messages import Message, Reveals
 from colonnade.routes import Route
@@ -123,6 +124,10 @@ class Table(Protocol):
         """Name of the label column, or None."""
 
     @property
+    def label_levels(self) -> tuple[str, ...] | None:
+        """What the label's values 0, 1, ... are called where the label is text, in their order; None of numbers."""
+
+    @property
     def key_digest(self) -> bytes | None:
         """Digest of the column that identifies rows, in row order, or None."""
 
@@ -218,7 +223,8 @@ class View(Protocol):
 class PartyCard:
     """What a party says of itself in the hello round.
 
-    `prepared` names the preparation that its columns came of, and is empty where they are still to be prepared.
+    `prepared` names the preparation that its columns came of, and is empty where they are still to be prepared. A label
+    that is text has classes, and no numbers.
     """
 
     name: str
@@ -228,6 +234,7 @@ class PartyCard:
     has_weights: bool = False
     has_split: bool = False
     prepared: str | None = None
+    label_is_text: bool = False
 
     @cached_property
     def n_features(self) -> int:
@@ -412,6 +419,8 @@ class Report(Protocol):
         """Put the numbers that matter first into a few words."""
 
 
+# Values, numbers of clusters, or chances of classes.
+Predictions: TypeAlias = Floats | Rows | ClassPredictions
 # A party's part of a model: coefficients, or centres and the units in which distances to them are measured.
 ModelPart: TypeAlias = tuple[Floats | None, Floats | None, Floats | None]
 
@@ -429,7 +438,7 @@ class Model(Protocol[R_co]):
     def parts(self, roster: Roster) -> Mapping[str, ModelPart]:
         """Give each party's part, as it is sent to it."""
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats | Rows]:
+    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Predictions]:
         """Predict the selected rows."""
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
@@ -509,6 +518,35 @@ class LinearTask(Protocol[M_co]):
 
 
 @runtime_checkable
+class LogisticTask(Protocol[M_co]):
+    """A task whose model gives chances of classes, by a linear function: ``sum_i w_i loss_i + n (l2 .. + l1 ..)``."""
+
+    fit_intercept: bool
+    classes: tuple[Any, ...] | None
+
+    def penalties(self) -> tuple[float, float]:
+        """Give l2 and l1, or raise `UnsupportedError` where one is to be chosen on rows in one place."""
+
+    def penalties_of(self, model: Any) -> tuple[float, float]:
+        """Give the l2 and l1 that a model was learned with, also where one was chosen."""
+
+    def settled(self, roster: Roster, n_told: int) -> Script[Self]:
+        """Ask for the label's classes, before anything else; draws will tell those of so many rows."""
+
+    def settling_route(self, agreed: Agreed, n_told: int) -> Route:
+        """Say what `settled` asks of a party."""
+
+    def codes_of(self, labels: Floats) -> Rows:
+        """Give the place of each label among the classes."""
+
+    def label_values(self) -> Floats:
+        """Give the numbers that stand for the classes where labels travel, in the order of the classes."""
+
+    def class_model(self, coef: Floats, intercept: Floats, roster: Roster) -> M_co:
+        """Make the model of what was learned: shapes (1, d) and (1,) for two classes, (K, d) and (K,) for more."""
+
+
+@runtime_checkable
 class ClusteringTask(Protocol[M_co]):
     """A task whose model is a set of centres."""
 
@@ -521,11 +559,15 @@ class ClusteringTask(Protocol[M_co]):
 
 @dataclass(frozen=True)
 class Solution(Generic[T]):
-    """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it."""
+    """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it.
+
+    `errors` finds the coefficients' standard errors in a view, where the solver has seen what they take.
+    """
 
     model: T
     facts: Mapping[str, float]
     precision: Precision | None = None
+    errors: Callable[[JobView], StandardErrors] | None = None
 
 
 class Solver(Protocol):

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from colonnade import validation
 from colonnade.alignment import Mode
 from colonnade.alignment.records import AlignmentReport
-from colonnade.contracts import Model, Report, Roster, Script, Task
+from colonnade.contracts import Model, Predictions, Report, Roster, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics import certifying
@@ -23,6 +23,7 @@ from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
 from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
@@ -43,7 +44,7 @@ from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.opening import rows_to_open
 from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver, Central, CompactCentral
-from colonnade.tasks import AnyTask, KMeansModel, jobs
+from colonnade.tasks import AnyTask, ClassificationModel, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -290,14 +291,29 @@ class Federation:
         left, seed = limits.less(self._runtime.preparation.bytes), validation.seed_number(seed)
         return fit_with(self._runtime, paper_task, split, left, seed)
 
+    @overload
+    def predict(
+        self,
+        model: ClassificationModel,
+        *,
+        rows: npt.ArrayLike | None = None,
+        to: str | None = None,
+        bits: int | None = None,
+    ) -> ClassPredictions: ...
+
+    @overload
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
-    ) -> Floats | Rows:
+    ) -> Floats | Rows: ...
+
+    def predict(
+        self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
+    ) -> Predictions:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         rows : array_like of int, shape (m,), optional
             Which rows, in any order; all of them if left out.
@@ -309,8 +325,8 @@ class Federation:
 
         Returns
         -------
-        ndarray, shape (m,)
-            Predicted values, or the index of each row's nearest centre, in the order of `rows`.
+        ndarray, shape (m,), or ClassPredictions
+            Predicted values, the index of each row's nearest centre, or chances of classes, in the order of `rows`.
 
         Examples
         --------
@@ -341,7 +357,7 @@ class Federation:
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         to : str
             The party.
@@ -409,7 +425,7 @@ class Federation:
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         rows : int, optional
             Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
@@ -429,7 +445,7 @@ class Federation:
 
         Returns
         -------
-        RegressionReport or ClusteringReport
+        RegressionReport, ClassificationReport or ClusteringReport
             Costs, errors, sizes; and its `table`, whether that is the one the model was learned from.
 
         Examples
@@ -450,7 +466,7 @@ class Federation:
         if by is None:
             script = jobs.evaluate(model, size, split, bits, self.roster, seed)
         else:
-            validation.check_evaluator(by, bits, self.roster)
+            validation.check_evaluator(by, model, bits, self.roster)
             script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
         what = {"model": model, "rows": size, "split": split, "bits": bits, "by": by, "seed": seed}
         learned_from = getattr(model, "learned_from_", None)

@@ -14,19 +14,25 @@ import numpy as np
 
 from colonnade.alignment import align_route
 from colonnade.branches import Branch, Branching, pilot_draw
-from colonnade.contracts import Agreed, ClusteringTask, Model, Roster
+from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
-from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
+from colonnade.evaluation.applying import (
+    class_losses_route,
+    evaluated_route,
+    masked_classes_route,
+    masked_route,
+    predicted_route,
+)
 from colonnade.evaluation.telling import TOLD, model_digest
 from colonnade.options import learn_types
 from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.viewing import check_split, view_route
-from colonnade.routes import Ask, Route, some, then
+from colonnade.routes import END, Ask, Route, some, then
 from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.messages import AskOpenings
 from colonnade.sampling.rules.integers import integer_rule
@@ -38,7 +44,7 @@ from colonnade.solvers.finer_rows import AskFinerRows
 from colonnade.solvers.scaled_columns import AskScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns
 from colonnade.tasks import AnyTask
-from colonnade.tasks.jobs import rounding_of, shared_seed
+from colonnade.tasks.jobs import rounding_of, rows_told, shared_seed
 
 T = TypeVar("T")
 What = Mapping[str, Any]
@@ -50,6 +56,8 @@ KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySo
 PILOT_STEP = 0.25
 # Columns of two parties that agree to this part of their spread are taken to be the same.
 FINE_STEP = 1 / 256
+# The option that says of how many classes a model is that is evaluated.
+CLASSES = "classes"
 learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
 
 
@@ -81,7 +89,7 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         to=what.get("to", what.get("by")),
         bits=what.get("bits"),
         branches=what.get("branches"),
-        options=what.get("options", {}),
+        options=what.get("options", {}) | (_of_model(model) if verb == "evaluate" else {}),
     )
 
 
@@ -104,6 +112,12 @@ def words_of(options: object) -> dict[str, Any] | None:
     usual = {each.name: each.default for each in msgspec.structs.fields(options)}  # type: ignore[arg-type]  # a struct
     words: dict[str, Any] = msgspec.to_builtins(options)
     return {name: word for name, word in words.items() if name == "kind" or getattr(options, name) != usual[name]}
+
+
+def _of_model(model: Model[Any] | None) -> dict[str, int]:
+    """Say of how many classes a model is, if of any: it is evaluated otherwise."""
+    classes = getattr(model, "classes_", None)
+    return {} if classes is None else {CLASSES: len(classes)}
 
 
 def _chosen_and_size(rows: object) -> tuple[tuple[bytes, int] | None, int | None]:
@@ -176,6 +190,17 @@ class _Reader:
     def view(self, side: Side = "train") -> Route:
         """Expect the view of the task, of rows on one side of the split."""
         return view_route(self.split, side, self.task.scaling, self.roster, self.party)
+
+    def settled(self, sampler: AnySampler | None = None) -> Route:
+        """Expect the question for the label's classes, where the task has some; rows come by this sampler or another.
+
+        If left out, by that on the sheet.
+        """
+        if not isinstance(self.task, LogisticTask):
+            return END
+        source = sampler or (None if self.sheet.coreset is not None else self.sampler)
+        n_told = 0 if source is None else rows_told(self.task, source, self.roster)
+        return self.task.settling_route(self.agreed(0), n_told)
 
     def drawn(self, sampler: AnySampler, draw: int = 0, *, scored: bool = False) -> Route:
         """Expect rows drawn by this sampler, which may have been scored for it before."""
@@ -261,13 +286,14 @@ def _due(name: str, options: dict[str, Any] | None, kind: Any) -> Any:
 
 
 def _coreset(job: _Reader) -> Route:
-    return then(job.view(), job.source())
+    return then(job.view(), job.settled(), job.source())
 
 
 def _fit(job: _Reader) -> Route:
     drawn = job.sheet.coreset is not None or hasattr(job.sampler, "size")
     source, solver, sampler = job.source(), job.solver, job.sampler if job.sheet.coreset is None else None
-    return then(job.view(), job.learned(source, solver, job.sheet.size_of_coreset() if drawn else None, sampler))
+    learned = job.learned(source, solver, job.sheet.size_of_coreset() if drawn else None, sampler)
+    return then(job.view(), job.settled(), learned)
 
 
 def _predict(job: _Reader) -> Route:
@@ -281,11 +307,23 @@ def _deliver(job: _Reader) -> Route:
 
 def _evaluate(job: _Reader) -> Route:
     by_weight = job.sheet.size is None
-    if job.sheet.to is None:
+    if CLASSES in job.sheet.options:
+        asked = _evaluate_classes(job, by_weight=by_weight)
+    elif job.sheet.to is None:
         asked = evaluated_route(job.part, job.sheet.bits, job.dither, by_weight=by_weight)
     else:
         asked = masked_route(job.part, job.to, job.party, evaluating=True, by_weight=by_weight)
     return then(job.evaluated(), asked)
+
+
+def _evaluate_classes(job: _Reader, *, by_weight: bool) -> Route:
+    label_party = job.roster.label_party
+    if job.sheet.to is None:
+        has_label = job.party == label_party
+        return class_losses_route(job.part, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
+    if job.to != label_party:
+        raise InputError("a job sheet lets another than the label party evaluate a classification. Run one version.")
+    return masked_classes_route(job.part, job.to, job.party, by_weight=by_weight)
 
 
 def _plan(job: _Reader) -> Route:
@@ -307,7 +345,7 @@ def _planned_fit(job: _Reader) -> Route:
 def _certify(job: _Reader) -> Route:
     sampler = audit_sampler(job.size, secure=bool(job.sheet.options.get("secure")))
     asked = audit_route(job.task, job.part, job.agreed(job.size), int(job.sheet.options.get("directions", 1)))
-    return then(job.view(), job.drawn(sampler), asked)
+    return then(job.view(), job.settled(sampler), job.drawn(sampler), asked)
 
 
 def _diagnose(job: _Reader) -> Route:

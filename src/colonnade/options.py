@@ -4,13 +4,16 @@ import difflib
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec.structs import force_setattr
 
 from colonnade.errors import InputError
 
+# A penalty a row, or one that cross-validation is to choose.
+Penalty: TypeAlias = float | Literal["cv"]
 LARGEST = 1e100  # so that its square, times the number of rows, is a float64
 
 
@@ -58,6 +61,20 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}. Pass one of the two.")
     return bool(value)
+
+
+def check_penalties(options: Any) -> None:
+    """Require l2 and l1, of which at most one is "cv", to be chosen; and make plain numbers of them."""
+    for name in ("l2", "l1"):
+        value = getattr(options, name)
+        if not (isinstance(value, str) and value == "cv"):
+            example = f'Pass for instance {name}=0.1, or "cv" to let it be chosen.'
+            force_setattr(options, name, non_negative_number(name, value, example=example))
+    if options.l2 == "cv" and options.l1 == "cv":
+        raise InputError(
+            'Cross-validation chooses one penalty, got l2="cv" and l1="cv". Make one a number: l1="cv" with l2=0 '
+            "is the lasso; for an elastic net try a few values of l2."
+        )
 
 
 def learn_types(*kinds: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Roster, Task
+from colonnade.contracts import LogisticTask, Roster, Task
 from colonnade.data.parties import Party
 from colonnade.kernels.arrays import Floats
 from colonnade.preparation.rules import Number, Prepare
@@ -23,13 +23,21 @@ def stand_ins(roster: Roster, task: Task[Any]) -> list[Party]:
         Party(
             card.name,
             _columns(rng.normal(size=(n_rows, card.n_features)), named=card.prepared is not None),
-            label=None if card.label_name is None else rng.normal(size=n_rows),
+            label=None if card.label_name is None else _label(task, rng.normal(size=n_rows)),
             weight=np.ones(n_rows) if card.has_weights else None,
             split=(np.arange(n_rows) % 2).astype(np.float64) if card.has_split else None,
             prepare=None if card.prepared is None else Prepare({"*": Number()}),
         )
         for card in roster.cards
     ]
+
+
+def _label(task: Task[Any], values: Floats) -> Floats:
+    """Give labels as the task takes them: numbers, or its classes in turn."""
+    if not isinstance(task, LogisticTask):
+        return values
+    named = (0, 1) if task.classes is None else task.classes
+    return np.array(named)[np.arange(len(values)) % len(named)]
 
 
 def _columns(values: Floats, *, named: bool) -> Any:

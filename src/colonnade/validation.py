@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import LinearTask, Model, PartyCard, Roster, Task
+from colonnade.contracts import LinearTask, LogisticTask, Model, PartyCard, Roster, Task
 from colonnade.coreset import GIVEN, Coreset, Evidence
 from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import AuditSubject
@@ -64,7 +64,11 @@ def check_job(
 
 def _check_size(size: int, task: Task[object], roster: Roster) -> None:
     """Require as many rows as there are coefficients, where nothing but rows decides these."""
-    if isinstance(task, LinearTask) and size < (needed := _n_coefficients(task, roster)) and not _is_penalised(task):
+    if (
+        isinstance(task, LinearTask | LogisticTask)
+        and size < (needed := _n_coefficients(task, roster))
+        and not _is_penalised(task)
+    ):
         raise InputError(
             f"size is {size:,}, and so few rows do not determine {needed:,} coefficients: whatever passes through them "
             f"would do. Draw many more than {needed:,}, or give a penalty, for instance l2=0.1."
@@ -73,7 +77,7 @@ def _check_size(size: int, task: Task[object], roster: Roster) -> None:
 
 def warn_of_few_rows(run: Run[M]) -> Run[M]:
     """Warn where a model was learned on no more distinct rows than it has coefficients, and give the run."""
-    if not isinstance(run.task, LinearTask):
+    if not isinstance(run.task, LinearTask | LogisticTask):
         return run
     distinct, learned = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
     if distinct <= learned:
@@ -88,11 +92,11 @@ def warn_of_few_rows(run: Run[M]) -> Run[M]:
     return run
 
 
-def _n_coefficients(task: LinearTask[object], roster: Roster) -> int:
+def _n_coefficients(task: LinearTask[object] | LogisticTask[object], roster: Roster) -> int:
     return sum(len(card.feature_names) for card in roster.cards) + task.fit_intercept
 
 
-def _is_penalised(task: LinearTask[object]) -> bool:
+def _is_penalised(task: LinearTask[object] | LogisticTask[object]) -> bool:
     try:
         return any(task.penalties())
     except UnsupportedError:  # one is to be chosen
@@ -184,9 +188,14 @@ def check_can_evaluate(model: Model[Any], roster: Roster) -> None:
         raise InputError("Evaluating this model needs a label, and no party holds one. Name it at one party.")
 
 
-def check_evaluator(name: str, bits: int | None, roster: Roster) -> None:
-    """Require a party that can evaluate in the server's place."""
+def check_evaluator(name: str, model: Model[Any], bits: int | None, roster: Roster) -> None:
+    """Require a party that can evaluate in the server's place; a classification, the one that knows labels."""
     check_party(name, roster)
+    if getattr(model, "classes_", None) is not None and name != roster.label_party:
+        raise UnsupportedError(
+            f"A classification is evaluated where its labels are, and {name!r} has none: labels cannot be subtracted "
+            f"from logits under masks. Pass by={roster.label_party!r}."
+        )
     check_available()
     if bits is not None:
         raise InputError("Parts under masks are not rounded. Leave out bits, or the party to evaluate by.")
@@ -223,6 +232,7 @@ def audit_subject(run: Run[Any], roster: Roster) -> AuditSubject:
         raise InputError("The run has no model: it stopped at the coreset. Certify a run of fit.")
     task = paper_task(run.task, "certified")
     check_model(run.model, roster)
+    check_two_classes(getattr(run.model, "classes_", None), "certified")
     check_can_evaluate(run.model, roster)
     _check_same_rows(run.coreset, roster, "run")
     return AuditSubject(task, run.model, run.split, run.coreset, run.precision)
@@ -279,6 +289,15 @@ def paper_task(task: object, participle: str) -> PaperTask:
     """Require a task whose theory is known."""
     check_kind(f"task that can be {participle}", task, PaperTask)
     return cast(PaperTask, task)
+
+
+def check_two_classes(classes: tuple[Any, ...] | None, participle: str) -> None:
+    """Require no more classes than two, where they are known: what is asked of these is worked out for two."""
+    if classes is not None and len(classes) > 2:
+        raise UnsupportedError(
+            f"A classification of {len(classes)} classes cannot be {participle}: only one of two can. More can be "
+            "learned by Central() and CompactCentral(), and evaluated: federation.evaluate(run.model, split=run.split)."
+        )
 
 
 def check_kind(role: str, value: object, kinds: Any) -> None:

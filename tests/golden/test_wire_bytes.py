@@ -20,11 +20,20 @@ from colonnade.alignment.shared_secret import (
 )
 from colonnade.catalogue import codec, kinds
 from colonnade.diagnostics.audited_distances import AskAuditedDistances, AuditedDistances
+from colonnade.diagnostics.audited_logits import AskAuditedLogits, AuditedLogits
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, AuditedPredictions
 from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistances
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    ClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+    MaskedClassLosses,
+)
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
@@ -50,6 +59,7 @@ from colonnade.messages import Message, sendable_flags, sendable_floats, sendabl
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
 from colonnade.privacy.statements import SignedDigest, SignedKey
 from colonnade.protocol.caps import Branches
+from colonnade.protocol.classes import AskClasses, Classes
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.preparing import PrepareColumns, PreparedColumns
 from colonnade.protocol.refusal import Refused
@@ -80,6 +90,7 @@ from colonnade.sampling.plain.messages import (
     Scores,
     Total,
 )
+from colonnade.sampling.rules.classes import ClassScores
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
@@ -108,7 +119,14 @@ from colonnade.solvers.gram.ckks.messages import (
     EncryptedProducts,
     EncryptedRows,
 )
-from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.gram.shares.messages import (
+    AskGramShares,
+    AskSealedSeeds,
+    AskStepShares,
+    GramShares,
+    SealedSeeds,
+)
+from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart, StepColumn, StepPart
 from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
@@ -122,7 +140,9 @@ from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedS
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
+    ClassNorms,
     Coefficients,
+    OpenClassSaga,
     OpenSaga,
     PartialProducts,
     Progress,
@@ -130,7 +150,7 @@ from colonnade.solvers.saga.messages import (
     SquaredNorms,
 )
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
+from colonnade.solvers.whitened_columns import AskClassColumns, AskWhitenedColumns, WhitenedColumns
 
 GOLDEN = Path(__file__).with_name(f"wire_v{WIRE_VERSION}.txt")
 
@@ -149,6 +169,12 @@ EXAMPLES: dict[str, Message] = {
         2, 1000, ("distance", "hour"), "arr_delay", bytes(range(32)), has_weights=True, has_split=False, prepares=False
     ),
     "card without label": Card(2, 2**40, (), None, None, has_weights=False, has_split=True, prepares=True),
+    "card, label of text": Card(
+        2, 9, ("x",), "late", None, has_weights=False, has_split=False, prepares=False, label_is_text=True
+    ),
+    "ask classes": AskClasses(2000),
+    "classes": Classes(sendable_floats([0.0, 1.0]), None, None),
+    "classes, text": Classes(sendable_floats([0.0, 1.0]), ("no", "yes"), 2000),
     "prepare columns": PrepareColumns(),
     "prepared columns": PreparedColumns("00" * 16, ("age", "job#1"), None),
     "prepared columns, with levels": PreparedColumns("00" * 16, ("age", "job#1"), ("age", "job=clerk")),
@@ -163,6 +189,7 @@ EXAMPLES: dict[str, Message] = {
     "model kept": ModelKept(bytes(32)),
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),
+    "ask total, classes": AskTotal(ClassScores(fit_intercept=True, n_columns=23)),
     "ask total, rounded": AskTotal(RoundedScores(ClusteringScores(10), 0.2)),
     "ask total, sharpened": AskTotal(RoundedScores(SharpenedScores(fit_intercept=True, residuals=5.25), 0.2)),
     "total": Total(31.5),
@@ -218,6 +245,7 @@ EXAMPLES: dict[str, Message] = {
     "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
     "ask whitened columns": AskWhitenedColumns(0.5, seed=5),
     "ask whitened columns, within": AskWhitenedColumns(0.5, seed=5, most=3000),
+    "ask class columns": AskClassColumns(0.5, seed=5),
     "ask whitened columns, known": AskWhitenedColumns(0.5, seed=5, known=True),
     "whitened columns": WhitenedColumns(
         3,
@@ -275,6 +303,9 @@ EXAMPLES: dict[str, Message] = {
     ),
     "moments": Moments(sendable_floats([0.5]), sendable_floats([2.0])),
     "open saga": OpenSaga(75, seed=5, l2=0.5, l1=0.0, fit_intercept=True, scale=False),
+    "open class saga": OpenClassSaga(75, 5, 0.5, 0.0, True, False, sendable_floats([0.0, 1.0])),
+    "class norms": ClassNorms(sendable_floats([4.0, 0.25]), None),
+    "class norms, with labels": ClassNorms(sendable_floats([4.0, 0.25]), sendable_floats([0.0, 1.0])),
     "squared norms": SquaredNorms(sendable_floats([4.0, 0.25])),
     "saga step, first": SagaStep(sendable_floats([]), 300, 0.125),
     "saga step": SagaStep(sendable_floats([-1.5]), 0, None),
@@ -310,6 +341,13 @@ EXAMPLES: dict[str, Message] = {
     "sealed seeds, key lost": SealedSeeds(()),
     "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), 2**63 - 1, (3, 1), (bytes(48),)),
     "ask gram shares, all alike": AskGramShares(None, None, (3, 1), (bytes(48),)),
+    "ask step shares": AskStepShares(sendable_floats([0.5, 1.0]), (3, 1), 12, "bank", (bytes(48),)),
+    "ask step part": AskStepPart(2, sendable_floats([0.5, -0.25])),
+    "step part": StepPart(2, bytes(range(32)), bytes(32)),
+    "step part, key lost": StepPart(0, b"", b""),
+    "ask step column": AskStepColumn(2, (bytes(range(32)),), 0.5, 0.0, 1e-3, True, sendable_floats([0.0, 1.0])),
+    "step column": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, bytes(range(32)), bytes(32)),
+    "step column, no further step": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, None, b""),
     "gram shares": GramShares(
         sendable_floats([[1.0]]), sendable_floats([[2.0]]), bytes(range(16)), bytes(16), bytes(32), bytes(64)
     ),
@@ -329,6 +367,32 @@ EXAMPLES: dict[str, Message] = {
     "masked received": MaskedReceived(bytes(32)),
     "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
+    "deliver classes": DeliverClasses(sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes")),
+    "ask class losses": AskClassLosses(
+        sendable_floats([0.5]), sendable_floats([2.5]), sendable_floats([-1.0]), sendable_floats([2.0, 5.5]), None, True
+    ),
+    "class losses": ClassLosses(
+        sendable_floats([0.5, 0.0, 0.25]),
+        sendable_floats([[1.0, 0.0], [2.0, 3.0]]),
+        sendable_floats([[0.75, 0.01]]),
+        sendable_floats([[6.0, 0.5, 0.25]]),
+    ),
+    "deliver masked classes": DeliverMaskedClasses(
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),),
+        sendable_floats([2.5]),
+        sendable_floats([0.0, 1.0]),
+        ("no", "yes"),
+    ),
+    "ask masked class losses": AskMaskedClassLosses(
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),), sendable_floats([2.5]), sendable_floats([2.0, 5.5]), None
+    ),
+    "masked class losses": MaskedClassLosses(
+        sendable_floats([0.5, 0.0, 0.25]),
+        sendable_floats([[1.0, 0.0], [2.0, 3.0]]),
+        sendable_floats([[0.75, 0.01]]),
+        sendable_floats([]).reshape(0, 3),
+        bytes(64),
+    ),
     "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, 7, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),
     "lloyd opened, key lost": LloydOpened(None),
@@ -351,6 +415,13 @@ EXAMPLES: dict[str, Message] = {
     ),
     "audited predictions": AuditedPredictions(
         2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes([0, 0, 232, 253]), None, 0.5, 4.0
+    ),
+    "ask audited logits": AskAuditedLogits(sendable_floats([0.5]), sendable_floats(np.empty((0, 1))), seed=7),
+    "audited logits": AuditedLogits(
+        2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes(4), 0.5, 4.0, None, None, None
+    ),
+    "audited logits, classes": AuditedLogits(
+        2, sendable_floats([-1.0]), sendable_floats([0.25]), bytes(4), 0.5, 4.0, bytes([128]), 0.25, 1.5
     ),
     "ask audited distances": AskAuditedDistances(sendable_floats([[1.0, 2.0]]), None),
     "audited distances": AuditedDistances(2, 1, 9.0, bytes([0, 0, 255, 255])),

@@ -32,6 +32,7 @@ class Job(NamedTuple):
     weighted: bool = False
     prepared: bool = False
     alike: bool = False
+    classes: bool = False
 
     def parties(self) -> list[cn.Party]:
         """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
@@ -41,6 +42,8 @@ class Job(NamedTuple):
         if self.alike:  # but for what rounding hides
             X[:, 3:] = X[:, :2] + 0.03 * rng.normal(size=(self.n_rows, 2))
         y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
+        if self.classes:
+            y = (y > np.median(y)).astype(np.float64)
         weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
         shop = cn.Party("shop", X[:, 2:3], weight=weight)
         if self.prepared:
@@ -104,6 +107,7 @@ def all_jobs() -> list[Job]:
         Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(90), solver=cn.SecureGram(), seed=3)),
         Job("fit, sharpened", lambda f, _: f.fit(TASKS["Regression"], sampler=SHARPENED, seed=3)),
         Job("look again", lambda f, _: f.plan(cn.Regression(), budget_bytes=60_000, pilot=220), n_rows=400, alike=True),
+        *_of_classes(),
         Job("fit, ckks", lambda f, _: f.fit(TASKS["Regression"], sampler=cn.UniformSampling(SIZE), solver=ckks)),
         Job(
             "spot check",
@@ -117,6 +121,41 @@ def _prepared_fit(split: Any, federation: cn.Federation, _: object) -> Any:
     """Learn of columns that a party prepares, all rows; what it keeps of that is its own."""
     model = federation.fit(TASKS["Regression"], sampler=cn.AllRows(), split=split).model
     return model.coef_, model.feature_names_in_
+
+
+def _of_classes() -> list[Job]:
+    """List what a classification asks that others do not."""
+    task, sampler = cn.Classification(l2=0.1), cn.ImportanceSampling(SIZE)
+
+    def run(federation: cn.Federation) -> Any:
+        return federation.fit(task, sampler=sampler)
+
+    def compact(federation: cn.Federation) -> Any:
+        return federation.fit(task, sampler=sampler, solver=cn.CompactCentral())
+
+    def learned(solver: Any) -> Any:
+        return lambda f, _: f.fit(task, sampler=sampler, solver=solver, seed=3)
+
+    def deliver(federation: cn.Federation, found: Any) -> Any:
+        federation.deliver(found.model, "shop")
+        return federation.received("shop")
+
+    def evaluate(name: str, weighted: bool = False, **options: Any) -> Job:
+        return Job(name, lambda f, r: f.evaluate(r.model, **options), run, 200, weighted=weighted, classes=True)
+
+    return [
+        Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
+        Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
+        evaluate("evaluate classes"),
+        evaluate("evaluate classes, split", weighted=True, split=cn.SplitBy("post")),
+        evaluate("evaluate classes, drawn", rows=120, bits=8, seed=1),
+        evaluate("evaluate classes, by", weighted=True, by="bank"),
+        evaluate("evaluate classes, drawn, by", rows=120, by="bank", seed=1),
+        Job("predict classes", lambda f, r: (f.predict(r.model, to="post"), f.received("post")), run, classes=True),
+        Job("deliver classes", deliver, run, classes=True),
+        Job("certify classes", lambda f, r: f.certify(r, rows=90), run, 400, classes=True),
+        Job("certify classes, weighted", lambda f, r: f.certify(r, rows=90), compact, 400, weighted=True, classes=True),
+    ]
 
 
 def _alignment(mode: Any) -> Job:

@@ -24,6 +24,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 6))
 Y = X @ np.ones(6) + RNG.normal(size=N)
 MARKED = np.arange(N) % 3 == 0
+LATE, CLASSES = np.where(Y > 0, "late", "on time"), cn.Classification(l2=0.1)
 RIDGE, CLUSTERS = cn.Regression(l2=0.1), cn.KMeans(n_clusters=2, n_starts=1)
 DRAWN = cn.ImportanceSampling(40)
 
@@ -108,8 +109,8 @@ def others(value: Any) -> list[Any]:
     return [None] if value is not None else [cn.HoldOut(0.25)]
 
 
-def federation(**roles: Any) -> cn.Federation:
-    parties = cn.split_columns(X, Y, [2, 2, 2])
+def federation(label: Any = Y, **roles: Any) -> cn.Federation:
+    parties = cn.split_columns(X, label, [2, 2, 2])
     if roles:
         parties[0] = cn.Party("party1", X[:, :2], **roles)
     return cn.Federation(parties, transport=Suspicious)
@@ -137,9 +138,9 @@ def again() -> object:
     return shared.fit(RIDGE, coreset=shared.coreset(RIDGE, DRAWN).coreset)
 
 
-def certified(task: Any = RIDGE, solver: Any = None, **options: Any) -> Callable[[], object]:
+def certified(task: Any = RIDGE, solver: Any = None, label: Any = Y, **options: Any) -> Callable[[], object]:
     def job() -> object:
-        shared = federation()
+        shared = federation(label=label)
         return shared.certify(shared.fit(task, sampler=DRAWN, solver=solver or cn.Central()), **options)
 
     return job
@@ -225,6 +226,7 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "certify": ("certify", certified(rows=70)),
     "certify, standardised": ("certify", certified(cn.Regression(standardize=True), rows=70)),
     "certify what was rounded": ("certify", certified(solver=cn.CompactCentral(2.0), rows=70)),
+    "certify classes": ("certify", certified(CLASSES, label=LATE, rows=90)),
     "certify clusters": ("certify", certified(cn.KMeans(n_clusters=2, standardize=True), rows=70)),
     "diagnose": ("diagnose", lambda: federation().diagnose(RIDGE)),
     "diagnose clusters": ("diagnose", lambda: federation().diagnose(CLUSTERS)),
@@ -246,6 +248,7 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
 SETTLED = {
     "certify": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
     "certify what was rounded": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
+    "certify classes": {"AskAuditedLogits": {"part", "hidden", "seed"}, "AskClasses": {"n_told"}},
     "certify clusters": {"AskAuditedDistances": {"centers", "part"}},
     "diagnose clusters": {"AskPairDistances": {"count", "seed"}, "AskRowDistances": {"count", "seed"}},
     "diagnose a coreset near a model": {"AskMovedDistances": {"centers", "part", "seed"}},

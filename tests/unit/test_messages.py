@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from colonnade.catalogue import codec, kinds
+from colonnade.diagnostics.audited_logits import AuditedLogits
 from colonnade.diagnostics.audited_predictions import AuditedPredictions
 from colonnade.evaluation.masked.messages import MaskedPredictions
 from colonnade.evaluation.rounding import RoundedParts
@@ -81,6 +82,11 @@ def test_numbers_told_of_several_things_in_one_message() -> None:
         Columns(sendable_floats(np.ones((3, 2))), labels): {"features": 6, "labels": 3},
         CodedStep(5, b"codes", 8, 2, 0.5): {"labels": 5, "row ids": 1, "totals": 1},
         AuditedPredictions(10, two, two, None, b"codes", 0.0, 1.0): {"features": 4, "labels": 20, "moments": 2},
+        AuditedLogits(10, one, one, b"codes", 0.0, 1.0, b"bits", 0.5, 0.1): {
+            "features": 10,
+            "moments": 2,
+            "labels": 12,
+        },
         RoundedParts(10, one, b"codes", 0.5): {"features": 10, "labels": 1},
         MaskedPredictions(bytes(70), 0.5, b"", b""): {"moments": 1},
     }

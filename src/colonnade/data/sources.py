@@ -16,6 +16,7 @@ from colonnade.data.column_rules import allowed_columns, no_such_column
 from colonnade.data.databases import Query
 from colonnade.data.files import ACCEPTED, open_table
 from colonnade.data.keys import Duplicates, read_keys
+from colonnade.data.text_labels import text_label, with_label_of_numbers
 from colonnade.data.unprepared import Unprepared, columns_of_text, columns_to_prepare, unprepared_columns
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
@@ -57,6 +58,8 @@ class Source:
         Column-major, a copy that nobody else holds.
     integers : tuple of bool
         Which columns held integers before they became floats.
+    label_levels : tuple of str, or None
+        Where the label is text: its levels, whose places are the label's values.
     notes : tuple of str
         What whoever handed it in should know of how it was read.
     """
@@ -70,6 +73,7 @@ class Source:
     held_out: Flags | None = None
     notes: tuple[str, ...] = ()
     unprepared: Unprepared | None = None
+    label_levels: tuple[str, ...] | None = None
 
 
 def has_names(data: object) -> bool:
@@ -93,7 +97,9 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         )
     features = _numeric_array(party, "the data", data, ndim=2)
     beside = {role: _beside(party, role, column, len(features)) for role, column in roles.items()}
-    label = beside.get("label")
+    label, levels = beside.get("label"), None
+    if label is not None and label.dtype.kind in "OUT":
+        label, levels = text_label(party, f"{party}_label", label.tolist())
     labelled = {} if label is None else {f"{party}_label": "label"}
     every = [f"{party}_{i}" for i in range(features.shape[1])] + list(labelled)
     names = allowed_columns(party, every, labelled, policy)
@@ -109,6 +115,7 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         None if label is None else names[-1],
         weights=None if "weight" not in beside else beside["weight"].astype(np.float64),
         held_out=None if "split" not in beside else _marks(party, beside["split"]),
+        label_levels=levels,
     )
 
 
@@ -141,6 +148,7 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
     unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare, opened.place)
     ordered = features + label if unprepared is None else label
     _check_not_empty(party, table.num_rows, len(features + label))
+    table, levels = (table, None) if not label else with_label_of_numbers(party, label[0], table)
     _check_numeric(party, table.select([*ordered, *named.get("weight", [])]), opened.place)
     return Source(
         tuple(ordered),
@@ -151,6 +159,7 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         _marks(party, table[named["split"][0]].to_numpy()) if "split" in named else None,
         opened.notes,
         unprepared,
+        levels,
     )
 
 
@@ -166,7 +175,9 @@ def _column_names(party: str, role: str, given: object) -> list[str]:
 
 
 def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[Any]:
-    array = _numeric_array(party, f"the {role}", column, ndim=1, kinds="biufOUT" if role == "split" else "biuf")
+    array = _numeric_array(
+        party, f"the {role}", column, ndim=1, kinds="biufOUT" if role in ("split", "label") else "biuf"
+    )
     if len(array) != n_rows:
         raise InputError(
             f"Party {party!r}: the {role} has {len(array)} values for {n_rows} rows of data. "

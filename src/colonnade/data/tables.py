@@ -10,6 +10,7 @@ import numpy.typing as npt
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.keys import Duplicates, digest_of_keys
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
+from colonnade.data.text_labels import levels_left
 from colonnade.data.unprepared import Unprepared
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
@@ -45,6 +46,7 @@ class ArrayTable:
     feature_names: tuple[str, ...]
     label_name: str | None = None
     key_digest: bytes | None = None
+    label_levels: tuple[str, ...] | None = field(default=None, kw_only=True)
     weight_column: Floats | None = field(default=None, repr=False)
     split_column: Flags | None = field(default=None, repr=False)
     keys: Keys | None = field(default=None, repr=False)
@@ -85,12 +87,14 @@ class ArrayTable:
         order = alignment.order()
         rows = whole.keys.rows[order]
         values = np.asfortranarray(whole.values[rows])
+        levels = whole.label_levels and levels_left(values[:, -1], whole.label_levels)
         values.setflags(write=False)
         return replace(
             whole,
             values=values,
             key_digest=alignment.fingerprint,
             alignment=alignment,
+            label_levels=levels,
             weight_column=None if whole.weight_column is None else whole.weight_column[rows],
             split_column=None if whole.split_column is None else whole.split_column[rows],
             preparing=None if whole.preparing is None else whole.preparing.take(rows),
@@ -148,6 +152,7 @@ def read_table(
         source.weights,
         source.held_out,
         source.keys,
+        label_levels=source.label_levels,
         notes=source.notes,
         preparing=source.unprepared,
     )

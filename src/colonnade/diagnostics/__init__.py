@@ -2,6 +2,7 @@
 
 from colonnade.diagnostics import (
     audited_distances,
+    audited_logits,
     audited_predictions,
     moved_distances,
     pair_distances,
@@ -17,6 +18,7 @@ HANDLERS = (
     *row_distances.HANDLERS,
     *moved_distances.HANDLERS,
     *audited_predictions.HANDLERS,
+    *audited_logits.HANDLERS,
     *audited_distances.HANDLERS,
 )
 

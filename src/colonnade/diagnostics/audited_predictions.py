@@ -4,8 +4,8 @@ The label party tells its part less the label: the server learns residuals. Of o
 almost its labels, so they count as such.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,17 @@ def audit_dithers(roster: Roster, shared: int) -> dict[str, int]:
     return dict(zip(roster.names, seeds, strict=True))
 
 
+class PartTold(NamedTuple):
+    """A party's part of the selected rows, and these along directions, in codes; mean and variance of it over all."""
+
+    size: int
+    low: Floats
+    step: Floats
+    codes: bytes
+    mean: float
+    variance: float
+
+
 def audited_predictions(
     roster: Roster, rows: Rows, parts: Floats, coef: Floats, hidden: Floats, shared: int
 ) -> Script[tuple[Mapping[str, ResidualPart], Floats]]:
@@ -93,68 +104,87 @@ def audited_predictions(
         party: AskAuditedPredictions(sendable_floats(coef[part]), sendable_floats(hidden[:, part]), seeds[party])
         for party, part in roster.parts.items()
     }
-    replies = checks.replies(inbox, AuditedPredictions)
     found, along = {}, np.zeros((len(hidden), len(rows)))
-    for party, reply in replies.items():
+    for party, reply in checks.replies(inbox, AuditedPredictions).items():
         codes = reply.less_label if party == roster.label_party else reply.codes
-        values = _read(party, reply, codes or b"", len(rows), 1 + len(hidden), seeds[party])
-        if not moments_fit(values[0][first], parts[first], reply.mean, reply.variance, 0.5 * float(reply.step[0])):
-            moments = f"a mean of {reply.mean:g} and a variance of {reply.variance:g}"
-            raise checks.wrong(party, reply, f"{moments}, belied by its own values")
-        found[party] = ResidualPart(values[0], float(reply.step[0]) ** 2 / 12, reply.mean, reply.variance)
-        along += values[1:]
+        told = PartTold(reply.size, reply.low, reply.step, codes or b"", reply.mean, reply.variance)
+        found[party], own = read_part(party, reply, told, parts, first, 1 + len(hidden), seeds[party])
+        along += own
     return found, along
 
 
-def _read(party: str, reply: AuditedPredictions, codes: bytes, size: int, n_directions: int, seed: int) -> Floats:
-    if reply.size != size:
-        raise checks.wrong(party, reply, f"predictions of {reply.size} rows where {size} were asked for")
-    for numbers in (reply.low, reply.step):
+def read_part(
+    party: str, reply: Message, told: PartTold, parts: Floats, first: Rows, n_directions: int, seed: int
+) -> tuple[ResidualPart, Floats]:
+    """Check and restore what a reply tells: the party's part, and the rows along hidden directions, shape (h, m).
+
+    The rows have these parts of the weight of all, shape (m,), and are in places `first` for the first time.
+    """
+    values = _read(party, reply, told, len(parts), n_directions, seed)
+    if not moments_fit(values[0][first], parts[first], told.mean, told.variance, 0.5 * float(told.step[0])):
+        moments = f"a mean of {told.mean:g} and a variance of {told.variance:g}"
+        raise checks.wrong(party, reply, f"{moments}, belied by its own values")
+    return ResidualPart(values[0], float(told.step[0]) ** 2 / 12, told.mean, told.variance), values[1:]
+
+
+def _read(party: str, reply: Message, told: PartTold, size: int, n_directions: int, seed: int) -> Floats:
+    if told.size != size:
+        raise checks.wrong(party, reply, f"predictions of {told.size} rows where {size} were asked for")
+    for numbers in (told.low, told.step):
         checks.shape(party, reply, numbers, (n_directions,))
         checks.in_range(party, reply, numbers)
-    for step in reply.step.tolist():
+    for step in told.step.tolist():
         checks.positive(party, reply, step)
-    checks.in_range(party, reply, np.array([reply.mean]))
-    checks.non_negative(party, reply, np.array([reply.variance]))
-    rng, width = np.random.default_rng(seed), 2 * size
+    checks.in_range(party, reply, np.array([told.mean]))
+    checks.non_negative(party, reply, np.array([told.variance]))
+    rng, width, codes = np.random.default_rng(seed), 2 * size, told.codes
     if len(codes) != width * n_directions:
         raise checks.wrong(party, reply, f"{len(codes)} bytes where {width * n_directions} were asked for")
     values = np.stack(
         [
             restore_evenly(low, step, codes[i * width : (i + 1) * width], size, rng)
-            for i, (low, step) in enumerate(zip(reply.low.tolist(), reply.step.tolist(), strict=True))
+            for i, (low, step) in enumerate(zip(told.low.tolist(), told.step.tolist(), strict=True))
         ]
     )
     checks.in_range(party, reply, values)
     return values
 
 
-def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) -> tuple[PartyState, Message]:
-    table, rows = data.table, state.selected()
-    d, n_hidden = len(table.feature_names), len(request.hidden)
-    checks.shape(SERVER, request, request.coef, (d,))
-    checks.shape(SERVER, request, request.hidden, (n_hidden, d))
-    coef = coef_in_view(request.coef, units_of(table))
-    for numbers in (request.coef, coef, request.hidden):
+def check_request(request: Message, coef: Floats, hidden: Floats, seed: int, table: Table, n_rows: int) -> Floats:
+    """Require a model and directions of this table's columns; give the coefficients of columns as it is seen."""
+    d, n_hidden = len(table.feature_names), len(hidden)
+    checks.shape(SERVER, request, coef, (d,))
+    checks.shape(SERVER, request, hidden, (n_hidden, d))
+    in_view = coef_in_view(coef, units_of(table))
+    for numbers in (coef, in_view, hidden):
         checks.in_range(SERVER, request, numbers)
-    checks.seed(request, request.seed)
-    if not len(rows) or len(rows) * (1 + n_hidden) > MAX_NUMBERS:
+    checks.seed(request, seed)
+    if not n_rows or n_rows * (1 + n_hidden) > MAX_NUMBERS:
         raise InputError(
-            f"{len(rows):,} rows along {1 + n_hidden} directions are none, or too many for one message. "
+            f"{n_rows:,} rows along {1 + n_hidden} directions are none, or too many for one message. "
             "Ask for fewer rows, and at least one."
         )
+    return in_view
+
+
+def told_part(table: Table, rows: Rows, hidden: Floats, seed: int, part: Callable[[Floats], Floats]) -> PartTold:
+    """Round what `part` makes of the rows, and these along hidden directions; add its moments over all rows."""
+    chosen = table.take(rows)
+    values = np.stack([part(chosen), *(hidden @ chosen[:, : hidden.shape[1]].T)])
+    mean, variance = mean_and_variance((part(block) for block in table.blocks()), table.row_weights)
+    rng = np.random.default_rng(seed)
+    lows, steps, codes = zip(*(round_evenly(value, rng) for value in values), strict=True)
+    return PartTold(len(rows), sendable_floats(lows), sendable_floats(steps), b"".join(codes), mean, variance)
+
+
+def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) -> tuple[PartyState, Message]:
+    table, rows = data.table, state.selected()
+    coef = check_request(request, request.coef, request.hidden, request.seed, table, len(rows))
     what = f"mean and variance by model {model_digest(request.part).hex()}"
     state = check_view(state, data, what, 1, 2, of_each=2)
-    chosen = table.take(rows)
-    values = np.stack([own_part(table, chosen, coef), *(request.hidden @ chosen[:, :d].T)])
-    mean, variance = mean_and_variance((own_part(table, block, coef) for block in table.blocks()), table.row_weights)
-    rng = np.random.default_rng(request.seed)
-    lows, steps, codes = zip(*(round_evenly(value, rng) for value in values), strict=True)
-    told = b"".join(codes)
-    plain, less_label = (told, None) if table.label_name is None else (None, told)
-    return state, AuditedPredictions(
-        len(rows), sendable_floats(lows), sendable_floats(steps), plain, less_label, mean, variance
-    )
+    told = told_part(table, rows, request.hidden, request.seed, lambda block: own_part(table, block, coef))
+    plain, less_label = (told.codes, None) if table.label_name is None else (None, told.codes)
+    return state, AuditedPredictions(told.size, told.low, told.step, plain, less_label, told.mean, told.variance)
 
 
 def own_part(table: Table, rows: Floats, coef: Floats) -> Floats:

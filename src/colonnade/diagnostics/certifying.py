@@ -1,7 +1,7 @@
 """The audit behind a certificate: rows drawn by the scores, apart from the coreset, and the model's errors there."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
 from typing import assert_never
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from colonnade.contracts import Agreed, JobView, Roster, Script
 from colonnade.coreset import Coreset, Precision
 from colonnade.diagnostics.audited_distances import AskAuditedDistances, audited_distances
+from colonnade.diagnostics.audited_logits import AskAuditedLogits, audited_logits
 from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, audit_dithers, audited_predictions
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.model_in_view import coef_in_view
@@ -20,20 +21,31 @@ from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.audit import AuditedRows, ResidualPart, clustering_cost, gradient_p, weights_p
+from colonnade.kernels.class_audit import AuditedClasses
 from colonnade.kernels.estimates import Estimate
 from colonnade.kernels.sixteen_bits import LOG_STEP
 from colonnade.ledger import Ledger
 from colonnade.protocol.checks import SLACK
+from colonnade.protocol.classes import label_values
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.routes import Ask, Hashing, Length, Route
 from colonnade.sampling import ImportanceSampling
-from colonnade.tasks import KMeans, KMeansModel, LinearModel, PaperTask, Regression
-from colonnade.tasks.jobs import shared_seed
+from colonnade.tasks import (
+    Classification,
+    ClassificationModel,
+    KMeans,
+    KMeansModel,
+    LinearModel,
+    PaperTask,
+    Regression,
+)
+from colonnade.tasks.jobs import rows_told, shared_seed
 
 LEAST_ROWS = 50
 # Each control, two a party, takes up some rows: with fewer than this for each, the interval would be too short.
 ROWS_A_CONTROL = 10
+UNSEEN = Precision(None, "the server has not seen the rows that the model was learned on")
 SEEN_IN_HIDING = (
     "rounding hides directions in which the parties' columns nearly coincide, and along them a better model shows; "
     "learn again with a smaller step, or with Central()"
@@ -45,7 +57,7 @@ class AuditSubject:
     """What of a run is certified: a model of columns in their own units; rows held out do not count here either."""
 
     task: PaperTask
-    model: LinearModel | KMeansModel
+    model: LinearModel | ClassificationModel | KMeansModel
     split: AnySplit | None
     coreset: Coreset
     precision: Precision | None
@@ -60,14 +72,27 @@ def certify(run: AuditSubject, roster: Roster, rows: int, seed: int, *, secure: 
     check_rows(run.task, roster, rows)
     rng = np.random.default_rng([seed, 3])
     view = yield from agree_on_view(roster, run.split, "train", run.task.scaling)
-    drawn = yield from audit_sampler(rows, secure=secure).sample(roster, run.task.score_rule(), rng, view.row_weights)
-    match run.task, run.model:
+    sampler = audit_sampler(rows, secure=secure)
+    task = _of_classes(run)
+    if isinstance(task, Classification):
+        task = yield from task.settled(roster, rows_told(task, sampler, roster))
+    drawn = yield from sampler.sample(roster, task.score_rule(), rng, view.row_weights)
+    match task, run.model:
         case KMeans(), KMeansModel():
             return (yield from _audit_clustering(run, run.model, roster, view, drawn))
         case Regression(), LinearModel():
-            return (yield from _audit_regression(run, run.task, run.model, roster, view, drawn, shared_seed(seed)))
-    found, task = type(run.model).__name__, type(run.task).__name__
-    raise InputError(f"A {found} is not what {task} learns. Certify a run as `fit` returned it.")
+            return (yield from _audit_regression(run, task, run.model, roster, view, drawn, shared_seed(seed)))
+        case Classification(), ClassificationModel():
+            return (yield from _audit_classes(run, task, run.model, roster, view, drawn, shared_seed(seed)))
+    found, wanted = type(run.model).__name__, type(run.task).__name__
+    raise InputError(f"A {found} is not what {wanted} learns. Certify a run as `fit` returned it.")
+
+
+def _of_classes(run: AuditSubject) -> PaperTask:
+    """Give the task with the model's classes: the label must have these."""
+    if isinstance(run.task, Classification) and isinstance(run.model, ClassificationModel):
+        return replace(run.task, classes=run.model.classes_)
+    return run.task
 
 
 def with_cost(found: Certificate, ledger: Ledger, run_bytes: int) -> Certificate:
@@ -81,6 +106,8 @@ def check_rows(task: PaperTask, roster: Roster, rows: int) -> None:
     match task:
         case Regression():
             controls = 1 + 2 * len(roster.cards)
+        case Classification():
+            controls = 3 + 2 * len(roster.cards)
         case KMeans():
             controls = 1
         case _:
@@ -125,9 +152,10 @@ def audit_route(task: PaperTask, part: bytes, agreed: Agreed, n_directions: int)
             f"a job sheet says that a model is audited along {n_directions:,} directions; there are 1 to {most:,}."
         )
     match task:
-        case Regression():
+        case Regression() | Classification():
             seed, hidden = audit_dithers(agreed.roster, agreed.seed)[agreed.party], n_directions - 1
-            return Ask(AskAuditedPredictions, part=model, hidden=Length(hidden, hidden), seed=seed)
+            kind = AskAuditedPredictions if isinstance(task, Regression) else AskAuditedLogits
+            return Ask(kind, part=model, hidden=Length(hidden, hidden), seed=seed)
         case KMeans():
             return Ask(AskAuditedDistances, centers=Length(task.n_clusters), part=model)
         case _:
@@ -158,52 +186,110 @@ def _audit_regression(
     drawn: Coreset,
     shared: int,
 ) -> Script[Certificate]:
-    coef, intercept = _in_view(model, view)
-    precision = run.precision or Precision(None, "the server has not seen the rows that the model was learned on")
+    coef, intercept = _in_view(model.coef_, model.intercept_, view)
+    precision, counted = run.precision or UNSEEN, _counted(roster, view)
     hidden = np.array(precision.hidden).reshape(-1, len(coef))
-    counted = _counted(roster, view)
     parts = counted[drawn.rows] / counted.sum()
     told, along = yield from audited_predictions(roster, drawn.rows, parts, model.coef_, hidden, shared)
     told_parts = _with_intercept(told, roster, intercept)
     audit = AuditedRows(told_parts, drawn.weights, drawn.total_weight, _chances(drawn, counted))
     found = audit.cost()
-    low, high = found.interval()
-    if high == 0 and found.value < -SLACK * audit.size():
+    if found.interval()[1] == 0 and found.value < -SLACK * audit.size():
         raise RemoteProtocolError(
             f"One of {', '.join(roster.names)} told parts of residuals that no table has: squares of them would add up "
             f"to {found.value:.3g}. The certificate was not made; if all are honest, draw other rows by another seed."
         )
-    # Squares are not negative, also where too few rows leave their sum open on both sides of zero.
-    common = ("Regression", len(drawn), max(found.value, 0.0), (low, high))
     draws_p = _also_of_coreset(run, audit.draws_p(), counted)
+    penalty = task.cost(model, np.empty((0, len(coef))), np.empty(0), np.empty(0), drawn.total_weight)
+    # The objective's gradient is halved.
+    gradients = _gradients(
+        audit, roster, precision, coef, task.penalties_of(model), halved=True, centred=task.fit_intercept
+    )
+    hides = audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0
+    return _concluded("Regression", len(drawn), found, draws_p, precision, gradients, hides, penalty)
+
+
+def _audit_classes(
+    run: AuditSubject,
+    task: Classification,
+    model: ClassificationModel,
+    roster: Roster,
+    view: JobView,
+    drawn: Coreset,
+    shared: int,
+) -> Script[Certificate]:
+    own = model.coef_[0]
+    coef, intercept = _in_view(own, float(model.intercept_[0]), view)
+    precision, counted = run.precision or UNSEEN, _counted(roster, view)
+    hidden = np.array(precision.hidden).reshape(-1, len(coef))
+    parts = counted[drawn.rows] / counted.sum()
+    told, along, classes = yield from audited_logits(roster, drawn.rows, parts, own, hidden, shared)
+    of_label = told[roster.label_party or ""]
+    mean = classes.share * (classes.mean - of_label.mean)
+    known = classes.codes - classes.share, classes.codes * (of_label.values - of_label.mean) - mean
+    told_parts = _with_intercept(told, roster, intercept)
+    rows = AuditedRows(told_parts, drawn.weights, drawn.total_weight, _chances(drawn, counted), known)
+    first, last = label_values(model.classes_).tolist()
+    audit = AuditedClasses(rows, classes.codes if first < last else 1.0 - classes.codes)
+    draws_p = _also_of_coreset(run, rows.draws_p(), counted)
+    penalty = task.cost(model, np.empty((0, len(coef))), np.empty(0), np.empty(0), drawn.total_weight)
+    gradients = _gradients(
+        audit, roster, precision, coef, task.penalties_of(model), halved=False, centred=task.fit_intercept
+    )
+    hides = audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0
+    return _concluded("Classification", len(drawn), audit.cost(), draws_p, precision, gradients, hides, penalty)
+
+
+def _concluded(
+    task: str,
+    size: int,
+    found: Estimate,
+    draws_p: float,
+    precision: Precision,
+    gradients: Sequence[tuple[Estimate, Estimate]],
+    hides: float,
+    penalty: float,
+) -> Certificate:
+    """Conclude from what was found of the cost, and of gradients beside what is expected of each."""
+    low, high = found.interval()
+    # No loss is negative, also where too few rows leave their sum open on both sides of zero.
+    common = (task, size, max(found.value, 0.0), (low, high))
     if precision.excess is None:
         return Certificate(*common, None, None, precision.why_none, None, draws_p)
-    excess = precision.excess + (audit.hidden_excess(along, centred=task.fit_intercept) if len(hidden) else 0.0)
+    excess = precision.excess + hides
     if math.isinf(excess):
         return Certificate(*common, None, None, SEEN_IN_HIDING, None, draws_p)
-    penalty = task.cost(model, np.empty((0, len(coef))), np.empty(0), np.empty(0), drawn.total_weight)
     least = low + penalty - excess
-    chance = gradient_p(_gradients(task, model, roster, audit, precision, coef))
     relative = excess / least if least > 0 else None
-    return Certificate(*common, excess, relative, None, chance, draws_p, n_hidden=len(hidden))
+    n_hidden = len(precision.hidden)
+    return Certificate(*common, excess, relative, None, gradient_p(gradients), draws_p, n_hidden=n_hidden)
 
 
 def _gradients(
-    task: Regression, model: LinearModel, roster: Roster, audit: AuditedRows, precision: Precision, coef: Floats
+    audit: AuditedRows | AuditedClasses,
+    roster: Roster,
+    precision: Precision,
+    coef: Floats,
+    penalties: tuple[float, float],
+    *,
+    halved: bool,
+    centred: bool,
 ) -> list[tuple[Estimate, Estimate]]:
-    """Estimate the objective's gradient, halved, along what is known, the intercept and parts without the label.
+    """Estimate the objective's gradient along what is known, the intercept and parts without the label.
 
-    Each with what is expected of it where the coreset is honest.
+    Each with what is expected of it where the coreset is honest; halved, or not.
     """
-    l2, l1 = task.penalties_of(model)
+    if precision.excess is None:
+        return []
+    (l2, l1), rows, half = penalties, audit if isinstance(audit, AuditedRows) else audit.rows, 0.5 if halved else 1.0
     offset = precision.offset_gradient
     found = [] if offset is None else [(audit.offset_gradient(), Estimate(*offset))]
     for which, (party, here) in enumerate(roster.parts.items()):
-        if party == roster.label_party or not audit.parts[which].counts:
+        if party == roster.label_party or not rows.parts[which].counts:
             continue
         own = coef[here]
-        penalty = audit.total_weight * (l2 * float(own @ own) + l1 * float(np.abs(own).sum()) / 2)
-        gradient = audit.gradient(which, centred=task.fit_intercept)
+        penalty = half * rows.total_weight * (2 * l2 * float(own @ own) + l1 * float(np.abs(own).sum()))
+        gradient = audit.gradient(which, centred=centred)
         found.append((with_fields(gradient, value=gradient.value + penalty), Estimate(*precision.gradient[party])))
     return found
 
@@ -236,7 +322,7 @@ def _chances(drawn: Coreset, counted: Floats) -> Floats | None:
     return np.minimum(counted[drawn.rows] / drawn.weights, 1.0) if drawn.distinct else None
 
 
-def _in_view(model: LinearModel, view: JobView) -> tuple[Floats, float]:
+def _in_view(coef: Floats, intercept: float, view: JobView) -> tuple[Floats, float]:
     """Give coefficients and intercept of the columns as the parties see them."""
-    shift = 0.0 if view.shift is None else float(view.shift @ model.coef_)
-    return coef_in_view(model.coef_, view), model.intercept_ + shift
+    shift = 0.0 if view.shift is None else float(view.shift @ coef)
+    return coef_in_view(coef, view), intercept + shift

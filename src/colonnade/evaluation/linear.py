@@ -1,22 +1,25 @@
 """Predictions of a linear model: each party adds up its own columns, the server adds up the parties."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.errors import InputError
 from colonnade.evaluation.rounding import RoundedParts, SummedParts, read_parts, round_parts, sum_parts
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.ledger import SERVER
-from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 
 class PartialPredictions(Message, frozen=True):
-    """x_i^(j).theta^(j) for each selected row; at the label party, if it was asked so, less the label.
+    """x_i^(j).theta^(j) for each selected row, or each and every class; less the label at its party, if asked so.
 
     Predictions by as many models as there are columns are the columns: so they count as features.
     """
@@ -66,12 +69,21 @@ class AskRoundedPredictions(Message, frozen=True):
 
 
 def linear_predictions(roster: Roster, size: int, coef: Floats, rounding: Rounding | None = None) -> Script[Floats]:
-    """Sum the parties' parts of x_i.theta for the selected rows, without the intercept.
+    """Sum the parties' parts of x_i.theta for the selected rows, without the intercept; shape (size,), or (size, K).
 
-    `coef` is in the roster's column order; parts travel as they are, or rounded.
+    `coef`, (d,) or (K, d), is in the roster's column order; parts travel as they are, or rounded.
     """
-    parts = yield from _parts(roster, size, coef, rounding, less_label=False)
+    parts = yield from partial_sums(roster, roster.names, size, coef, rounding)
     return parts.values
+
+
+def partial_sums(
+    roster: Roster, parties: Sequence[str], size: int, coef: Floats, rounding: Rounding | None
+) -> Script[SummedParts]:
+    """Sum some parties' parts, as `linear_predictions` does; none of no party."""
+    if not parties:
+        return SummedParts(np.zeros((size, *coef.shape[:-1])))
+    return (yield from _parts(roster, parties, size, coef, rounding, less_label=False))
 
 
 def linear_residuals(
@@ -82,11 +94,12 @@ def linear_residuals(
     These are x_i.theta - y_i for each selected row, shape (size,), and sum_i w_i (y_i - mean y)^2 over them. Drawn rows
     do not count by their weights there, they were drawn by them. `coef` is in the roster's column order.
     """
-    return (yield from _parts(roster, size, coef, rounding, less_label=True, by_weight=by_weight))
+    return (yield from _parts(roster, roster.names, size, coef, rounding, less_label=True, by_weight=by_weight))
 
 
 def _parts(
     roster: Roster,
+    parties: Sequence[str],
     size: int,
     coef: Floats,
     rounding: Rounding | None,
@@ -95,12 +108,13 @@ def _parts(
     by_weight: bool = False,
 ) -> Script[SummedParts]:
     label_party = roster.label_party if less_label else None
-    own = {party: sendable_floats(coef[part]) for party, part in roster.parts.items()}
+    own = {party: sendable_floats(coef[..., roster.parts[party]]) for party in parties}
+    shape = (size, *coef.shape[:-1])
     if rounding is None:
         inbox = yield {party: AskPartialPredictions(part, less_label, by_weight) for party, part in own.items()}
         replies = checks.replies(inbox, PartialPredictions)
         for party, reply in replies.items():
-            checks.shape(party, reply, reply.values, (size,))
+            checks.shape(party, reply, reply.values, shape)
             checks.in_range(party, reply, reply.values)
         total = np.sum([reply.values for reply in replies.values()], axis=0)
         spread = _spread_in(replies, label_party)
@@ -112,8 +126,8 @@ def _parts(
         for party, part in own.items()
     }
     spread = _spread_in(checks.replies(inbox, RoundedParts), label_party)
-    parts = sum_parts(read_parts(inbox, (size, 1), rounding))
-    return replace(parts, values=parts.values[:, 0], label_spread=spread)
+    parts = sum_parts(read_parts(inbox, (size, math.prod(shape[1:])), rounding))
+    return replace(parts, values=parts.values.reshape(shape), label_spread=spread)
 
 
 def _spread_in(replies: Mapping[str, PartialPredictions | RoundedParts], label_party: str | None) -> float:
@@ -144,21 +158,33 @@ def _answer(state: PartyState, request: AskPartialPredictions, data: PartyData) 
 
 def _answer_rounded(state: PartyState, request: AskRoundedPredictions, data: PartyData) -> tuple[PartyState, Message]:
     partial, spread = _own_part(state, request, data)
-    return state, round_parts(request, request.bits, request.seed, partial[:, np.newaxis], spread)
+    return state, round_parts(request, request.bits, request.seed, partial.reshape(len(partial), -1), spread)
 
 
 def _own_part(
     state: PartyState, request: AskPartialPredictions | AskRoundedPredictions, data: PartyData
 ) -> tuple[Floats, float | None]:
     n_features = len(data.table.feature_names)
-    checks.shape(SERVER, request, request.coef, (n_features,))
+    checks.shape(SERVER, request, request.coef, (*request.coef.shape[:-1], n_features))
     checks.in_range(SERVER, request, request.coef)
+    check_classes(request, request.coef, len(state.selected()), less_label=request.less_label)
     values = data.table.take(state.selected())
-    partial: Floats = values[:, :n_features] @ request.coef
+    partial: Floats = values[:, :n_features] @ request.coef.T
     if not request.less_label or data.table.label_name is None:
         return partial, None
     labels = values[:, n_features]
     return partial - labels, label_spread(labels, weights_of(state, data, by_weight=request.by_weight))
+
+
+def check_classes(request: Message, coef: Floats, n_rows: int, *, less_label: bool) -> None:
+    """Require one model, (d,), or one for each of some classes, (K, d), from which no label is taken off."""
+    n_models = 1 if coef.ndim == 1 else len(coef)
+    if coef.ndim not in (1, 2) or not 1 <= n_models <= MOST_CLASSES or (coef.ndim == 2 and less_label):
+        raise checks.wrong(SERVER, request, f"coefficients of shape {coef.shape}")
+    if n_rows * n_models > MAX_NUMBERS:
+        raise InputError(
+            f"predictions of {n_rows:,} rows for {n_models} classes do not fit one message. Ask for fewer."
+        )
 
 
 def weights_of(state: PartyState, data: PartyData, *, by_weight: bool) -> Floats:

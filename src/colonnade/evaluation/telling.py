@@ -73,8 +73,8 @@ def _bytes(numbers: Floats | None) -> bytes:
 
 def _answer(state: PartyState, request: TellModel, data: PartyData) -> tuple[PartyState, Message]:
     n_features = len(data.table.feature_names)
-    for numbers, n_axes in zip(request.part, (1, 2, 1), strict=True):
-        if numbers is not None and (numbers.ndim != n_axes or numbers.shape[-1] != n_features):
+    for numbers, n_axes in zip(request.part, ((1, 2), (2,), (1,)), strict=True):
+        if numbers is not None and (numbers.ndim not in n_axes or numbers.shape[-1] != n_features):
             raise checks.wrong(SERVER, request, f"an array of shape {numbers.shape} for {n_features} features")
     known_by = kept = model_digest(request.part)
     if state.prepared is not None:

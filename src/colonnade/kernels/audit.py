@@ -49,13 +49,15 @@ class AuditedRows:
     """Drawn rows, with the parts whose values add up to their residuals.
 
     With `weights`, shape (m,), the rows stand for all, which weigh `total_weight`. They were drawn independently, or
-    are distinct, each there with its chance, shape (m,).
+    are distinct, each there with its chance, shape (m,). `known` has further numbers of theirs, shape (m,), of which
+    the mean over all rows is zero.
     """
 
     parts: Sequence[ResidualPart]
     weights: Floats
     total_weight: float
     chances: Floats | None = None
+    known: Sequence[Floats] = ()
 
     @property
     def residuals(self) -> Floats:
@@ -70,12 +72,13 @@ class AuditedRows:
                 scaled = (part.values - part.mean) / np.sqrt(part.variance)
                 columns += [scaled, np.square(scaled)]
                 sums += [0.0, 1.0 + part.noise / part.variance]
+        columns, sums = [*columns, *self.known], [*sums, *(0.0 for _ in self.known)]
         return np.column_stack(columns), self.total_weight * np.array(sums)
 
     def cost(self) -> Estimate:
         """Estimate the sum of squared residuals over all rows."""
         noise = self.total_weight * sum(part.noise for part in self.parts)
-        return self._estimate(np.square(self.residuals), noise)
+        return less(self.estimate(np.square(self.residuals)), noise)
 
     def size(self) -> float:
         """Give the sum of squares of all parts over all rows: how large their sum's could be, about."""
@@ -85,7 +88,7 @@ class AuditedRows:
         """Estimate the sum of residuals times a part of them, which may be taken about its mean, over all rows."""
         part = self.parts[which]
         along = part.values - (part.mean if centred else 0.0)
-        return self._estimate(along * self.residuals, self.total_weight * part.noise)
+        return less(self.estimate(along * self.residuals), self.total_weight * part.noise)
 
     def offset_gradient(self) -> Estimate:
         """Give the sum of residuals over all rows: it is known."""
@@ -103,30 +106,40 @@ class AuditedRows:
         )
 
     def hidden_excess(self, along: Floats, *, centred: bool) -> float:
-        """Bound what could be gained along directions that the model was learned without.
+        """Bound what could be gained along directions that the model was learned without, as `hidden_excess`."""
+        weights = self.weights * (self.total_weight / self.weights.sum())
+        return hidden_excess(along, self.residuals, weights, self.chances, centred=centred)
 
-        `along`, shape (h, m), has the drawn rows along each direction; `centred` says whether the intercept moves
-        along. With 97.5 % confidence, the cost falls by no more than this along them: g'K^-1 g, for the largest
-        gradient g that the rows leave possible, where K is the directions' own Gram matrix. Infinite where a gradient
-        is seen: such a direction is not known exactly, and what is really hidden may have more of it.
-        """
-        w = self.weights * (self.total_weight / self.weights.sum())
-        D = along - (along @ w / self.total_weight)[:, np.newaxis] if centred else along
-        eigenvalues, V = np.linalg.eigh((D * w) @ D.T)
-        kept = eigenvalues > 1e-12 * max(eigenvalues.max(initial=0.0), 1e-300)
-        errors = (V[:, kept] / np.sqrt(eigenvalues[kept])).T @ D * (w * self.residuals)
-        if not errors.size:
-            return 0.0
-        # The gradient is no longer than what is seen of it, and what was missed along it.
-        uncertain = np.sqrt(uncertainty(self.chances, len(w)))
-        seen, missed = np.linalg.norm(errors.sum(axis=1)), np.linalg.norm(errors * uncertain, 2)
-        if seen > ONE_IN_A_HUNDRED * np.sqrt(len(errors)) * missed:
-            return float("inf")
-        return float((seen + ONE_IN_FORTY * missed) ** 2)
+    def estimate(self, values: Floats) -> Estimate:
+        """Estimate the sum of values, shape (m,), over all rows."""
+        return regression_estimate(values, *self.controls(), self.weights, self.chances)
 
-    def _estimate(self, values: Floats, known: float) -> Estimate:
-        found = regression_estimate(values, *self.controls(), self.weights, self.chances)
-        return Estimate(found.value - known, found.deviation, found.degrees)
+
+def less(found: Estimate, known: float) -> Estimate:
+    """Take off what is known."""
+    return Estimate(found.value - known, found.deviation, found.degrees)
+
+
+def hidden_excess(along: Floats, residuals: Floats, weights: Floats, chances: Floats | None, *, centred: bool) -> float:
+    """Bound what least squares could gain along directions that a model was learned without.
+
+    `along`, shape (h, m), has the drawn rows along each direction; `centred` says whether the intercept moves along.
+    With 97.5 % confidence, the cost falls by no more than this along them: g'K^-1 g, for the largest gradient g that
+    the rows leave possible, where K is the directions' own Gram matrix. Infinite where a gradient is seen: such a
+    direction is not known exactly, and what is really hidden may have more of it.
+    """
+    D = along - (along @ weights / weights.sum())[:, np.newaxis] if centred else along
+    eigenvalues, V = np.linalg.eigh((D * weights) @ D.T)
+    kept = eigenvalues > 1e-12 * max(eigenvalues.max(initial=0.0), 1e-300)
+    errors = (V[:, kept] / np.sqrt(eigenvalues[kept])).T @ D * (weights * residuals)
+    if not errors.size:
+        return 0.0
+    # The gradient is no longer than what is seen of it, and what was missed along it.
+    uncertain = np.sqrt(uncertainty(chances, len(weights)))
+    seen, missed = np.linalg.norm(errors.sum(axis=1)), np.linalg.norm(errors * uncertain, 2)
+    if seen > ONE_IN_A_HUNDRED * np.sqrt(len(errors)) * missed:
+        return float("inf")
+    return float((seen + ONE_IN_FORTY * missed) ** 2)
 
 
 def gradient_p(found: Sequence[tuple[Estimate, Estimate]]) -> float:

@@ -46,7 +46,7 @@ def whiten(blocks: Blocks, weights: Floats | None = None, first: Rows | None = N
     """Find the whitened basis of centred columns: sum_i w_i u_i = 0 and sum_i w_i u_i u_i' = (sum_i w_i) I.
 
     The table is read up to six times, in blocks of shape (b, d). The weights are not all 0; 1 each if left out. Of the
-    columns in places `first`, all that do not depend on each other come first.
+    columns in places `first`, all that do not depend on those named before come first, in the order of their places.
     """
     mean, total, magnitude = _mean(blocks, weights)
 
@@ -92,7 +92,7 @@ def _independent(columns: Floats, candidates: Rows) -> Rows:
         if length > INDEPENDENT * float(np.linalg.norm(column)):
             kept.append(place)
             Q = np.column_stack([Q, rest / length])
-    return np.array(kept, np.int64)
+    return np.array(sorted(kept), np.int64)
 
 
 def _mean(blocks: Blocks, weights: Floats | None) -> tuple[Floats, float, Floats]:

@@ -117,6 +117,8 @@ def table_digest(table: Table) -> bytes:
     whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
     for column in columns:
         whole.update(column.digest())
+    if table.label_levels is not None:
+        whole.update(msgspec.msgpack.encode(table.label_levels))
     return whole.digest()
 
 

@@ -32,6 +32,7 @@ class Card(Message, frozen=True):
     has_weights: Annotated[bool, Reveals.SCHEMA]
     has_split: Annotated[bool, Reveals.SCHEMA]
     prepares: Annotated[bool, Reveals.SCHEMA] = False
+    label_is_text: Annotated[bool, Reveals.SCHEMA] = False
 
 
 class Hello(Message, frozen=True):
@@ -60,8 +61,10 @@ def _read_card(party: str, card: Card) -> PartyCard:
         )
     if not 1 <= card.n_rows <= MAX_ROWS or len(set(card.feature_names)) != len(card.feature_names):
         raise wrong(party, card, f"a row count outside 1..{MAX_ROWS}, or a feature name twice")
-    has = (card.has_weights, card.has_split)
-    return PartyCard(party, card.n_rows, card.feature_names, card.label_name, *has, "" if card.prepares else None)
+    has, prepared = (card.has_weights, card.has_split), "" if card.prepares else None
+    return PartyCard(
+        party, card.n_rows, card.feature_names, card.label_name, *has, prepared, label_is_text=card.label_is_text
+    )
 
 
 def _check_alignment(cards: Mapping[str, Card]) -> None:
@@ -113,6 +116,7 @@ def _answer_hello(state: PartyState, request: Hello, data: PartyData) -> tuple[P
         has_weights=table.weight_column is not None,
         has_split=table.split_column is not None,
         prepares=table.preparing is not None,
+        label_is_text=table.label_levels is not None,
     )
 
 

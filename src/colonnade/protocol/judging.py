@@ -96,7 +96,8 @@ def _kept_column(policy: Policy, sheet: JobSheet, data: PartyData) -> Reveals | 
     Where one value is not known, it tells that: which form it is, sums tell.
     """
     scored_by = [Reveals.FEATURES] * len(data.table.feature_names)
-    if data.table.label_name is not None and "n_clusters" not in (sheet.task or {}):
+    task = sheet.task or {}
+    if data.table.label_name is not None and "n_clusters" not in task and task.get("kind") != "classification":
         scored_by.append(Reveals.LABELS)
     kept = [kind for kind in scored_by if kind in policy.never]
     return kept[0] if len(kept) == 1 else None
@@ -111,7 +112,9 @@ def _always_told(ask: Ask) -> set[Reveals]:
     with_label = ask.kind.phase in LEARNING and ask.fields.get("with_label") is not False
     told = disclosures(kind).items()
     sure = {reveals for field, reveals in told if field not in optional or (with_label and reveals is Reveals.LABELS)}
-    return sure | {*kind.steered, *kind.known_before}
+    # Of rows that are drawn by class.
+    by_class = {Reveals.LABELS} if ask.fields.get("n_told") else set()
+    return sure | by_class | {*kind.steered, *kind.known_before}
 
 
 def narrower_choice(objection: Callable[[JobSheet], str | None], sheet: JobSheet, data: PartyData) -> Branches | None:

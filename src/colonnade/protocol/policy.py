@@ -33,8 +33,10 @@ INSTEAD = {
     ("summing", Reveals.SCORES): "Sum scores in secret",
     ("summing", Reveals.FEATURES): "Sum scores in secret",
     ("summing", Reveals.LABELS): "Sum scores in secret",
+    ("framing", Reveals.LABELS): "Draw evenly, or with class_blind",
     ("solving", Reveals.FEATURES): "Use a solver that shows no rows",
     ("predicting", Reveals.FEATURES): "Use deliver, or evaluate with by=",
+    ("predicting", Reveals.LABELS): "Use evaluate with by=, the label party",
 }
 Level = Literal["strict", "usual", "open"]
 LEVELS: dict[str, dict[str, Any]] = {

@@ -35,6 +35,11 @@ class ViewedTable:
         return self.base.label_name
 
     @property
+    def label_levels(self) -> tuple[str, ...] | None:
+        """As in the base."""
+        return self.base.label_levels
+
+    @property
     def key_digest(self) -> bytes | None:
         """As in the base."""
         return self.base.key_digest

@@ -6,19 +6,30 @@ calibrates the coreset's weights. For clustering each column travels in the form
 they are. Precision is lost: nothing uses it unasked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Agreed, ClusteringTask, Inbox, LinearTask, PartyCard, Roster, Script, Solution, Task
+from colonnade.contracts import (
+    Agreed,
+    ClusteringTask,
+    Inbox,
+    LinearTask,
+    LogisticTask,
+    PartyCard,
+    Roster,
+    Script,
+    Solution,
+    Task,
+)
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
+from colonnade.kernels.calibration import calibrate, calibration_strength, fitted_rests, what_is_left
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import (
     correct_rows,
@@ -33,9 +44,17 @@ from colonnade.routes import Ask, Route
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
+from colonnade.solvers.standard_errors import errors_of
+from colonnade.solvers.whitened_columns import (
+    AskClassColumns,
+    AskWhitenedColumns,
+    WhitenedColumns,
+    WhitenedRows,
+    read_whitened,
+)
 
 M = TypeVar("M")
+Correction = Callable[[Floats], Floats]
 Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
@@ -95,8 +114,8 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         force_setattr(self, "step", checked_step(self.step))
 
     def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any parties
-        """Take linear tasks and clusterings: others may not bear rounded rows."""
-        if not isinstance(task, LinearTask | ClusteringTask):
+        """Take linear tasks, classifications and clusterings: others may not bear rounded rows."""
+        if not isinstance(task, LinearTask | LogisticTask | ClusteringTask):
             raise UnsupportedError(f"CompactCentral cannot do {type(task).__name__}. Use Central().")
 
     def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
@@ -121,12 +140,13 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
 
         Moments that came with rows that are `known` come no second time.
         """
-        seeds, limits = zip(roster.names, _dither_seeds(rng, roster), strict=True), most or {}
-        asked: dict[str, AskColumns] = (
-            {party: AskWhitenedColumns(self.step, seed, limits.get(party), known is not None) for party, seed in seeds}
-            if isinstance(task, LinearTask)
-            else {party: AskScaledColumns(self.step, seed, limits.get(party)) for party, seed in seeds}
-        )
+        seeds, limits, kind = zip(roster.names, _dither_seeds(rng, roster), strict=True), most or {}, kind_of(task)
+        asked: dict[str, AskColumns] = {
+            party: kind(self.step, seed, limits.get(party), known is not None)
+            if issubclass(kind, AskWhitenedColumns)
+            else kind(self.step, seed, limits.get(party))
+            for party, seed in seeds
+        }
         inbox = yield {**asked}
         return read_columns(roster, rows, asked, inbox, known)
 
@@ -134,17 +154,24 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         self, task: Task[M], roster: Roster, coreset: Coreset, fetched: Fetched, rng: np.random.Generator
     ) -> Solution[M]:
         """Restore the coreset's rows, calibrate its weights, and let the task fit them."""
-        restored = _restored if isinstance(task, LinearTask) else _side_by_side
-        rows, facts, noise = restored(coreset, fetched, _free(coreset.weights, roster))
+        rows, facts, noise = _restored(task, coreset, fetched, _free(coreset.weights, roster))
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
+        precision = precision_of(task, model, rows, roster, coreset, noise)
+        return Solution(model, {"cost": cost, **facts}, precision, errors_of(task, model, rows, coreset, noise))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, with the dither's seed that follows from the sheet."""
-        kind = AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
+        kind = kind_of(task)
         seeds = _dither_seeds(np.random.default_rng(agreed.seed), agreed.roster)
         return Ask(kind, step=self.step, seed=seeds[agreed.place])
+
+
+def kind_of(task: Task[Any]) -> type[AskWhitenedColumns] | type[AskScaledColumns]:
+    """Say how columns of this task travel."""
+    if isinstance(task, LogisticTask):
+        return AskClassColumns
+    return AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
 
 
 def _dither_seeds(rng: np.random.Generator, roster: Roster) -> list[int]:
@@ -187,14 +214,55 @@ def _read(
     return read_scaled(card, checks.replies({card.name: reply}, ScaledColumns)[card.name], roster, rows, request)
 
 
-def _restored(coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:
+def _restored(task: Task[Any], coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:
     parties = [columns for columns in fetched.columns.values() if isinstance(columns, WhitenedRows)]
+    if not parties:
+        return _side_by_side(coreset, fetched)
+    return (_of_classes if isinstance(task, LogisticTask) else _of_numbers)(coreset, parties, free)
+
+
+def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Floats:
+    # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
+    if coreset.sampler in (GIVEN, ALL_ROWS):
+        return coreset.weights
+    noise, strength = [party.noise(coreset.weights) for party in parties], calibration_strength(len(coreset))
+    blocks = [party.values for party in parties]
+    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, strength, free)
+
+
+def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
+    """Restore rows with their classes. What rounding adds to the loss is left: to take it off gains less than it costs.
+
+    To second order it would be a negative ridge on whitened columns, and doubled the excess on one of four tables.
+    """
+    total, weights = coreset.total_weight, _calibrated(coreset, parties, free)
+    joined = np.hstack([party.values for party in parties])
+    noise = np.concatenate([party.noise(weights) for party in parties])
+    features, _ = _restore(joined, parties)
+    (labels,) = (_exact_label(party) for party in parties if party.label is not None)
+    facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total)}
+    spans, _ = directions(parties)
+    rounding = Noise(
+        features,
+        labels,
+        np.zeros((len(noise), len(noise))),
+        np.diag(noise),
+        *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
+        *_corrections(coreset, parties, free),
+    )
+    return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+
+
+def _exact_label(party: WhitenedRows) -> Floats:
+    """Give the label, which comes as it is, but where all rows that count have one."""
+    (places,) = np.nonzero(party.first == party.label)
+    return np.full(len(party.exact), party.mean[-1]) if not len(places) else party.exact[:, places[0]]
+
+
+def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
     total = coreset.total_weight
     blocks = [party.values for party in parties]
-    weights, strength = coreset.weights, calibration_strength(len(coreset))
-    # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
-    if coreset.sampler not in (GIVEN, ALL_ROWS):
-        weights = calibrate(weights, blocks, total, [party.noise(weights) for party in parties], strength, free)
+    weights = _calibrated(coreset, parties, free)
     joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     spans, label = directions(parties)
     share = worthwhile_share(joined, weights, noise, spans, label)
@@ -209,9 +277,16 @@ def _restored(coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:
         np.diag(noise) - left,
         left,
         *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
-        lambda values: what_is_left(values, coreset.weights, blocks, total, strength, free),
+        *_corrections(coreset, parties, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+
+
+def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
+    """Say what calibration leaves of the errors of sums: at most, and as they vary."""
+    known = (coreset.weights, [party.values for party in parties], coreset.total_weight)
+    rest = (*known, calibration_strength(len(coreset)), free)
+    return lambda values: what_is_left(values, *rest), lambda values: fitted_rests(values, *rest)
 
 
 def _free(weights: Floats, roster: Roster) -> Floats:
@@ -277,6 +352,6 @@ def _restore(joined: Floats, parties: list[WhitenedRows]) -> tuple[Floats, Float
     return np.hstack(features), labels
 
 
-def _side_by_side(coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:  # noqa: ARG001  # as they are
+def _side_by_side(coreset: Coreset, fetched: Fetched) -> Restored:
     features = np.hstack([columns.values for columns in fetched.columns.values()])
     return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}, None

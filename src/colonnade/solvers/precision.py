@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from colonnade.contracts import LinearTask, Roster, Task
+from colonnade.contracts import LinearTask, LogisticTask, Roster, Task
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.sandwich import RoundedRows, sandwich
+from colonnade.kernels.class_sandwich import RoundedFeatures, class_sandwich
+from colonnade.kernels.influence import RoundedSlopes
+from colonnade.kernels.sandwich import RoundedRows, Sandwich, sandwich
 
 # An audit asks for 16 bits a row for each: beyond a few, a smaller step is cheaper.
 MOST_HIDDEN = 8
+ALONE = "single rows decide some coefficients alone, so the others say nothing of them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +34,8 @@ class Noise:
         Leads from them to the columns, the label last.
     hidden : ndarray of float64, shape (h, d)
         Directions of the coefficients in which there is little but noise.
-    uncorrected : callable
-        Gives what of the rows' parts of a sum calibrated weights do not correct.
+    uncorrected, rests : callable
+        Give what of the rows' parts of a sum calibrated weights do not correct: at most, and as it varies.
     """
 
     features: Floats
@@ -42,6 +45,7 @@ class Noise:
     mixing: Floats
     hidden: Floats
     uncorrected: Callable[[Floats], Floats]
+    rests: Callable[[Floats], Floats]
 
     def at(self, coef: Floats, intercept: float, total_weight: float) -> RoundedRows:
         """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
@@ -55,15 +59,28 @@ class Noise:
             self.uncorrected,
         )
 
+    def in_slopes(self, slopes: Floats, direction: Floats) -> RoundedSlopes:
+        """Say what it means for the slopes of losses, (m,), where a row is seen along a direction, (d + 1,)."""
+        errors = np.column_stack([self.mixing[:, :-1], self.mixing @ direction])
+        covariance, removed = (errors.T @ noise @ errors for noise in (self.removed + self.left, self.removed))
+        return RoundedSlopes(self.features, slopes, removed[:-1, -1], covariance, self.rests)
+
+    def in_features(self) -> RoundedFeatures:
+        """Say what is left of it in the columns."""
+        columns = self.mixing[:, :-1]
+        return RoundedFeatures(columns.T @ self.left @ columns, self.uncorrected)
+
 
 def precision_of(
     task: Task[Any], model: Any, rows: WeightedRows, roster: Roster, coreset: Coreset, noise: Noise | None = None
 ) -> Precision | None:
-    """Say what rows tell of the linear model learned on them, for `certify`; of other tasks nothing.
+    """Say what rows tell of a linear model, or one of two classes, learned on them, for `certify`; of others nothing.
 
     The model has `coef_` and `intercept_`, of the columns as the rows have them; noise is what rounding left in these.
     """
-    if not isinstance(task, LinearTask) or rows.labels is None:
+    if rows.labels is None or not isinstance(task, LinearTask | LogisticTask):
+        return None
+    if isinstance(task, LogisticTask) and len(task.classes or ()) != 2:
         return None
     if coreset.sampler == GIVEN:
         return Precision(None, "nothing tells how the rows of this coreset were drawn")
@@ -73,9 +90,29 @@ def precision_of(
         return Precision(
             None, f"rounding hides {len(noise.hidden)} directions in which the parties' columns nearly coincide"
         )
-    found = sandwich(
+    # What rows count is not known here, unless they count 1; it is safe to take draws for independent.
+    chances = 1 / coreset.weights if coreset.distinct and roster.weight_party is None else None
+    if isinstance(task, LinearTask):
+        found, why = _of_line(task, model, rows, roster, noise, chances), ALONE
+    else:
+        found, why = _of_classes(task, model, rows, roster, noise, chances), f"{ALONE}, or there are too few rows"
+    if math.isinf(found.excess):
+        return Precision(None, why)
+    return Precision(
+        found.excess,
+        gradient={party: astuple(each) for party, each in zip(roster.names, found.gradients, strict=True)},
+        offset_gradient=astuple(found.offset_gradient) if task.fit_intercept else None,
+        hidden=() if noise is None else tuple(map(tuple, noise.hidden.tolist())),
+    )
+
+
+def _of_line(
+    task: LinearTask[Any], model: Any, rows: WeightedRows, roster: Roster, noise: Noise | None, chances: Floats | None
+) -> Sandwich:
+    labels = np.zeros(len(rows.features)) if rows.labels is None else rows.labels
+    return sandwich(
         rows.features,
-        rows.features @ model.coef_ + model.intercept_ - rows.labels,
+        rows.features @ model.coef_ + model.intercept_ - labels,
         rows.weights,
         rows.total_weight * task.penalties_of(model)[0],
         model.coef_,
@@ -83,14 +120,23 @@ def precision_of(
         fit_intercept=task.fit_intercept,
         problem=rows.reduced(fit_intercept=task.fit_intercept),
         rounded=None if noise is None else noise.at(model.coef_, model.intercept_, rows.total_weight),
-        # What rows count is not known here, unless they count 1; it is safe to take draws for independent.
-        chances=1 / coreset.weights if coreset.distinct and roster.weight_party is None else None,
+        chances=chances,
     )
-    if math.isinf(found.excess):
-        return Precision(None, "single rows decide some coefficients alone, so the others say nothing of them")
-    return Precision(
-        found.excess,
-        gradient={party: astuple(each) for party, each in zip(roster.names, found.gradients, strict=True)},
-        offset_gradient=astuple(found.offset_gradient) if task.fit_intercept else None,
-        hidden=() if noise is None else tuple(map(tuple, noise.hidden.tolist())),
+
+
+def _of_classes(
+    task: LogisticTask[Any], model: Any, rows: WeightedRows, roster: Roster, noise: Noise | None, chances: Floats | None
+) -> Sandwich:
+    labels = np.zeros(len(rows.features)) if rows.labels is None else rows.labels
+    return class_sandwich(
+        rows.features,
+        model.logits(rows.features),
+        task.codes_of(labels).astype(np.float64),
+        rows.weights,
+        rows.total_weight * task.penalties_of(model)[0],
+        model.coef_[0],
+        tuple(roster.parts.values()),
+        fit_intercept=task.fit_intercept,
+        rounded=None if noise is None else noise.in_features(),
+        chances=chances,
     )

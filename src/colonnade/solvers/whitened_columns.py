@@ -81,6 +81,10 @@ class AskWhitenedColumns(Message, frozen=True):
     known: Annotated[bool, Reveals.NOTHING] = False
 
 
+class AskClassColumns(AskWhitenedColumns, frozen=True):
+    """As `AskWhitenedColumns`, where the label has classes: it comes as it is, however many these are."""
+
+
 @dataclass(frozen=True, eq=False)
 class WhitenedRows:
     """A party's rows as the server has them.
@@ -246,7 +250,7 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     # Of r columns that are left of d there are fewer numbers, but whether a sum is told must not hang on values.
     d = n_features + (table.label_name is not None)
     state = check_view(state, data, "means and products of columns", d, d + d * (d + 1) // 2)
-    whitening = whitening_of(data)
+    whitening = whitening_of(data, classes=isinstance(request, AskClassColumns))
     columns = table.take(rows)
     exact, rounded = columns[:, whitening.first], rounded_part(whitening, columns)
     first = pack_bits(np.isin(np.arange(d), whitening.first).astype(np.uint64), 1)
@@ -269,9 +273,9 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     )
 
 
-def whitening_of(data: PartyData) -> Whitening:
-    """Give the basis of the party's columns."""
-    return data.once(_whitening)
+def whitening_of(data: PartyData, *, classes: bool = False) -> Whitening:
+    """Give the basis of the party's columns; where the label has classes, it is among those that come as they are."""
+    return data.once(_whitening_of_classes if classes else _whitening)
 
 
 def rounded_part(whitening: Whitening, columns: Floats) -> Floats:
@@ -280,8 +284,24 @@ def rounded_part(whitening: Whitening, columns: Floats) -> Floats:
 
 
 def _whitening(table: Table) -> Whitening:
+    return whiten(table.blocks, table.row_weights, _few_valued(table))
+
+
+def _whitening_of_classes(table: Table) -> Whitening:
+    if table.label_name is None:
+        return _whitening(table)
+    # The label before all: no other columns that are exact make it up.
+    label = len(table.feature_names)
+    first = _few_valued(table)
+    return whiten(table.blocks, table.row_weights, np.append(label, first[first != label]))
+
+
+def _few_valued(table: Table) -> Rows:
     some = np.unique(np.linspace(0, table.n_rows - 1, min(table.n_rows, LOOKED_AT)).astype(np.int64))
-    return whiten(table.blocks, table.row_weights, few_valued(table.take(some)))
+    return few_valued(table.take(some))
 
 
-HANDLERS = (Handler(AskWhitenedColumns, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)
+HANDLERS = tuple(
+    Handler(kind, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact")
+    for kind in (AskWhitenedColumns, AskClassColumns)
+)

@@ -3,6 +3,8 @@
 `jobs` are the scripts of whole jobs, whatever the task.
 """
 
+from colonnade.tasks.classification import Classification
+from colonnade.tasks.classification_model import ClassificationModel
 from colonnade.tasks.kmeans import KMeans
 from colonnade.tasks.kmeans_model import KMeansModel
 from colonnade.tasks.linear_model import LinearModel
@@ -12,6 +14,8 @@ from colonnade.tasks.regression import Regression
 __all__ = [
     "MODELS",
     "AnyTask",
+    "Classification",
+    "ClassificationModel",
     "KMeans",
     "KMeansModel",
     "LinearModel",

@@ -6,15 +6,30 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import JobView, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
-from colonnade.coreset import Coreset, Evidence, Precision
+from colonnade.contracts import (
+    JobView,
+    LogisticTask,
+    Model,
+    Predictions,
+    Report,
+    Roster,
+    Rounding,
+    Sampler,
+    Script,
+    Solver,
+    Task,
+)
+from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.errors import InputError
+from colonnade.evaluation.classes.server import deliver_classes
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.telling import tell_model
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
+from colonnade.sampling.rules.classes import tells_classes
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.selecting import use_all_rows, use_even_draw, use_rows
 
@@ -36,6 +51,7 @@ class JobResult(Generic[M]):
     precision: Precision | None = None
     chosen: tuple[Any, Any] | None = None
     why: str | None = None
+    errors: StandardErrors | None = None
 
 
 def draw(
@@ -43,6 +59,8 @@ def draw(
 ) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
+    if isinstance(task, LogisticTask):
+        yield from task.settled(roster, rows_told(task, sampler, roster))
     coreset = yield from sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     return JobResult(coreset, None, {})
 
@@ -57,7 +75,16 @@ def learn(
 ) -> Script[JobResult[A]]:
     """Let all parties look at their tables alike, and learn."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
+    if isinstance(task, LogisticTask):
+        task = yield from task.settled(roster, rows_told(task, source, roster))
     return (yield from learn_in_view(task, source, solver, view, roster, seed))
+
+
+def rows_told(task: Task[object], source: Sampler | Coreset, roster: Roster) -> int:
+    """Say of how many rows a draw tells the class."""
+    if isinstance(source, Coreset) or not tells_classes(source.scored_by(task.score_rule(), roster)):
+        return 0
+    return int(getattr(source, "size", 0))
 
 
 def learn_in_view(
@@ -73,7 +100,8 @@ def learn_in_view(
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))
     model = task.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
-    return JobResult(coreset, model, solution.facts, solution.precision)
+    errors = None if solution.errors is None else solution.errors(view)
+    return JobResult(coreset, model, solution.facts, solution.precision, errors=errors)
 
 
 def open_commitments(
@@ -91,11 +119,13 @@ def open_commitments(
 
 def predict(
     model: Model[Any], rows: Rows | None, to: str | None, bits: int | None, roster: Roster
-) -> Script[Floats | Rows]:
+) -> Script[Predictions]:
     """Predict the given rows (ascending), or all."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
     predictions = yield from model.predictions(roster, size, rounding_of(bits, roster, shared_seed(0)))
-    if to is not None:
+    if to is not None and isinstance(predictions, ClassPredictions):
+        yield from deliver_classes(to, predictions)
+    elif to is not None:
         yield from deliver(to, predictions)
     return predictions
 

@@ -6,13 +6,14 @@ from typing import Any, get_args
 
 from colonnade.contracts import Model
 from colonnade.storage import AnyPath, Folder, reading
+from colonnade.tasks.classification import Classification
 from colonnade.tasks.kmeans import KMeans
 from colonnade.tasks.model_files import MODEL, unpack
 from colonnade.tasks.regression import Regression
 
-AnyTask = Regression | KMeans
-# Tasks of the paper, whose theory is known: these can be diagnosed, certified and planned.
-PaperTask = Regression | KMeans
+AnyTask = Regression | Classification | KMeans
+# Tasks whose theory is known, those of the paper among them: these can be diagnosed, certified and planned.
+PaperTask = Regression | Classification | KMeans
 
 MODELS: tuple[type[Model[Any]], ...] = tuple(task.model for task in get_args(AnyTask))
 

@@ -9,13 +9,14 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import JobView, Model, Roster, Scaling
 from colonnade.coreset import WeightedRows
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.elastic_net import solve_elastic_net
 from colonnade.kernels.folds import fold_seed
 from colonnade.kernels.gram import Summary, merge
-from colonnade.options import flag, non_negative_number
+from colonnade.options import check_penalties, flag
 from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.tasks import penalties
 from colonnade.tasks.linear_model import LinearModel
 from colonnade.tasks.model_columns import widths
 from colonnade.tasks.penalty_path import RegularisationPath, choose_penalty, choose_penalty_of_parts
@@ -58,13 +59,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
     model: ClassVar[type[Model[Any]]] = LinearModel
 
     def __post_init__(self) -> None:
-        force_setattr(self, "l2", _penalty("l2", self.l2))
-        force_setattr(self, "l1", _penalty("l1", self.l1))
-        if self.l2 == "cv" and self.l1 == "cv":
-            raise InputError(
-                'Cross-validation chooses one penalty, got l2="cv" and l1="cv". Make one a number: l1="cv" with l2=0 '
-                "is the lasso; for an elastic net try a few values of l2."
-            )
+        check_penalties(self)
         force_setattr(self, "fit_intercept", flag("fit_intercept", self.fit_intercept))
         force_setattr(self, "standardize", flag("standardize", self.standardize))
 
@@ -76,14 +71,14 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         return "standard" if self.fit_intercept else "scaled"
 
     def check(self, roster: Roster) -> None:
-        """Require a label and something to predict it from."""
-        if roster.label_party is None:
+        """Require a label of numbers and something to predict it from."""
+        if roster.label_party is None or not roster.feature_names:
+            raise penalties.nothing_to_learn("Regression", roster)
+        if text := [card for card in roster.cards if card.label_is_text]:
             raise InputError(
-                f"Regression needs a label, and none of {', '.join(roster.names)} holds one. "
-                "Name it at one party: Party(name, data, label='column')."
+                f"Regression needs a label of numbers, and {text[0].label_name!r} of party {text[0].name!r} is text. "
+                "Learn a Classification, or make numbers of it."
             )
-        if not roster.feature_names:
-            raise InputError("Regression needs at least one feature column. Give a party some columns.")
 
     def score_rule(self) -> LeverageScores:
         """Score rows by leverage (Algorithm 2)."""
@@ -109,26 +104,24 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         Give the model, and its objective. `total_weight` is n, the weight of all rows that these stand for.
         """
         n, intercept = total_weight, self.fit_intercept
-        vary, fixed = self._varied()
+        vary, fixed = penalties.varied(self.l2, self.l1)
         path = None if vary is None else choose_penalty_of_parts(parts, n, vary, fixed, fit_intercept=intercept)
         l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
         problem = merge(parts).problem(fit_intercept=intercept)
         coef = solve_elastic_net(problem, n * l2, n * l1, np.zeros(problem.lhs.shape[1]))
         model = self.linear_model(coef, problem.intercept(coef), roster)
-        cost = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))) + n * _penalty_of(coef, l2, l1)
+        cost = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))) + n * penalties.penalty_of(coef, l2, l1)
         return msgspec.structs.replace(model, path=path), cost
 
     def penalties(self) -> tuple[float, float]:
         """Give l2 and l1, both numbers."""
         if isinstance(self.l2, str) or isinstance(self.l1, str):
-            raise UnsupportedError(
-                'Only Central and SecureGram can choose a penalty by "cv". Use one of them, or pass numbers.'
-            )
+            raise penalties.not_chosen("Central and SecureGram")
         return self.l2, self.l1
 
     def penalty(self, coef: Floats) -> float:
         """Compute l2 |theta|^2 + l1 |theta|_1."""
-        return _penalty_of(coef, *self.penalties())
+        return penalties.penalty_of(coef, *self.penalties())
 
     def penalties_of(self, model: LinearModel) -> tuple[float, float]:
         """Give the l2 and l1 that a model was learned with, also where one was chosen."""
@@ -169,7 +162,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         l2, l1 = self.penalties_of(model)
         coef = model.coef_ if model.scale_ is None else model.coef_ * model.scale_
         n = float(w.sum()) if total_weight is None else total_weight
-        return float(w @ residuals**2) + n * _penalty_of(coef, l2, l1)
+        return float(w @ residuals**2) + n * penalties.penalty_of(coef, l2, l1)
 
     def in_own_units(self, model: LinearModel, view: JobView) -> LinearModel:
         """Turn coefficients of standardised columns into those of the columns as they are."""
@@ -180,29 +173,11 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         return msgspec.structs.replace(model, coef_=coef, intercept_=intercept, scale_=view.scale)
 
     def _path(self, rows: WeightedRows, labels: Floats, rng: np.random.Generator) -> RegularisationPath | None:
-        vary, fixed = self._varied()
+        vary, fixed = penalties.varied(self.l2, self.l1)
         return (
             None if vary is None else choose_penalty(rows, labels, vary, fixed, rng, fit_intercept=self.fit_intercept)
         )
 
-    def _varied(self) -> tuple[Literal["l2", "l1"] | None, float]:
-        """Say which penalty is to be chosen, if one is, and what the other is."""
-        if isinstance(self.l2, str) and not isinstance(self.l1, str):
-            return "l2", self.l1
-        if isinstance(self.l1, str) and not isinstance(self.l2, str):
-            return "l1", self.l2
-        return None, 0.0
-
     def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> LinearModel:
         """Name the coefficients."""
         return LinearModel(coef, intercept, roster.feature_names, parts_=widths(roster))
-
-
-def _penalty_of(coef: Floats, l2: float, l1: float) -> float:
-    return l2 * float(coef @ coef) + l1 * float(np.abs(coef).sum())
-
-
-def _penalty(name: str, value: Any) -> float | Literal["cv"]:
-    if isinstance(value, str) and value == "cv":
-        return "cv"
-    return non_negative_number(name, value, example=f'Pass for instance {name}=0.1, or "cv" to let it be chosen.')

@@ -24,6 +24,17 @@ def linear_regression(coef: Floats, intercept: float, names: Names) -> Any:
     return _named(estimator, len(coef), names)
 
 
+def logistic_regression(coef: Floats, intercept: Floats, classes: tuple[Any, ...], names: Names) -> Any:
+    """Make a fitted LogisticRegression of coefficients (1, d) or (K, d); `names` as in `linear_regression`."""
+    n_features = coef.shape[1]
+    _require_scikit_learn(n_features)
+    from sklearn.linear_model import LogisticRegression
+
+    estimator = LogisticRegression(fit_intercept=bool(intercept.any()))
+    estimator.coef_, estimator.intercept_, estimator.classes_ = coef.copy(), intercept.copy(), np.array(classes)
+    return _named(estimator, n_features, names)
+
+
 def kmeans(centers: Floats, scale: Floats | None, names: Names) -> Any:
     """Make a fitted KMeans, behind a StandardScaler where columns were standardised.
 

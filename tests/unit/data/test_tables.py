@@ -362,8 +362,37 @@ def test_a_label_of_another_shape(label: object) -> None:
     assert_says(refusal(VALUES, label=label), "'bank'", "the label", "1-D array with one label per row")
 
 
-def test_a_label_of_text() -> None:
-    assert_says(refusal(VALUES, label=["yes", "no", "yes"]), "'bank'", "the label", "<U3", "encode")
+def test_a_label_of_text_has_levels() -> None:
+    table = read_table("bank", VALUES, label=["yes", "no", " yes"])
+    assert table.label_levels == ("no", "yes")
+    assert table.take(np.arange(3))[:, -1].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_a_label_of_text_with_gaps() -> None:
+    assert_says(refusal(VALUES, label=["yes", None, " "]), "'bank'", "2 of 3 labels are missing", "row 1", "Leave")
+
+
+def test_a_label_that_is_text_here_and_there() -> None:
+    label = np.array(["yes", 1, "no"], dtype=object)
+    assert_says(refusal(VALUES, label=label), "'bank'", "text in some rows", "row 1", "int", "all numbers")
+
+
+def test_a_label_of_too_many_classes() -> None:
+    label = [f"person {i}" for i in range(101)]
+    assert_says(refusal(np.eye(101), label=label), "101 different values", "at most 100 classes", "another column")
+
+
+@pytest.mark.parametrize("dtype", ["object", "category", "string"])
+def test_a_label_of_text_in_a_frame(dtype: str) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "late": pd.Series(["yes", "no", "yes"], dtype=dtype)})
+    table = read_table("bank", frame, label="late")
+    assert table.label_levels == ("no", "yes")
+    assert table.take(np.arange(3)).tolist() == [[1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]
+
+
+def test_a_slip_among_numbers_makes_no_classes() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": ["12000", "12k", "13000"]})
+    assert_says(refusal(frame, label="y"), "'y'", "12k", "Correct")
 
 
 # --- files ---

@@ -253,7 +253,7 @@ def test_a_regression_without_labels_cannot_be_evaluated(linear: cn.LinearModel)
 
 def test_wrong_kinds(linear: cn.LinearModel) -> None:
     with pytest.raises(cn.UnsupportedError, match=r"is not a model\. Pass one of: LinearModel | KMeansModel"):
-        federation().predict("model")  # type: ignore[arg-type]
+        federation().predict("model")  # type: ignore[call-overload]
     with pytest.raises(cn.InputError, match="size must be a whole number"):
         federation().evaluate(linear, rows=0)
 

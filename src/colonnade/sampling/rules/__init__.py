@@ -1,8 +1,8 @@
 """The rules by which a party can be asked to score its rows: a closed set, since a rule arrives in a message.
 
-Rows are scored by the rules of `plain`: `leverage`, or `sharpened` in its place, and `clustering`. The others change
-the scores of another rule: `rounded` to few bits, `filled` up to a total that is set, `integers` to whole numbers that
-can be committed to.
+Rows are scored by the rules of `plain`: `leverage`, or `sharpened` in its place, `classes` and `clustering`. The others
+change the scores of another rule: `rounded` to few bits, `filled` up to a total that is set, `integers` to whole
+numbers that can be committed to.
 """
 
 from colonnade.contracts import ScoreRule

@@ -18,7 +18,7 @@ class FilledScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbi
 
     Parameters
     ----------
-    rule : LeverageScores, SharpenedScores or ClusteringScores
+    rule : LeverageScores, SharpenedScores, ClassScores or ClusteringScores
         The other rule.
     """
 

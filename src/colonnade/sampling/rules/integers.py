@@ -22,7 +22,7 @@ class IntegerScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
 
     Parameters
     ----------
-    rule : LeverageScores, SharpenedScores, ClusteringScores or FilledScores
+    rule : LeverageScores, SharpenedScores, ClassScores, ClusteringScores or FilledScores
         The other rule.
     exponent : int
         The step is 2^-exponent. Multiples of it that are scores are float64 exactly.

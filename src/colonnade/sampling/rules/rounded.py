@@ -21,7 +21,7 @@ class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
 
     Parameters
     ----------
-    rule : LeverageScores, SharpenedScores or ClusteringScores
+    rule : LeverageScores, SharpenedScores, ClassScores or ClusteringScores
         The other rule.
     log_step : float
         Scores are rounded to powers of exp(log_step).
