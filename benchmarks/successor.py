@@ -2,8 +2,8 @@
 
     python benchmarks/successor.py --data FOLDER [--repeats 20]
 
-Prints the tables of docs/explanation/classification.md: credit default, and a part of it of which 1.1 % are positive. About a
-minute.
+Prints the tables of docs/explanation/classification.md: credit default, and a part of it of which 1.1 % are
+positive. About a minute.
 """
 
 import argparse

@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.class_scores import class_scores
 from colonnade.kernels.leverage import leverage
 from colonnade.kernels.logistic import solve_logistic
 from colonnade.kernels.logits import log_loss
@@ -101,11 +100,11 @@ def _lewis_squared(split: Split) -> Floats:
 
 
 def _classes(split: Split) -> Floats:
-    """Ours: leverages, and each class its part."""
-    *others, last = split.blocks
+    """Score as the library does: leverages, and each class its part."""
     part = CLASS_PART * sum(X.shape[1] for X in split.blocks)
-    own = class_scores(lambda: [np.column_stack([last, split.labels])], last.shape[1], part, constant=True)
-    return np.add(_by_party(others, lambda X: leverage(lambda: [X], constant=True)), own, dtype=np.float64)
+    positive = split.labels > 0
+    by_class = part / 2 / np.where(positive, positive.sum(), (~positive).sum())
+    return _by_party(split.blocks, lambda X: leverage(lambda: [X], constant=True)) + by_class
 
 
 def _by_party(blocks: Sequence[Floats], scores: Callable[[Floats], Floats]) -> Floats:
