@@ -40,6 +40,7 @@ class Table:
     labels: Floats
     sizes: tuple[int, ...]
     compact: tuple[tuple[int, float], ...]
+    fewest_even: int = 0  # of fewer, some draws have but one class
 
     def federation(self) -> cn.Federation:
         """Deal the columns in turn; the label goes to the last."""
@@ -67,7 +68,8 @@ def credit(folder: Path, *, kept: float = 1.0) -> Table:
     rows = (values[:, -1] == 0) | (np.random.default_rng(5).random(len(values)) < kept)
     name, steps = ("credit default", (0.7, 0.6, 0.5)) if kept == 1 else ("1.1 % positive", (0.6, 0.5, 0.4))
     compact = tuple(zip((1350, 2600, 5200), steps, strict=True))
-    return Table(name, standard(values[rows, 1:24]), values[rows, 24], (90, 270, 500, 1000, 2000, 4000), compact)
+    sizes, fewest = (78, 260, 500, 1000, 2000, 4000), 0 if kept == 1 else 1000
+    return Table(name, standard(values[rows, 1:24]), values[rows, 24], sizes, compact, fewest)
 
 
 def covertype(folder: Path) -> Table:
@@ -112,7 +114,8 @@ class Truth:
 def ways(table: Table) -> Iterator[tuple[str, Any, Any]]:
     """List what is tried: an arm's name, a sampler and a solver."""
     for name, sampler in FLOATS.items():
-        yield from ((name, sampler(size), cn.Central()) for size in table.sizes)
+        least = table.fewest_even if sampler is EVEN else 0
+        yield from ((name, sampler(size), cn.Central()) for size in table.sizes if size >= least)
     yield from (("compact", COMPACT(size), cn.CompactCentral(step)) for size, step in table.compact)
 
 
