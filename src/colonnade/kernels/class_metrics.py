@@ -77,8 +77,8 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
         likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
         areas = _areas([*chances.T], [*came.T], weights)
         calibration = calibration_table(chances.max(axis=1), (likely == codes).astype(np.float64), weights, least)
-    confusion = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2).reshape(n_classes, n_classes)
-    cost = float(weights @ losses)
+    table = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2).reshape(n_classes, n_classes)
+    cost, confusion = float(weights @ losses), np.asarray(table, np.float64)
     return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
 
 

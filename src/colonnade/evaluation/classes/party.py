@@ -81,7 +81,8 @@ def _answer_masked_losses(
 ) -> tuple[PartyState, Message]:
     ours, state = let_go(state, request, evaluating=False)
     if ours is None:
-        return state, MaskedClassLosses(*(sendable_floats(()) for _ in range(4)), b"")
+        nothing = sendable_floats(())
+        return state, MaskedClassLosses(nothing, nothing, nothing, nothing, b"")
     known, by_weight = _known(request, ours), ours.request.by_weight
     weights = weights_of(state, data, by_weight=by_weight)
     model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
@@ -174,7 +175,8 @@ def _distinct(state: PartyState, weights: Floats) -> tuple[Rows, Rows, Floats]:
     A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
     """
     rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
-    return rows, first, np.bincount(place, weights, minlength=len(rows))
+    weight = np.asarray(np.bincount(place, weights, minlength=len(rows)), np.float64)
+    return rows, first.astype(np.int64), weight
 
 
 def told_numbers(found: ClassMetrics, *, drawn: bool) -> tuple[Floats, Floats, Floats, Floats]:
