@@ -103,7 +103,7 @@ def _classes(split: Split) -> Floats:
     """Score as the library does: leverages, and each class its part."""
     part = CLASS_PART * sum(X.shape[1] for X in split.blocks)
     positive = split.labels > 0
-    by_class = part / 2 / np.where(positive, positive.sum(), (~positive).sum())
+    by_class: Floats = part / 2 / np.where(positive, positive.sum(), (~positive).sum())
     return _by_party(split.blocks, lambda X: leverage(lambda: [X], constant=True)) + by_class
 
 
