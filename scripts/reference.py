@@ -140,6 +140,7 @@ GROUPS = (
     Group(
         "Results",
         "See [Keep a model and hand it over](../how-to/keep-a-model.md), "
+        "[Read standard errors](../how-to/read-standard-errors.md), "
         "[Reuse a coreset](../how-to/reuse-a-coreset.md) and [Ledger](ledger.md).",
         (
             "Run",
@@ -147,8 +148,12 @@ GROUPS = (
             "LinearModel",
             "ClassificationModel",
             "KMeansModel",
+            "ClassPredictions",
+            "ClassificationReport",
             "RegressionReport",
             "ClusteringReport",
+            "Summary",
+            "Coefficient",
             "Ledger",
         ),
     ),
@@ -161,7 +166,7 @@ GROUPS = (
     Group(
         "scikit-learn estimators",
         "For use in one process. They pass scikit-learn's estimator checks, none excluded.",
-        ("ColonnadeRegressor", "ColonnadeKMeans"),
+        ("ColonnadeRegressor", "ColonnadeClassifier", "ColonnadeKMeans"),
         "fit, predict",
     ),
     Group(

@@ -34,8 +34,10 @@ from colonnade.errors import (
     UnsupportedError,
     WireVersionError,
 )
+from colonnade.evaluation.classes.reports import ClassificationReport
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.federation import Federation
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.ledger import Ledger
 from colonnade.node.party import serve_party
 from colonnade.planning.records import Plan
@@ -46,6 +48,7 @@ from colonnade.run import Run
 from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral, DistDim, Saga, SecureGram, SecureLloyd
 from colonnade.tasks import Classification, ClassificationModel, KMeans, KMeansModel, LinearModel, Regression
+from colonnade.tasks.summary import Coefficient, Summary
 
 __all__ = [
     "AlignmentError",
@@ -55,9 +58,13 @@ __all__ = [
     "Category",
     "Central",
     "Certificate",
+    "ClassPredictions",
     "Classification",
     "ClassificationModel",
+    "ClassificationReport",
     "ClusteringReport",
+    "Coefficient",
+    "ColonnadeClassifier",
     "ColonnadeError",
     "ColonnadeKMeans",
     "ColonnadeRegressor",
@@ -94,6 +101,7 @@ __all__ = [
     "SecureGram",
     "SecureLloyd",
     "SplitBy",
+    "Summary",
     "TheorySize",
     "TransportError",
     "UniformSampling",
@@ -108,7 +116,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load the scikit-learn face only when it is asked for."""
-    if name in ("ColonnadeKMeans", "ColonnadeRegressor"):
+    if name in ("ColonnadeClassifier", "ColonnadeKMeans", "ColonnadeRegressor"):
         from colonnade import estimators
 
         return getattr(estimators, name)

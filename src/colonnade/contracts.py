@@ -1,7 +1,7 @@
 """The contracts: the only things that are pluggable, and the types that pass between them."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.coreset import Coreset, Precision, WeightedRows
+from colonnade.coreset import Coreset, Precision, StandardErrors, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
 from colonnade.messages import Message, Reveals
 from colonnade.routes import Route
@@ -418,6 +419,8 @@ class Report(Protocol):
         """Put the numbers that matter first into a few words."""
 
 
+# Values, numbers of clusters, or chances of classes.
+Predictions: TypeAlias = Floats | Rows | ClassPredictions
 # A party's part of a model: coefficients, or centres and the units in which distances to them are measured.
 ModelPart: TypeAlias = tuple[Floats | None, Floats | None, Floats | None]
 
@@ -435,7 +438,7 @@ class Model(Protocol[R_co]):
     def parts(self, roster: Roster) -> Mapping[str, ModelPart]:
         """Give each party's part, as it is sent to it."""
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats | Rows]:
+    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Predictions]:
         """Predict the selected rows."""
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
@@ -536,6 +539,12 @@ class LogisticTask(Protocol[M_co]):
     def codes_of(self, labels: Floats) -> Rows:
         """Give the place of each label among the classes."""
 
+    def label_values(self) -> Floats:
+        """Give the numbers that stand for the classes where labels travel, in the order of the classes."""
+
+    def class_model(self, coef: Floats, intercept: Floats, roster: Roster) -> M_co:
+        """Make the model of what was learned: shapes (1, d) and (1,) for two classes, (K, d) and (K,) for more."""
+
 
 @runtime_checkable
 class ClusteringTask(Protocol[M_co]):
@@ -550,11 +559,15 @@ class ClusteringTask(Protocol[M_co]):
 
 @dataclass(frozen=True)
 class Solution(Generic[T]):
-    """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it."""
+    """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it.
+
+    `errors` finds the coefficients' standard errors in a view, where the solver has seen what they take.
+    """
 
     model: T
     facts: Mapping[str, float]
     precision: Precision | None = None
+    errors: Callable[[JobView], StandardErrors] | None = None
 
 
 class Solver(Protocol):

@@ -91,6 +91,8 @@ class Coreset:
         The fingerprint of the alignment that the rows go by, where records were matched: by another, they are others.
     distinct : bool
         Whether each row was drawn at most once: its chance of being there is what it counts over its weight.
+    stratified : bool
+        Whether independent draws were each from a part of the rows, in the order of their scores.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Coreset:
     evidence: Evidence | None = None
     alignment: str | None = None
     distinct: bool = False
+    stratified: bool = False
 
     def __post_init__(self) -> None:
         if np.asarray(self.rows).dtype.kind not in "iu":
@@ -200,3 +203,49 @@ class Precision(msgspec.Struct, frozen=True):
     gradient: dict[str, tuple[float, float, float]] = {}
     offset_gradient: tuple[float, float, float] | None = None
     hidden: tuple[tuple[float, ...], ...] = ()
+
+
+class Variances(msgspec.Struct, frozen=True):
+    """Variances of coefficients, the intercept's last, and their effective degrees of freedom.
+
+    A variance is None where nothing tells it, degrees where there is no end to them.
+    """
+
+    variance: tuple[float | None, ...]
+    degrees: tuple[float | None, ...]
+
+
+class StandardErrors(msgspec.Struct, frozen=True):
+    """What rows say of how far the coefficients learned on them vary, kept for `Run.summary`: no rows.
+
+    All are in the data's own units: one number a feature, in the order of the parties, and last the intercept's, if
+    there is one.
+
+    Parameters
+    ----------
+    draw : Variances or None
+        What the draw of the coreset, and the rounding of its rows, add; None where all rows were taken as they are.
+    sandwich : Variances or None
+        What all rows add, being drawn from a population; None where the server has seen no row.
+    classical : Variances
+        Likewise, if residuals vary alike everywhere.
+    inflation : tuple of float or None
+        Each feature's variance inflation factor; None where it depends on others, or does not vary.
+    condition : float or None
+        The condition number of the columns at length 1; None where they depend on each other.
+    dependent : tuple of tuples of int
+        Features, by number, each with those that it depends on.
+    undefined : tuple of int
+        Coefficients that no row decides.
+    hidden : tuple of int
+        Coefficients of which rounding hides what the columns are.
+    """
+
+    draw: Variances | None
+    sandwich: Variances | None
+    classical: Variances
+    inflation: tuple[float | None, ...]
+    condition: float | None
+    dependent: tuple[tuple[int, ...], ...] = ()
+    undefined: tuple[int, ...] = ()
+    hidden: tuple[int, ...] = ()

@@ -22,7 +22,6 @@ from colonnade.diagnostics.over_parties import rows_to_look_at, with_cost
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
 from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
-from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
@@ -292,12 +291,12 @@ class Federation:
 
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
-    ) -> Floats | Rows:
+    ) -> Any:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         rows : array_like of int, shape (m,), optional
             Which rows, in any order; all of them if left out.
@@ -309,8 +308,8 @@ class Federation:
 
         Returns
         -------
-        ndarray, shape (m,)
-            Predicted values, or the index of each row's nearest centre, in the order of `rows`.
+        ndarray, shape (m,), or ClassPredictions
+            Predicted values, the index of each row's nearest centre, or chances of classes, in the order of `rows`.
 
         Examples
         --------
@@ -341,7 +340,7 @@ class Federation:
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         to : str
             The party.
@@ -409,7 +408,7 @@ class Federation:
 
         Parameters
         ----------
-        model : LinearModel or KMeansModel
+        model : LinearModel, ClassificationModel or KMeansModel
             Learned from these parties' columns.
         rows : int, optional
             Evaluate so many rows, drawn evenly with replacement, and give a 95 % interval; all of them if left out.
@@ -429,7 +428,7 @@ class Federation:
 
         Returns
         -------
-        RegressionReport or ClusteringReport
+        RegressionReport, ClassificationReport or ClusteringReport
             Costs, errors, sizes; and its `table`, whether that is the one the model was learned from.
 
         Examples
@@ -450,7 +449,7 @@ class Federation:
         if by is None:
             script = jobs.evaluate(model, size, split, bits, self.roster, seed)
         else:
-            validation.check_evaluator(by, bits, self.roster)
+            validation.check_evaluator(by, model, bits, self.roster)
             script = jobs.evaluate_in_secret(model, size, split, by, self.roster, seed)
         what = {"model": model, "rows": size, "split": split, "bits": bits, "by": by, "seed": seed}
         learned_from = getattr(model, "learned_from_", None)

@@ -19,7 +19,13 @@ from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route
 from colonnade.errors import InputError
-from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
+from colonnade.evaluation.applying import (
+    class_losses_route,
+    evaluated_route,
+    masked_classes_route,
+    masked_route,
+    predicted_route,
+)
 from colonnade.evaluation.telling import TOLD, model_digest
 from colonnade.options import learn_types
 from colonnade.protocol.preparing import prepare_route
@@ -49,6 +55,8 @@ KINDS: dict[str, Any] = {"task": AnyTask, "sampler": AnySampler, "solver": AnySo
 PILOT_STEP = 0.25
 # Columns of two parties that agree to this part of their spread are taken to be the same.
 FINE_STEP = 1 / 256
+# The option that says of how many classes a model is that is evaluated.
+CLASSES = "classes"
 learn_types(AnyTask, AnySampler, AnySolver, AnySplit)
 
 
@@ -80,7 +88,7 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         to=what.get("to", what.get("by")),
         bits=what.get("bits"),
         branches=what.get("branches"),
-        options=what.get("options", {}),
+        options=what.get("options", {}) | (_of_model(model) if verb == "evaluate" else {}),
     )
 
 
@@ -103,6 +111,12 @@ def words_of(options: object) -> dict[str, Any] | None:
     usual = {each.name: each.default for each in msgspec.structs.fields(options)}  # type: ignore[arg-type]  # a struct
     words: dict[str, Any] = msgspec.to_builtins(options)
     return {name: word for name, word in words.items() if name == "kind" or getattr(options, name) != usual[name]}
+
+
+def _of_model(model: Model[Any] | None) -> dict[str, int]:
+    """Say of how many classes a model is, if of any: it is evaluated otherwise."""
+    classes = getattr(model, "classes_", None)
+    return {} if classes is None else {CLASSES: len(classes)}
 
 
 def _chosen_and_size(rows: object) -> tuple[tuple[bytes, int] | None, int | None]:
@@ -292,11 +306,23 @@ def _deliver(job: _Reader) -> Route:
 
 def _evaluate(job: _Reader) -> Route:
     by_weight = job.sheet.size is None
-    if job.sheet.to is None:
+    if CLASSES in job.sheet.options:
+        asked = _evaluate_classes(job, by_weight=by_weight)
+    elif job.sheet.to is None:
         asked = evaluated_route(job.part, job.sheet.bits, job.dither, by_weight=by_weight)
     else:
         asked = masked_route(job.part, job.to, job.party, evaluating=True, by_weight=by_weight)
     return then(job.evaluated(), asked)
+
+
+def _evaluate_classes(job: _Reader, *, by_weight: bool) -> Route:
+    label_party = job.roster.label_party
+    if job.sheet.to is None:
+        has_label = job.party == label_party
+        return class_losses_route(job.part, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
+    if job.to != label_party:
+        raise InputError("a job sheet lets another than the label party evaluate a classification. Run one version.")
+    return masked_classes_route(job.part, job.to, job.party, by_weight=by_weight)
 
 
 def _plan(job: _Reader) -> Route:

@@ -12,7 +12,7 @@ import numpy as np
 
 from colonnade import storage
 from colonnade.contracts import PartyCard, Roster, ScoreRule
-from colonnade.coreset import Coreset, Evidence, Precision
+from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.disclosure import Disclosure
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.job_sheets import words_of
@@ -31,6 +31,7 @@ from colonnade.storage import AnyPath, Folder, Layout
 from colonnade.tasks import AnyTask
 from colonnade.tasks.model_files import LINES, MODEL
 from colonnade.tasks.registry import read_model
+from colonnade.tasks.summary import Covariance, Of, Summary, summarise
 
 M = TypeVar("M")
 CORESET, LEDGER, EVIDENCE = "coreset.arrow", "ledger.json", "evidence.json"
@@ -81,6 +82,8 @@ class Run(Generic[M]):
         earlier versions.
     why : str or None
         Of a planned run: why it was done in this way, in one sentence.
+    errors : StandardErrors or None
+        What the rows say of each coefficient, where the server saw what that takes: `summary` shows it.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class Run(Generic[M]):
     precision: Precision | None = None
     tables: Tables | None = field(default=None, repr=False)
     why: str | None = None
+    errors: StandardErrors | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         # Rows, weights and what was sent have their own places: `coreset`, `ledger`, `disclosure`.
@@ -142,6 +146,39 @@ class Run(Generic[M]):
     def disclosure(self) -> Disclosure:
         """Who learned what about whom in this run: print it, or take its `lines`."""
         return Disclosure.of(self.ledger)
+
+    def summary(
+        self, of: Of = "population", covariance: Covariance = "sandwich", *, confidence: float = 0.95
+    ) -> Summary:
+        """Give each coefficient its standard error, t, p-value and interval.
+
+        Parameters
+        ----------
+        of : {"population", "table"}
+            What the model is to tell of: the population that the table's rows are drawn from, or the table itself,
+            whose coefficients a coreset only estimates. With `AllRows` the latter are exact, and have no errors.
+        covariance : {"sandwich", "classical"}
+            Whether residuals may vary differently from row to row (HC2), or vary alike everywhere (for classes: as
+            their chances say), which is asked of all rows only: what a draw adds is known from its chances.
+        confidence : float
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            Print it, show it in a notebook, or take it `to_pandas`.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(1000, 2))
+        >>> y = X @ [1.0, 0.5] + 3 * rng.normal(size=1000)
+        >>> run = cn.Federation(cn.split_columns(X, y, [1, 1])).fit(cn.Regression(), sampler=cn.AllRows())
+        >>> print(run.summary())
+        """
+        errors = (self.coreset, self.errors)
+        return summarise(self.task, self.model, self.solver, *errors, of, covariance, confidence)
 
     def spot_check(self, pins: AnyPath | None = None) -> SpotCheck:
         """Compare what parties drew and told with what they had committed to, from this run alone.
@@ -264,6 +301,8 @@ class _Record(msgspec.Struct):
     tables: Tables | None = None
     distinct: bool = False
     why: str | None = None
+    errors: StandardErrors | None = None
+    stratified: bool = False
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -290,6 +329,8 @@ def _record(run: Run[Any]) -> _Record:
         run.tables,
         coreset.distinct,
         run.why,
+        run.errors,
+        coreset.stratified,
     )
 
 
@@ -320,6 +361,7 @@ def _read(folder: Folder) -> Run[Any]:
         storage.read_json(folder / EVIDENCE, Evidence) if os.path.lexists(folder / EVIDENCE) else None,
         alignment,
         record.distinct,
+        record.stratified,
     )
     return Run(
         record.task,
@@ -337,6 +379,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.precision,
         record.tables,
         record.why,
+        record.errors,
     )
 
 

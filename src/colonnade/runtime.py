@@ -256,6 +256,7 @@ class Runtime:
             precision=learned.precision,
             tables=self.tables,
             why=learned.why,
+            errors=learned.errors,
         )
 
     def received(self, party: str) -> Delivery | None:

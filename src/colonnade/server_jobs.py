@@ -14,6 +14,7 @@ from colonnade.errors import ColonnadeError, InputError
 from colonnade.federation import Federation
 from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run, unseen
 from colonnade.node.files import read_federation_file
+from colonnade.node.predictions_file import predictions_csv
 from colonnade.node.state_folder import write_private
 from colonnade.planning.records import Plan
 from colonnade.protocol.fingerprints import Changed
@@ -146,8 +147,7 @@ class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", for
         found = federation.predict(model, rows=self.rows, to=self.to)
         if self.out is not None:
             rows = np.arange(len(found)).tolist() if self.rows is None else self.rows
-            lines = ["row,prediction", *(f"{row},{value}" for row, value in zip(rows, found.tolist(), strict=True))]
-            write_private(folder / self.out, ("\n".join(lines) + "\n").encode())
+            write_private(folder / self.out, predictions_csv(rows, found).encode())
         saved = None if self.out is None else str(folder / self.out)
         return {"rows": len(found), "delivered_to": self.to, "saved": saved}
 

@@ -188,9 +188,14 @@ def check_can_evaluate(model: Model[Any], roster: Roster) -> None:
         raise InputError("Evaluating this model needs a label, and no party holds one. Name it at one party.")
 
 
-def check_evaluator(name: str, bits: int | None, roster: Roster) -> None:
-    """Require a party that can evaluate in the server's place."""
+def check_evaluator(name: str, model: Model[Any], bits: int | None, roster: Roster) -> None:
+    """Require a party that can evaluate in the server's place; a classification, the one that knows labels."""
     check_party(name, roster)
+    if getattr(model, "classes_", None) is not None and name != roster.label_party:
+        raise UnsupportedError(
+            f"A classification is evaluated where its labels are, and {name!r} has none: labels cannot be subtracted "
+            f"from logits under masks. Pass by={roster.label_party!r}."
+        )
     check_available()
     if bits is not None:
         raise InputError("Parts under masks are not rounded. Leave out bits, or the party to evaluate by.")

@@ -26,6 +26,14 @@ from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistan
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
 from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    ClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+    MaskedClassLosses,
+)
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances, PartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions, PartialPredictions
@@ -111,7 +119,14 @@ from colonnade.solvers.gram.ckks.messages import (
     EncryptedProducts,
     EncryptedRows,
 )
-from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
+from colonnade.solvers.gram.shares.messages import (
+    AskGramShares,
+    AskSealedSeeds,
+    AskStepShares,
+    GramShares,
+    SealedSeeds,
+)
+from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart, StepColumn, StepPart
 from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
@@ -125,7 +140,9 @@ from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedS
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
+    ClassNorms,
     Coefficients,
+    OpenClassSaga,
     OpenSaga,
     PartialProducts,
     Progress,
@@ -287,6 +304,9 @@ EXAMPLES: dict[str, Message] = {
     ),
     "moments": Moments(sendable_floats([0.5]), sendable_floats([2.0])),
     "open saga": OpenSaga(75, seed=5, l2=0.5, l1=0.0, fit_intercept=True, scale=False),
+    "open class saga": OpenClassSaga(75, 5, 0.5, 0.0, True, False, sendable_floats([0.0, 1.0])),
+    "class norms": ClassNorms(sendable_floats([4.0, 0.25]), None),
+    "class norms, with labels": ClassNorms(sendable_floats([4.0, 0.25]), sendable_floats([0.0, 1.0])),
     "squared norms": SquaredNorms(sendable_floats([4.0, 0.25])),
     "saga step, first": SagaStep(sendable_floats([]), 300, 0.125),
     "saga step": SagaStep(sendable_floats([-1.5]), 0, None),
@@ -322,6 +342,13 @@ EXAMPLES: dict[str, Message] = {
     "sealed seeds, key lost": SealedSeeds(()),
     "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), 2**63 - 1, (3, 1), (bytes(48),)),
     "ask gram shares, all alike": AskGramShares(None, None, (3, 1), (bytes(48),)),
+    "ask step shares": AskStepShares(sendable_floats([0.5, 1.0]), (3, 1), 12, "bank", (bytes(48),)),
+    "ask step part": AskStepPart(2, sendable_floats([0.5, -0.25])),
+    "step part": StepPart(2, bytes(range(32)), bytes(32)),
+    "step part, key lost": StepPart(0, b"", b""),
+    "ask step column": AskStepColumn(2, (bytes(range(32)),), 0.5, 0.0, 1e-3, True, sendable_floats([0.0, 1.0])),
+    "step column": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, bytes(range(32)), bytes(32)),
+    "step column, no further step": StepColumn(sendable_floats([1.0, -2.0]), 0.5, 3.0, 0.0, None, b""),
     "gram shares": GramShares(
         sendable_floats([[1.0]]), sendable_floats([[2.0]]), bytes(range(16)), bytes(16), bytes(32), bytes(64)
     ),
@@ -341,6 +368,32 @@ EXAMPLES: dict[str, Message] = {
     "masked received": MaskedReceived(bytes(32)),
     "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
+    "deliver classes": DeliverClasses(sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes")),
+    "ask class losses": AskClassLosses(
+        sendable_floats([0.5]), sendable_floats([2.5]), sendable_floats([-1.0]), sendable_floats([2.0, 5.5]), None, True
+    ),
+    "class losses": ClassLosses(
+        sendable_floats([0.5, 0.0, 0.25]),
+        sendable_floats([[1.0, 0.0], [2.0, 3.0]]),
+        sendable_floats([[0.75, 0.01]]),
+        sendable_floats([[6.0, 0.5, 0.25]]),
+    ),
+    "deliver masked classes": DeliverMaskedClasses(
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),),
+        sendable_floats([2.5]),
+        sendable_floats([0.0, 1.0]),
+        ("no", "yes"),
+    ),
+    "ask masked class losses": AskMaskedClassLosses(
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),), sendable_floats([2.5]), sendable_floats([2.0, 5.5]), None
+    ),
+    "masked class losses": MaskedClassLosses(
+        sendable_floats([0.5, 0.0, 0.25]),
+        sendable_floats([[1.0, 0.0], [2.0, 3.0]]),
+        sendable_floats([[0.75, 0.01]]),
+        sendable_floats([]).reshape(0, 3),
+        bytes(64),
+    ),
     "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, 7, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
     "lloyd opened": LloydOpened(5),
     "lloyd opened, key lost": LloydOpened(None),

@@ -83,18 +83,24 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     "SquaredNorms": ("norms",),
     "PartialProducts": ("products", "less_label"),
     "CodedProducts": ("products", "less_label"),
+    "ClassNorms": ("norms", "labels"),
     "Progress": ("change", "size"),
     "Coefficients": ("coef", "offset"),
     # What its columns make of a model, or of rows; and how large their numbers are.
     "PartialPredictions": ("values", "label_spread"),
     "PartialDistances": ("values",),
     "RoundedParts": ("middles", "codes", "label_spread"),
+    # Its labels, for sums that rows could have.
+    "ClassLosses": ("sums", "confusion", "areas", "calibration"),
     "AuditedPredictions": ("low", "step", "codes", "less_label", "mean", "variance"),
     "AuditedLogits": ("low", "step", "codes", "mean", "variance", "classes", "share", "class_mean"),
     "AuditedDistances": ("largest", "codes"),
     "PairDistances": ("values",),
     "RowDistances": ("values",),
     "MovedDistances": ("values",),
+    # What its columns, or its label, make of directions that only it and the server know.
+    "StepPart": ("block",),
+    "StepColumn": ("coef", "intercept", "loss", "total", "share", "blocks"),
     "LloydOpened": ("magnitude",),
     "Magnitude": ("exponent",),
 }

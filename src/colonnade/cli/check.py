@@ -16,6 +16,7 @@ from colonnade.data.sources import Roles
 from colonnade.errors import InputError
 from colonnade.ledger import aligned
 from colonnade.node.files import DataFile, data_beside, read_party_table
+from colonnade.options import listed
 from colonnade.preparation.rules import Date
 from colonnade.protocol.policy import Policy
 
@@ -132,6 +133,10 @@ def _seen(check: Check, column: ColumnSeen) -> str:
 def _label(check: Check) -> str:
     if check.label is None:
         return ""
+    if check.label.classes:
+        n_labels = sum(check.label.classes.values())
+        parts = [f"{name!r} {100 * count / n_labels:.3g} %" for name, count in check.label.classes.items()]
+        return fill(f"Label {check.label.column!r}: {len(parts):,} classes; {listed(parts)} of the rows.", WIDTH)
     shares = [f"{100 * float(share):g} %" for share in check.label.quantiles]
     values = [f"{value:,.4g}" for value in check.label.quantiles.values()]
     table = aligned([shares, values], numbers=range(len(shares)))

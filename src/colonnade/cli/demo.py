@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from colonnade.alignment.records import AlignmentReport
 from colonnade.cli.console import JsonFlag, say, show, show_json, talk
-from colonnade.demo import report
+from colonnade.demo import lateness, report
 from colonnade.demo.comparison import DemoPlan, cases, run_demo
 from colonnade.demo.flights import LABEL, PREPARE, load_flights, write_tables
 from colonnade.demo.results import CORESET, cells, read_results
@@ -31,8 +31,8 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     """Let an airline, a weather service and an aircraft registry learn from the same flights without pooling them.
 
     Each has a file of its own, keyed by flight, with text and gaps, and prepares it. They align their records, the keys
-    kept from the server, and learn: coresets against uniform samples and all rows, in cost, excess and what was sent.
-    A minute or two.
+    kept from the server, and learn: coresets against uniform samples and all rows, in cost, excess and what was sent;
+    and whether a flight is late, with standard errors. A minute or two.
     """
     _require_extras()
     check_destination(out / "run")
@@ -45,6 +45,8 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     # One thread: bits do not depend on the machine, and idle threads do not fight busy neighbours.
     with threadpool_limits(1):
         kept, alignment = _run(tables, files, plan, seed, stored)
+        say("Learning whether a flight is late ...")
+        late, held_out = lateness.learn_lateness(files, seed)
     found = cells(read_results(stored))
     picture = out / "excess_by_bytes.png"
     report.figure(found, picture)
@@ -55,7 +57,8 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     screen = Console(emoji=False)
     for task in ("regression", "clustering"):
         screen.print(report.table(found, task), "")
-    show(f"{report.conclusion(found)}\n\nWhat one coreset run of {report.SHOWN_SIZE:,} rows sent:\n{kept.ledger}")
+    show(f"{report.conclusion(found)}\n\nWhat one coreset run of {report.SHOWN_SIZE:,} rows sent:\n{kept.ledger}\n")
+    show(lateness.in_words(late, held_out))
     say(f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)")
 
 

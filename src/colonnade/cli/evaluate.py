@@ -15,6 +15,7 @@ from colonnade.cli.job import (
     read_job,
     with_split,
 )
+from colonnade.evaluation.classes.reports import ClassificationReport
 from colonnade.job_inputs import read_model, unseen
 from colonnade.ledger import aligned
 
@@ -30,6 +31,8 @@ ChangedOption = Annotated[
     Literal["refuse", "allow"],
     typer.Option("--changed", help="Whether to go on where a table changed since the model was learned."),
 ]
+# What a report of classes lays out in tables.
+TABLED = ("by_class", "confusion", "calibration")
 TABLES: dict[str | None, str] = {
     "same": "The table that the model was learned from.",
     "changed": "The table CHANGED since the model was learned.",
@@ -75,8 +78,11 @@ def command(
     is_unseen = report.table == "same" and split == held_out
     chosen = f"Rows held out by {split}." if is_unseen else f"Rows chosen by {split}: the model may have seen them."
     show(f"{TABLES[report.table]} {'All rows count.' if split is None else chosen}")
-    told = [(name, _text(value)) for name, value in values.items() if value is not None and name != "table"]
+    left_out = ("table", *TABLED)
+    told = [(name, _text(value)) for name, value in values.items() if value is not None and name not in left_out]
     show(aligned(told, numbers={1}))
+    if isinstance(report, ClassificationReport):
+        show(f"\n{report.tables()}")
     show(f"\nWhat was sent:\n{ledger}")
 
 

@@ -30,6 +30,7 @@ from colonnade.cli import (
     server,
     spot_check,
     status,
+    summary,
     version,
 )
 from colonnade.cli.console import say
@@ -53,6 +54,7 @@ COMMANDS = {
     "certify": certify,
     "diagnose": diagnose,
     "report": report,
+    "summary": summary,
     "spot-check": spot_check,
     "reproduce": reproduce,
     "check": check,

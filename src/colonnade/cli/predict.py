@@ -10,7 +10,8 @@ from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
 from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_is_no_input, read_job
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
-from colonnade.node.predictions_file import write_predictions
+from colonnade.kernels.class_predictions import ClassPredictions
+from colonnade.node.predictions_file import predictions_csv, write_predictions
 
 OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
 RowOption = Annotated[
@@ -29,7 +30,7 @@ def command(
     bits: BitsOption = None,
     json: JsonFlag = False,
 ) -> None:
-    """Predict rows of a job's parties with a saved model: values, or the number of each row's cluster.
+    """Predict rows of a job's parties with a saved model: values, classes and their chances, or numbers of clusters.
 
     With --to, the file is what that party gets: a CSV or Parquet file with its key columns, never over another one.
 
@@ -45,17 +46,19 @@ def command(
     delivered = None if to is None else federation.received(to)
     rows = row or np.arange(len(found)).tolist()
     if json:
-        show_json({"rows": rows, "predictions": found})
+        of_classes = isinstance(found, ClassPredictions)
+        chances = {"probabilities": found.probabilities, "classes": found.names} if of_classes else {}
+        show_json({"rows": rows, "predictions": np.asarray(found), **chances})
         return
-    lines = "\n".join(["row,prediction", *(f"{i},{value}" for i, value in zip(rows, found.tolist(), strict=True))])
+    text = predictions_csv(rows, found)
     if out is None:
-        show(lines)
+        show(text.rstrip("\n"))
         return
     try:
         if delivered is not None:
             write_predictions(out, delivered)
         else:
-            out.write_text(lines + "\n", encoding="utf-8")
+            out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"The predictions cannot be written to {out}: {error}. Choose another file.") from error
     say(f"{len(found):,} predictions written to {out}")

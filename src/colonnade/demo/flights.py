@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 KEY = ["time_hour", "flight"]
 LABEL = "arr_delay"
+# Whether that is more than 15 minutes, as airports count it: yes or no.
+LATE, LATE_MINUTES = "late", 15
 # Numbers are scaled at each party: clustering compares columns, and minutes are not miles.
 NUMBER, WITH_GAPS = Number(scale=True), Number(scale=True, missing="median")
 LEVELS, LEVELS_WITH_GAPS = Category(), Category(missing="level")
@@ -72,8 +74,10 @@ def load_flights() -> "dict[str, pd.DataFrame]":
     weather["observed"] = pd.to_datetime(weather.pop("time_hour"))
     planes = pd.read_csv(folder / "planes.csv")
     asked = flights.assign(observed=_hour_before(flights))
+    arrived = flights.dropna(subset=LABEL)
+    late = (arrived[LABEL] > LATE_MINUTES).map({True: "yes", False: "no"})
     return {
-        "airline": flights.dropna(subset=LABEL).sort_values(["carrier", "flight", "time_hour"]),
+        "airline": arrived.assign(**{LATE: late}).sort_values(["carrier", "flight", "time_hour"]),
         "weather": _with(asked[[*KEY, "origin", "observed"]], weather, "inner"),
         "registry": _with(asked[[*KEY, "tailnum"]], planes, "left"),
     }

@@ -2,12 +2,19 @@
 
 `linear` and `clustering` add up the parties' parts of predictions and of distances, `rounding` lets them travel with
 few bits, `delivery` hands predictions on to a party. In `masked`, one party learns what comes of it and the server does
-not. `reports` says it in words. `telling` lets a party know a model again, and `applying` says what it is asked where
-one is applied.
+not. `classes` does all of this for chances of classes. `reports` says it in words. `telling` lets a party know a model
+again, and `applying` says what it is asked where one is applied.
 """
 
-from colonnade.evaluation import clustering, delivery, linear, masked, telling
+from colonnade.evaluation import classes, clustering, delivery, linear, masked, telling
 
-HANDLERS = (*linear.HANDLERS, *clustering.HANDLERS, *delivery.HANDLERS, *masked.HANDLERS, *telling.HANDLERS)
+HANDLERS = (
+    *linear.HANDLERS,
+    *clustering.HANDLERS,
+    *classes.HANDLERS,
+    *delivery.HANDLERS,
+    *masked.HANDLERS,
+    *telling.HANDLERS,
+)
 
 __all__ = ["HANDLERS"]

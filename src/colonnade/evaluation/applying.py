@@ -1,23 +1,40 @@
 """What a party is asked where a model is applied to selected rows: routes of prediction, delivery and evaluation."""
 
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+)
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
 from colonnade.evaluation.delivery import Deliver
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
 from colonnade.evaluation.masked.messages import AskLosses, AskMagnitude, AskMaskedPredictions, DeliverMasked
 from colonnade.evaluation.telling import model_digest
 from colonnade.privacy.pair_keys import secure_route
-from colonnade.routes import END, Ask, Hashing, Route, either, then
+from colonnade.routes import Ask, Hashing, Route, either, then
 
 
 def predicted_route(part: bytes, bits: int | None, seed: int, *, delivered: bool) -> Route:
     """Expect a question for predictions by a model whose part has this digest, and perhaps all parties' sum."""
     asked = _plain_route(part, bits, seed, less_label=False, by_weight=False)
-    return then(asked, Ask(Deliver)) if delivered else asked
+    return then(asked, either(Ask(Deliver), Ask(DeliverClasses))) if delivered else asked
 
 
 def evaluated_route(part: bytes, bits: int | None, seed: int, *, by_weight: bool) -> Route:
     """Expect a question for residuals, or distances, of a model whose part has this digest."""
     return _plain_route(part, bits, seed, less_label=True, by_weight=by_weight)
+
+
+def class_losses_route(part: bytes, bits: int | None, seed: int, *, has_label: bool, by_weight: bool) -> Route:
+    """Expect a question for the party's part of logits; at the label party, with the others' sum, for losses."""
+    model = Hashing(part, model_digest)
+    if has_label:
+        return Ask(AskClassLosses, part=model, by_weight=by_weight)
+    flags = {"part": model, "less_label": False, "by_weight": False}
+    if bits is None:
+        return Ask(AskPartialPredictions, **flags)
+    return Ask(AskRoundedPredictions, **flags, bits=bits, seed=seed)
 
 
 def _plain_route(part: bytes, bits: int | None, seed: int, *, less_label: bool, by_weight: bool) -> Route:
@@ -35,5 +52,13 @@ def masked_route(part: bytes, to: str, party: str, *, evaluating: bool, by_weigh
     """Expect a question for masked parts by a model whose part has this digest; who learns the sum is told them all."""
     model = {"part": Hashing(part, model_digest), "evaluating": evaluating}
     asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
-    learned = Ask(AskLosses if evaluating else DeliverMasked) if party == to else END
-    return then(Ask(AskMagnitude, **model), secure_route(asked) if learned is END else secure_route(asked, learned))
+    learned = Ask(AskLosses) if evaluating else either(Ask(DeliverMasked), Ask(DeliverMaskedClasses))
+    return then(Ask(AskMagnitude, **model), secure_route(asked, learned) if party == to else secure_route(asked))
+
+
+def masked_classes_route(part: bytes, to: str, party: str, *, by_weight: bool) -> Route:
+    """Expect a question for masked parts of logits; the label party is told them all, and asked for losses."""
+    model = {"part": Hashing(part, model_digest), "evaluating": False}
+    asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
+    asks = (asked, Ask(AskMaskedClassLosses)) if party == to else (asked,)
+    return then(Ask(AskMagnitude, **model), secure_route(*asks))

@@ -1,7 +1,7 @@
 """Predictions of a linear model: each party adds up its own columns, the server adds up the parties."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -73,8 +73,17 @@ def linear_predictions(roster: Roster, size: int, coef: Floats, rounding: Roundi
 
     `coef`, (d,) or (K, d), is in the roster's column order; parts travel as they are, or rounded.
     """
-    parts = yield from _parts(roster, size, coef, rounding, less_label=False)
+    parts = yield from partial_sums(roster, roster.names, size, coef, rounding)
     return parts.values
+
+
+def partial_sums(
+    roster: Roster, parties: Sequence[str], size: int, coef: Floats, rounding: Rounding | None
+) -> Script[SummedParts]:
+    """Sum some parties' parts, as `linear_predictions` does; none of no party."""
+    if not parties:
+        return SummedParts(np.zeros((size, *coef.shape[:-1])))
+    return (yield from _parts(roster, parties, size, coef, rounding, less_label=False))
 
 
 def linear_residuals(
@@ -85,11 +94,12 @@ def linear_residuals(
     These are x_i.theta - y_i for each selected row, shape (size,), and sum_i w_i (y_i - mean y)^2 over them. Drawn rows
     do not count by their weights there, they were drawn by them. `coef` is in the roster's column order.
     """
-    return (yield from _parts(roster, size, coef, rounding, less_label=True, by_weight=by_weight))
+    return (yield from _parts(roster, roster.names, size, coef, rounding, less_label=True, by_weight=by_weight))
 
 
 def _parts(
     roster: Roster,
+    parties: Sequence[str],
     size: int,
     coef: Floats,
     rounding: Rounding | None,
@@ -98,7 +108,7 @@ def _parts(
     by_weight: bool = False,
 ) -> Script[SummedParts]:
     label_party = roster.label_party if less_label else None
-    own = {party: sendable_floats(coef[..., part]) for party, part in roster.parts.items()}
+    own = {party: sendable_floats(coef[..., roster.parts[party]]) for party in parties}
     shape = (size, *coef.shape[:-1])
     if rounding is None:
         inbox = yield {party: AskPartialPredictions(part, less_label, by_weight) for party, part in own.items()}

@@ -135,12 +135,13 @@ def regression_report(losses: Losses, label_spread: float, *, sampled: bool) -> 
     cost, n = losses.cost, losses.weight
     spread = label_spread * n / losses.n_rows if sampled else label_spread
     r2 = 1.0 - cost / spread if spread > NO_SPREAD * cost else None
-    return RegressionReport(losses.n_rows, cost, cost / n, losses.absolute / n, r2, _interval(losses, sampled=sampled))
+    interval = cost_interval(losses, sampled=sampled)
+    return RegressionReport(losses.n_rows, cost, cost / n, losses.absolute / n, r2, interval)
 
 
 def clustering_report(losses: Losses, *, sampled: bool) -> ClusteringReport:
     """Say how well centres fit, from distances whose weight is that of all rows."""
-    per_row, interval = losses.cost / losses.weight, _interval(losses, sampled=sampled)
+    per_row, interval = losses.cost / losses.weight, cost_interval(losses, sampled=sampled)
     return ClusteringReport(losses.n_rows, losses.cost, per_row, losses.cluster_sizes, interval)
 
 
@@ -151,8 +152,8 @@ def _deviation(losses: Floats) -> float:
     return math.ldexp(float(np.ldexp(losses, -exponent).std(ddof=1)), exponent)
 
 
-def _interval(losses: Losses, *, sampled: bool) -> tuple[float, float] | None:
-    """Student's interval for the sum over all rows, from a sample drawn evenly with replacement."""
+def cost_interval(losses: Losses, *, sampled: bool) -> tuple[float, float] | None:
+    """Compute Student's interval for the sum over all rows, from a sample drawn evenly with replacement."""
     m = losses.n_rows
     if m < 2 or not sampled:
         return None

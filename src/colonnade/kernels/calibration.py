@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
 import numpy as np
+import scipy.linalg
 
 from colonnade.kernels.arrays import Floats
 
@@ -30,6 +31,8 @@ LEAST_FREE = 0.01
 CHUNK_ROWS = 512
 # For `what_is_left`, which makes the matrix of all of them.
 MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
+# For `fitted_rests`: so many products take a second or two. And no rest is taken for smaller than this part of itself.
+MOST_PRODUCTS, LEAST_LEFT = 1e10, 0.01
 
 
 def calibration_strength(size: int) -> float:
@@ -161,15 +164,49 @@ def what_is_left(
     """
     if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
         return values
-    w = weights / total
-    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u @ _turn(u.shape[1])) for u in parties)])
-    scale = np.sqrt(np.maximum((w * free) @ np.square(A), LEAST_FREE * w @ np.square(A)))
-    w = w * free
-    A /= np.where(scale > 0, scale, 1.0)
+    A, w = _scaled_moments(weights / total, parties, free)
     inverse = np.linalg.inv((A * w[:, np.newaxis]).T @ A + strength * np.eye(A.shape[1]))
     leverage = np.minimum(w * np.einsum("ij,ij->i", A @ inverse, A), MOST_LEVERAGE)
     rests = values - A @ (inverse @ (A.T @ (w[:, np.newaxis] * values)))
     return np.asarray(rests / (1.0 - leverage)[:, np.newaxis])
+
+
+def fitted_rests(
+    values: Floats, weights: Floats, parties: Sequence[Floats], total: float, strength: float, free: Floats
+) -> Floats:
+    """Take the same off values, (m, p), and give what is left the variance that it had before the fit to these rows.
+
+    A fit makes errors that are unrelated to the moments smaller, by (I - H)^2 with H the ridge regression's hat matrix.
+    Weights that are calibrated are as much more uneven. Where rows and moments are very many, the values themselves.
+    """
+    n_moments, m = 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties), len(weights)
+    if m * n_moments * min(m, n_moments) > MOST_PRODUCTS:
+        return values
+    A, w = _scaled_moments(weights / total, parties, free)
+    roots = np.sqrt(w)
+    A *= roots[:, np.newaxis]
+    if m <= n_moments:
+        # I - H is strength (AA' + strength)^-1.
+        rest = strength * scipy.linalg.inv(A @ A.T + strength * np.eye(m), check_finite=False)
+        left, rests = np.square(rest).sum(axis=0), rest @ (roots[:, np.newaxis] * values)
+    else:
+        factor = scipy.linalg.cholesky(A.T @ A + strength * np.eye(n_moments), lower=True, check_finite=False)
+        T = scipy.linalg.solve_triangular(factor, A.T, lower=True, check_finite=False)
+        left = 1.0 - 2.0 * np.square(T).sum(axis=0) + np.einsum("ki,ki->i", (T @ T.T) @ T, T)
+        rooted = roots[:, np.newaxis] * values
+        rests = rooted - T.T @ (T @ rooted)
+    # A row that is right as it is takes no part in the fit.
+    scale = np.where(roots > 0, roots * np.sqrt(np.maximum(left, LEAST_LEFT)), 1.0)
+    return np.where(roots[:, np.newaxis] > 0, rests / scale[:, np.newaxis], values)
+
+
+def _scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
+    """Give the moments of each row, (m, p), in units of their own mean square, and what of weights is chance, (m,)."""
+    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u @ _turn(u.shape[1])) for u in parties)])
+    squares = np.square(A)
+    scale = np.sqrt(np.maximum((w * free) @ squares, LEAST_FREE * w @ squares))
+    A /= np.where(scale > 0, scale, 1.0)
+    return A, w * free
 
 
 def _own_moments(u: Floats) -> Floats:

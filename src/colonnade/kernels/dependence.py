@@ -28,11 +28,37 @@ def dependences(blocks: Blocks, least: float, weights: Floats | None = None) -> 
     Blocks have shape (b, d). Columns without spread do not count. The condition number is infinite where columns depend
     on each other exactly. A rest below `least` counts as small; the smallest comes first. Weights are not all 0.
     """
-    mixing = whiten(blocks, weights).mixing
-    norms = np.linalg.norm(mixing, axis=0)
+    return of_triangle(whiten(blocks, weights).mixing, least)
+
+
+def of_triangle(triangle: Floats, least: float) -> tuple[float, list[Dependence]]:
+    """Find the same of columns whose products are those of a triangle's, shape (r, d)."""
+    norms = np.linalg.norm(triangle, axis=0)
     spread = np.flatnonzero(norms)
-    R = mixing[:, spread] / norms[spread]
+    R = triangle[:, spread] / norms[spread]
     return _condition(R), _dependent(R, spread, least)
+
+
+def collinearity(triangle: Floats, least: float) -> tuple[float, list[Dependence], Floats]:
+    """Find all three of columns whose products are those of a triangle's: with each one's inflation factor, (d,)."""
+    return *of_triangle(triangle, least), inflation(triangle)
+
+
+def inflation(triangle: Floats) -> Floats:
+    """Give each column's variance inflation factor, (d,): 1 where no other explains any of it, infinite where all.
+
+    The columns' products are those of a triangle's, shape (r, d). One without spread has none: nan.
+    """
+    norms = np.linalg.norm(triangle, axis=0)
+    there = norms > 0
+    found = np.full(len(norms), np.nan)
+    if there.any():
+        padded = np.vstack([triangle[:, there] / norms[there], np.zeros((np.count_nonzero(there),) * 2)])
+        _, values, Vt = np.linalg.svd(np.linalg.qr(padded, mode="r"))
+        kept = values > RANK_TOLERANCE * values[0]
+        found[there] = np.square(Vt[kept] / values[kept, np.newaxis]).sum(axis=0)
+        found[np.flatnonzero(there)[(np.abs(Vt[~kept]) > SMALLEST_PART).any(axis=0)]] = np.inf
+    return found
 
 
 def _condition(R: Floats) -> float:

@@ -6,7 +6,7 @@ quadratic is left to `solve_elastic_net`, so that zeros are exact.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.linalg
@@ -265,7 +265,7 @@ def _solve(H: Floats, rhs: Floats) -> Floats:
 def _quasi_newton(
     value: Callable[[Floats], tuple[float, Floats]],
     start: Floats,
-    bounds: list[tuple[float | None, float | None]] | None,
+    bounds: Sequence[tuple[float | None, float | None]] | None,
 ) -> tuple[Floats, bool]:
     limits = {"maxiter": QUASI_NEWTON_STEPS, "maxfun": 2 * QUASI_NEWTON_STEPS, "ftol": 1e-14, "gtol": 0.0, "maxcor": 30}
     found = scipy.optimize.minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)

@@ -41,7 +41,7 @@ class Space:
     @property
     def rank(self) -> int:
         """How many coordinates there are, without the intercept's."""
-        return self.inward.shape[0]
+        return len(self.inward)
 
     def rows(self, X: Floats) -> Floats:
         """Lead rows (m, d) to their coordinates."""
@@ -76,7 +76,7 @@ def space_of(X: Floats, weights: Floats, n_classes: int, l2: float, *, fit_inter
     """Find coordinates in which the most that the curvature can be, weights / 4 and the l2 penalty, is 1 all over."""
     problem = reduce_rows(X, np.zeros(len(X)), weights, fit_intercept=fit_intercept)
     live = np.asarray(problem.lhs.any(axis=0))
-    A = np.vstack([0.5 * problem.lhs[:, live], np.sqrt(2 * l2) * np.eye(np.count_nonzero(live))])
+    A = np.vstack([0.5 * problem.lhs[:, live], np.sqrt(2 * l2) * np.eye(int(live.sum()))])
     scale = np.linalg.norm(A, axis=0)
     _, S, Vt = np.linalg.svd(A / scale, full_matrices=False)
     S, Vt = S[S > 0, None], Vt[S > 0]
@@ -110,7 +110,8 @@ class Loss:
 
     def value(self, margins: Floats) -> float:
         """Sum the rows' weighted losses."""
-        return float(self.weights @ log_loss(margins @ self.contrasts.T, self.codes))
+        logits = margins[:, 0] if len(self.contrasts) == 2 else margins @ self.contrasts.T
+        return float(self.weights @ log_loss(logits, self.codes))
 
     def gradient(self, margins: Floats) -> Floats:
         """Compute the first derivatives, shape (q, p)."""
@@ -132,9 +133,9 @@ class Loss:
         return H
 
     def _covariances(self, shares: Floats) -> Floats:
-        """Compute w times the contrasts' covariances under each row's probabilities, shape (q, q, m)."""
+        """Compute w times the contrasts' covariances under each row's probabilities: (q, q, m), the lower half."""
         q = self.contrasts.shape[1]
-        result = np.empty((q, q, len(shares)))
+        result = np.zeros((q, q, len(shares)))
         for code in range(shares.shape[1]):
             mine = np.flatnonzero(self.codes == code)
             # About the row's own class, whose probability may be nearly 1: nothing is lost in rounding.

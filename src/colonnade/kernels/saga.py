@@ -3,12 +3,29 @@
 Half the objective, over n, is (1/N) sum_k F_k + penalties: the rows are dealt into N blocks, and F_k(theta) =
 sum_{i in block k} (u_i / 2) r_i^2 with u_i = N w_i / n and the residual r_i = x_i.theta - y_i. The model is linear, so
 the gradient of F_k is sum_i s_i x_i with one scalar a row, s_i = u_i r_i: SAGA's table of gradients is a vector, and
-a party that is told how the scalars of a block *change* needs no table at all, only its average gradient.
+a party that is told how the scalars of a block *change* needs no table at all, only its average gradient. Likewise for
+half the logistic loss, whose slope (p_i - y_i) / 2 takes the residual's place.
 """
 
 import numpy as np
+from scipy.special import expit
 
 from colonnade.kernels.arrays import Floats, Rows
+
+EPS = float(np.finfo(np.float64).eps)
+# Half the logistic loss has at most this second derivative.
+MOST_LOGISTIC = 0.125
+
+
+def logistic_slopes(products: Floats, codes: Rows) -> Floats:
+    """Compute (p - y) / 2, the slope of half the logistic loss at f(x), of rows of class 1 or 0; shape (m,)."""
+    signs = np.where(codes == 1, -1.0, 1.0)
+    return np.asarray(0.5 * signs * expit(signs * products))
+
+
+def logistic_losses(slopes: Floats) -> Floats:
+    """Compute the logistic loss of rows from what `logistic_slopes` gives of them."""
+    return np.asarray(-np.log1p(-np.minimum(2 * np.abs(slopes), 1 - EPS)))
 
 
 def shuffled(n_rows: int, seed: int) -> Rows:

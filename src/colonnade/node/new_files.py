@@ -62,7 +62,10 @@ def new_federation_file(parties: Sequence[str], path: PurePath, server: str = "s
         ('# do = "fit"', ""),
         ('# out = "run"', "a new folder"),
         ("# seed = 0", ""),
-        ('# task = { kind = "regression" }', 'or { kind = "kmeans", n_clusters = 5 }, which needs no label'),
+        (
+            '# task = { kind = "regression" }',
+            'or "classification"; or { kind = "kmeans", n_clusters = 5 }, without label',
+        ),
         ('# sampler = { kind = "importance", size = 2_000 }', "rows to learn from"),
         ('# split = { kind = "fraction", fraction = 0.2 }', "rows to hold out"),
         ("#", ""),
@@ -92,7 +95,7 @@ def new_job_file(starts: Sequence[Start], path: PurePath) -> str:
     labelled = any(start.label.columns for start in starts)
     task = [
         ("[task]", "what to learn"),
-        ('kind = "regression"', "or kmeans, with n_clusters = 5, which needs no label"),
+        _kind(starts),
         ("# l2 = 0.1", 'ridge penalty a row, or "cv" to have it chosen'),
     ]
     if not labelled:
@@ -122,6 +125,14 @@ def new_job_file(starts: Sequence[Start], path: PurePath) -> str:
             _prepare("party.prepare.columns", start),
         ]
     return _file(head, [top, task, sampler, solver, split, *parties])
+
+
+def _kind(starts: Sequence[Start]) -> Line:
+    """Guess the task by the label: one of text, or of two values, has classes."""
+    labels = [start.seen[start.label.columns[0]] for start in starts if start.label.columns]
+    if labels and (labels[0].kind in ("text", "yes/no") or labels[0].distinct == 2):
+        return 'kind = "classification"', "guessed by the label; or regression, of numbers; or kmeans"
+    return 'kind = "regression"', "or classification; or kmeans, with n_clusters = 5, which needs no label"
 
 
 def _data(header: str, start: Start, *, label: bool = True, **more: str) -> list[Line]:

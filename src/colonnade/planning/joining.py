@@ -85,7 +85,8 @@ def learn_as_chosen(
         solution = choice.solver.finish(whole, roster, coreset, fetched, rng)
     model = whole.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
-    return JobResult(coreset, model, solution.facts, solution.precision)
+    errors = None if solution.errors is None else solution.errors(view)
+    return JobResult(coreset, model, solution.facts, solution.precision, errors=errors)
 
 
 def _draw(task: PaperTask, choice: Choice, pilot: Pilot, view: JobView, roster: Roster, seed: int) -> Script[Coreset]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from colonnade.contracts import Agreed, Roster, Script, Table
 from colonnade.errors import InputError, PolicyRefusedError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.classes import MOST_CLASSES, distinct_values
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
@@ -60,7 +60,9 @@ def agree_on_classes(roster: Roster, n_told: int) -> Script[tuple[ClassName, ...
         raise checks.wrong(party, reply, f"classes that do not ascend, or are not 1 to {MOST_CLASSES}")
     if (reply.n_told or 0) != n_told:
         raise checks.wrong(party, reply, "another number of rows than it was asked for")
-    return _numbers(reply.values) if reply.names is None else _read_names(party, reply, reply.names)
+    if reply.names is not None:
+        _check_names(party, reply, reply.names)
+    return class_names(reply.values, reply.names)
 
 
 def classes_route(agreed: Agreed, n_told: int) -> Route:
@@ -86,16 +88,18 @@ def label_classes(table: Table) -> Floats:
     return found
 
 
-def _numbers(values: Floats) -> tuple[ClassName, ...]:
+def class_names(values: Floats, names: Sequence[str] | None) -> tuple[ClassName, ...]:
+    """Call values as people do: whole numbers without a point, and places of text by it."""
+    if names is not None:
+        return tuple(names[int(value)] for value in values)
     return tuple(int(value) if value.is_integer() else value for value in values.tolist())
 
 
-def _read_names(party: str, reply: Classes, names: tuple[str, ...]) -> tuple[ClassName, ...]:
+def _check_names(party: str, reply: Classes, names: tuple[str, ...]) -> None:
     if list(names) != sorted(set(names)) or not np.array_equal(reply.values, np.arange(len(names))):
         raise checks.wrong(party, reply, "names of classes that are not in their order, or for other values")
     if max(map(len, names)) > MOST_CHARACTERS:
         raise checks.wrong(party, reply, f"a class of more than {MOST_CHARACTERS} characters")
-    return names
 
 
 def _answer(state: PartyState, request: AskClasses, data: PartyData) -> tuple[PartyState, Message]:
@@ -105,19 +109,25 @@ def _answer(state: PartyState, request: AskClasses, data: PartyData) -> tuple[Pa
     if table.label_name is None:
         raise checks.wrong(SERVER, request, "a question for a label that this party does not have")
     values = data.seen(None).once(label_classes)
-    _check_common(values, table, data)
+    _check_common(table, data)
     return state, Classes(sendable_floats(values), table.label_levels, request.n_told or None)
 
 
-def _check_common(values: Floats, table: Table, data: PartyData) -> None:
+def class_counts(table: Table) -> Rows:
+    """Count the rows of each of the label's values, in the order of `label_classes`."""
+    values = label_classes(table)
+    counts = np.zeros(len(values), dtype=np.int64)
+    for block in table.blocks():
+        counts += np.bincount(np.searchsorted(values, block[:, -1]), minlength=len(values))
+    return counts
+
+
+def _check_common(table: Table, data: PartyData) -> None:
     """Require of every class as many rows as the owner asks of whatever is told of many."""
     least = data.policy.least_rows
     if least == 1:
         return
-    counts = np.zeros(len(values), dtype=np.int64)
-    for block in table.blocks():
-        counts += np.bincount(np.searchsorted(values, block[:, -1]), minlength=len(values))
-    if counts.min() < least:
+    if data.seen(None).once(class_counts).min() < least:
         raise PolicyRefusedError(
             f"its owner's policy asks for {least} rows at least of whatever is told; a class of the label "
             f"{table.label_name!r} has fewer. Put rare classes together, or leave out their rows.",

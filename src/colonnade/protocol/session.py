@@ -38,14 +38,14 @@ Weighing = Literal["evenly", "all", "scores", "distinct", "given"]
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """Predictions that a party was given, shape (m,): values or numbers of clusters, and of which rows, ascending.
+    """Predictions that a party was given: values, numbers of clusters or chances of classes; of which rows, ascending.
 
     Where they are good for nothing, there are none, and a `problem` that only the party knows of. `keys` are the key
     columns of these rows, a `pyarrow.Table`, where the party has a key.
     """
 
     rows: Rows
-    predictions: Floats | Rows
+    predictions: Any
     problem: str = ""
     keys: Any = None
 

@@ -15,6 +15,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import precision_of
+from colonnade.solvers.standard_errors import errors_of
 
 M = TypeVar("M")
 
@@ -65,7 +66,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
         rows = _join(checks.replies(inbox, Columns), task, roster, coreset)
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        return Solution(model, {"cost": cost}, precision_of(task, model, rows, roster, coreset))
+        precision = precision_of(task, model, rows, roster, coreset)
+        return Solution(model, {"cost": cost}, precision, errors_of(task, model, rows, coreset))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:  # noqa: ARG002  # nothing to choose
         """Expect one request."""

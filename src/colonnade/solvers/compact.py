@@ -6,7 +6,7 @@ calibrates the coreset's weights. For clustering each column travels in the form
 they are. Precision is lost: nothing uses it unasked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -29,7 +29,7 @@ from colonnade.contracts import (
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
+from colonnade.kernels.calibration import calibrate, calibration_strength, fitted_rests, what_is_left
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import (
     correct_rows,
@@ -44,6 +44,7 @@ from colonnade.routes import Ask, Route
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
+from colonnade.solvers.standard_errors import errors_of
 from colonnade.solvers.whitened_columns import (
     AskClassColumns,
     AskWhitenedColumns,
@@ -53,6 +54,7 @@ from colonnade.solvers.whitened_columns import (
 )
 
 M = TypeVar("M")
+Correction = Callable[[Floats], Floats]
 Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
@@ -155,7 +157,8 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         rows, facts, noise = _restored(task, coreset, fetched, _free(coreset.weights, roster))
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        return Solution(model, {"cost": cost, **facts}, precision_of(task, model, rows, roster, coreset, noise))
+        precision = precision_of(task, model, rows, roster, coreset, noise)
+        return Solution(model, {"cost": cost, **facts}, precision, errors_of(task, model, rows, coreset, noise))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, with the dither's seed that follows from the sheet."""
@@ -232,9 +235,9 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
 
     To second order it would be a negative ridge on whitened columns, and doubled the excess on one of four tables.
     """
-    total, strength = coreset.total_weight, calibration_strength(len(coreset))
-    blocks, weights = [party.values for party in parties], _calibrated(coreset, parties, free)
-    joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
+    total, weights = coreset.total_weight, _calibrated(coreset, parties, free)
+    joined = np.hstack([party.values for party in parties])
+    noise = np.concatenate([party.noise(weights) for party in parties])
     features, _ = _restore(joined, parties)
     (labels,) = (exact_label(party) for party in parties if party.label is not None)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total)}
@@ -245,7 +248,7 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
         np.zeros((len(noise), len(noise))),
         np.diag(noise),
         *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
-        lambda values: what_is_left(values, coreset.weights, blocks, total, strength, free),
+        *_corrections(coreset, parties, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
 
@@ -257,7 +260,7 @@ def exact_label(party: WhitenedRows) -> Floats:
 
 
 def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
-    total, strength = coreset.total_weight, calibration_strength(len(coreset))
+    total = coreset.total_weight
     blocks = [party.values for party in parties]
     weights = _calibrated(coreset, parties, free)
     joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
@@ -274,9 +277,16 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
         np.diag(noise) - left,
         left,
         *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
-        lambda values: what_is_left(values, coreset.weights, blocks, total, strength, free),
+        *_corrections(coreset, parties, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+
+
+def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
+    """Say what calibration leaves of the errors of sums: at most, and as they vary."""
+    known = (coreset.weights, [party.values for party in parties], coreset.total_weight)
+    rest = (*known, calibration_strength(len(coreset)), free)
+    return lambda values: what_is_left(values, *rest), lambda values: fitted_rests(values, *rest)
 
 
 def _free(weights: Floats, roster: Roster) -> Floats:

@@ -11,6 +11,7 @@ from colonnade.contracts import LinearTask, LogisticTask, Roster, Task
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_sandwich import RoundedFeatures, class_sandwich
+from colonnade.kernels.influence import RoundedSlopes
 from colonnade.kernels.sandwich import RoundedRows, Sandwich, sandwich
 
 # An audit asks for 16 bits a row for each: beyond a few, a smaller step is cheaper.
@@ -33,8 +34,8 @@ class Noise:
         Leads from them to the columns, the label last.
     hidden : ndarray of float64, shape (h, d)
         Directions of the coefficients in which there is little but noise.
-    uncorrected : callable
-        Gives what of the rows' parts of a sum calibrated weights do not correct.
+    uncorrected, rests : callable
+        Give what of the rows' parts of a sum calibrated weights do not correct: at most, and as it varies.
     """
 
     features: Floats
@@ -44,6 +45,7 @@ class Noise:
     mixing: Floats
     hidden: Floats
     uncorrected: Callable[[Floats], Floats]
+    rests: Callable[[Floats], Floats]
 
     def at(self, coef: Floats, intercept: float, total_weight: float) -> RoundedRows:
         """Say what it means for a model. Noise adds to the gradient what a ridge on whitened columns would."""
@@ -56,6 +58,12 @@ class Noise:
             math.sqrt(2) * total_weight * columns @ (self.left @ residual),
             self.uncorrected,
         )
+
+    def in_slopes(self, slopes: Floats, direction: Floats) -> RoundedSlopes:
+        """Say what it means for the slopes of losses, (m,), where a row is seen along a direction, (d + 1,)."""
+        errors = np.column_stack([self.mixing[:, :-1], self.mixing @ direction])
+        covariance, removed = (errors.T @ noise @ errors for noise in (self.removed + self.left, self.removed))
+        return RoundedSlopes(self.features, slopes, removed[:-1, -1], covariance, self.rests)
 
     def in_features(self) -> RoundedFeatures:
         """Say what is left of it in the columns."""

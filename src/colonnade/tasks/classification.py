@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr, replace
 
 from colonnade.contracts import Agreed, JobView, Model, Roster, Scaling, Script
 from colonnade.coreset import WeightedRows
-from colonnade.errors import InputError, UnsupportedError
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.classes import MOST_CLASSES, class_codes
 from colonnade.kernels.logistic import Separable, log_loss, solve_logistic
@@ -18,9 +18,11 @@ from colonnade.protocol.classes import ClassName, agree_on_classes, classes_rout
 from colonnade.routes import Route
 from colonnade.sampling.rules.classes import ClassScores
 from colonnade.tasks import penalties
+from colonnade.tasks.class_path import choose_class_penalty
 from colonnade.tasks.classification_model import ClassificationModel
 from colonnade.tasks.model_columns import widths
 from colonnade.tasks.penalty_path import RegularisationPath
+from colonnade.tasks.regression import penalty_of
 
 
 class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classification", forbid_unknown_fields=True):
@@ -111,9 +113,13 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
     def codes_of(self, labels: Floats) -> Rows:
         """Give the place of each label, as it travels, among the classes."""
         try:
-            return class_codes(labels, label_values(self.known_classes()))
+            return class_codes(labels, self.label_values())
         except ValueError as error:
             raise InputError(f"A label is none of the classes: {error}. Check where the rows come from.") from error
+
+    def label_values(self) -> Floats:
+        """Give the numbers that stand for the classes where labels travel, in the order of the classes."""
+        return label_values(self.known_classes())
 
     def known_classes(self) -> tuple[ClassName, ...]:
         """Give the classes, which `settled` found."""
@@ -136,9 +142,10 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
             )
         except Separable as error:
             raise InputError(
-                "The classes of these rows are told apart without error, or one of them is in some direction: without "
-                "a penalty there is no best model, since larger coefficients are always better. Give a penalty, for "
-                "instance l2=1e-4, or more rows."
+                "The classes of these rows are told apart without error, or one of them is in some direction, mostly "
+                f"by {listed([repr(roster.feature_names[place]) for place in error.columns], 5)}: without a penalty "
+                "there is no best model, since larger coefficients are always better. Give a penalty, for instance "
+                "l2=1e-4, or more rows."
             ) from error
         return replace(self.class_model(coef, intercept, roster), path=path)
 
@@ -187,7 +194,7 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         losses = log_loss(model.logits(features), codes)
         coef = model.coef_ if model.scale_ is None else model.coef_ * model.scale_
         n = float(w.sum()) if total_weight is None else total_weight
-        return float(w @ losses) + n * penalties.penalty_of(coef, *self.penalties_of(model))
+        return float(w @ losses) + n * penalty_of(coef, *self.penalties_of(model))
 
     def in_own_units(self, model: ClassificationModel, view: JobView) -> ClassificationModel:
         """Turn coefficients of standardised columns into those of the columns as they are."""
@@ -204,7 +211,8 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         vary, fixed = penalties.varied(self.l2, self.l1)
         if vary is None:
             return None
-        raise UnsupportedError("A penalty of a classification cannot be chosen yet.")
+        n_classes = len(self.known_classes())
+        return choose_class_penalty(rows, codes, n_classes, vary, fixed, rng, fit_intercept=self.fit_intercept)
 
 
 def _check_all_there(codes: Rows, weights: Floats, classes: tuple[ClassName, ...]) -> None:

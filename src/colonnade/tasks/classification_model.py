@@ -7,13 +7,22 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
+from msgspec.structs import replace
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
+from colonnade.evaluation.classes.reports import ClassificationReport, classification_report
+from colonnade.evaluation.classes.server import (
+    AppliedClasses,
+    Compared,
+    class_losses,
+    deliver_masked_classes,
+    masked_class_losses,
+)
 from colonnade.evaluation.linear import linear_predictions
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.logistic import probabilities
+from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.ledger import aligned
 from colonnade.messages import sendable_floats
 from colonnade.protocol.classes import ClassName
@@ -133,7 +142,7 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         ndarray of float64, shape (n_rows, n_classes)
             They add up to 1.
         """
-        return _columns(probabilities(self.logits(matrix(X, self.feature_names_in_))))
+        return class_chances(self.logits(matrix(X, self.feature_names_in_)))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Name the most likely class of rows that are all in one place.
@@ -148,34 +157,43 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         ndarray, shape (n_rows,)
             Of the label's values.
         """
-        return self.named(self.predict_proba(X))
-
-    def named(self, chances: Floats) -> npt.NDArray[Any]:
-        """Name the class of the largest chance in each row of (m, n_classes)."""
-        names: npt.NDArray[Any] = np.array(self.classes_)[chances.argmax(axis=1)]
-        return names
+        return ClassPredictions(self.predict_proba(X), self.classes_).classes
 
     def parts(self, roster: Roster) -> dict[str, ModelPart]:
         """Give each party its coefficients."""
         sent = self._sent_coef()
         return {party: (sendable_floats(sent[..., here]), None, None) for party, here in roster.parts.items()}
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats]:
-        """Give chances of classes for the selected rows, through the parties; shape (size, n_classes)."""
+    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[ClassPredictions]:
+        """Give chances of classes for the selected rows, through the parties."""
         parts = yield from linear_predictions(roster, size, self._sent_coef(), rounding)
-        return _columns(probabilities(self._logits_of(parts)))
+        return ClassPredictions(class_chances(self._logits_of(parts)), self.classes_)
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
-        raise NotImplementedError
+        return deliver_masked_classes(roster, rows, self._applied(), to)
 
-    def evaluation(self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool) -> Script[Any]:
+    def evaluation(
+        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+    ) -> Script[ClassificationReport]:
         """Compare predictions of the selected rows with their labels, at the label party."""
-        raise NotImplementedError
+        found = yield from class_losses(roster, selected, self._applied(), rounding, by_weight=not sampled)
+        report = self._report(found, selected, sampled=sampled)
+        return report if rounding is None else replace(report, rounded_by=found.bound)
 
-    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[Any]:
+    def evaluation_by(
+        self, roster: Roster, selected: Coreset, by: str, *, sampled: bool
+    ) -> Script[ClassificationReport]:
         """Let the label party compare them: the server learns sums only."""
-        raise NotImplementedError
+        found = yield from masked_class_losses(roster, selected, self._applied(), by, by_weight=not sampled)
+        return replace(self._report(found, selected, sampled=sampled), rounded_by=found.bound)
+
+    def _applied(self) -> AppliedClasses:
+        return AppliedClasses(self._sent_coef(), self.intercept_, self.classes_)
+
+    def _report(self, found: Compared, selected: Coreset, *, sampled: bool) -> ClassificationReport:
+        weight = float(selected.weights.sum())
+        return classification_report(found.metrics, self.classes_, len(selected), weight, sampled=sampled)
 
     def _sent_coef(self) -> Floats:
         """Give the coefficients as they travel: of two classes one a feature, (d,); of more (n_classes, d)."""
@@ -263,8 +281,3 @@ def n_lines(classes: tuple[ClassName, ...]) -> int:
 
 def _columns_of_file(classes: tuple[ClassName, ...]) -> list[str]:
     return [COEFFICIENT] if len(classes) == 2 else [f"{COEFFICIENT} {number}" for number in range(len(classes))]
-
-
-def _columns(chances: Floats) -> Floats:
-    """Give chances of two classes, (m,) of the last, a column each."""
-    return np.column_stack([1.0 - chances, chances]) if chances.ndim == 1 else chances

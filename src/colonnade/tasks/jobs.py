@@ -6,12 +6,26 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import JobView, LogisticTask, Model, Report, Roster, Rounding, Sampler, Script, Solver, Task
-from colonnade.coreset import Coreset, Evidence, Precision
+from colonnade.contracts import (
+    JobView,
+    LogisticTask,
+    Model,
+    Predictions,
+    Report,
+    Roster,
+    Rounding,
+    Sampler,
+    Script,
+    Solver,
+    Task,
+)
+from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.errors import InputError
+from colonnade.evaluation.classes.server import deliver_classes
 from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.telling import tell_model
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
@@ -37,6 +51,7 @@ class JobResult(Generic[M]):
     precision: Precision | None = None
     chosen: tuple[Any, Any] | None = None
     why: str | None = None
+    errors: StandardErrors | None = None
 
 
 def draw(
@@ -85,7 +100,8 @@ def learn_in_view(
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))
     model = task.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
-    return JobResult(coreset, model, solution.facts, solution.precision)
+    errors = None if solution.errors is None else solution.errors(view)
+    return JobResult(coreset, model, solution.facts, solution.precision, errors=errors)
 
 
 def open_commitments(
@@ -103,11 +119,15 @@ def open_commitments(
 
 def predict(
     model: Model[Any], rows: Rows | None, to: str | None, bits: int | None, roster: Roster
-) -> Script[Floats | Rows]:
+) -> Script[Predictions]:
     """Predict the given rows (ascending), or all."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
     predictions = yield from model.predictions(roster, size, rounding_of(bits, roster, shared_seed(0)))
-    if to is not None:
+    if to is None:
+        return predictions
+    if isinstance(predictions, ClassPredictions):
+        yield from deliver_classes(to, predictions)
+    else:
         yield from deliver(to, predictions)
     return predictions
 

@@ -22,6 +22,8 @@ from colonnade.ledger import aligned
 
 POINTS = 50
 
+Measure = Literal["squared error", "log-loss"]
+
 
 class PathPoint(msgspec.Struct, frozen=True):
     """One pair of penalties and how well it predicts rows left out.
@@ -29,9 +31,9 @@ class PathPoint(msgspec.Struct, frozen=True):
     Parameters
     ----------
     l2, l1 : float
-        The penalties a row, as `Regression` takes them.
+        The penalties a row, as the task takes them.
     error : float
-        Weighted mean squared error on the rows left out, over all folds.
+        Weighted mean error on the rows left out, over all folds: squared, or the log-loss of a classification.
     std_error : float
         Its standard error, from the spread over folds.
     """
@@ -47,10 +49,11 @@ class RegularisationPath(msgspec.Struct, frozen=True):
 
     chosen: PathPoint
     points: tuple[PathPoint, ...]
+    measure: Measure = "squared error"
 
     def __str__(self) -> str:
         """Show every seventh penalty that was tried, and the chosen one."""
-        header = ("l2", "l1", "squared error left out", "standard error", "")
+        header = ("l2", "l1", f"{self.measure} left out", "standard error", "")
         lines = [
             (f"{point.l2:.4g}", f"{point.l1:.4g}", f"{point.error:.6g}", f"{point.std_error:.2g}", "chosen" * chosen)
             for number, point in enumerate(self.points)
@@ -73,21 +76,21 @@ def choose_penalty(
 ) -> RegularisationPath:
     """Try a path of penalties on folds of the rows, which `rng` decides; the other penalty, a row, is `fixed`."""
     folds = deal_folds(rows.rows, rows.weights, fold_seed(rng))
-    varied = _penalties(rows.reduced(fit_intercept=fit_intercept), vary) / rows.total_weight
+    varied = spaced_penalties(rows.reduced(fit_intercept=fit_intercept), vary) / rows.total_weight
     pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
     errors, shares = np.empty((FOLDS, len(pairs))), np.empty(FOLDS)
     for fold in range(FOLDS):
         tried = folds == fold
         shares[fold] = rows.weights[tried].sum() / rows.weights.sum()
         errors[fold] = _errors(rows, labels, tried, pairs, fit_intercept=fit_intercept)
-    return _least(pairs, errors, shares)
+    return least(pairs, errors, shares)
 
 
 def choose_penalty_of_parts(
     parts: Sequence[Summary], total_weight: float, vary: Literal["l2", "l1"], fixed: float, *, fit_intercept: bool
 ) -> RegularisationPath:
     """Try the same path where the folds' rows are known only in sum, one summary a fold; `total_weight` is n."""
-    varied = _penalties(merge(parts).problem(fit_intercept=fit_intercept), vary) / total_weight
+    varied = spaced_penalties(merge(parts).problem(fit_intercept=fit_intercept), vary) / total_weight
     pairs = [(p, fixed) if vary == "l2" else (fixed, p) for p in varied.tolist()]
     weights = np.array([part.weight for part in parts])
     errors = []
@@ -96,21 +99,23 @@ def choose_penalty_of_parts(
         problem = kept.problem(fit_intercept=fit_intercept)
         n = total_weight * kept.weight / weights.sum()
         errors.append(_along(problem, tried.about(problem.centre), tried.weight, n, pairs))
-    return _least(pairs, np.array(errors), weights / weights.sum())
+    return least(pairs, np.array(errors), weights / weights.sum())
 
 
-def _least(pairs: list[tuple[float, float]], errors: Floats, shares: Floats) -> RegularisationPath:
+def least(
+    pairs: list[tuple[float, float]], errors: Floats, shares: Floats, measure: Measure = "squared error"
+) -> RegularisationPath:
     """Average the folds' errors, shape (folds, len(pairs)), and choose."""
     mean = shares @ errors
-    std_error = np.std(errors, axis=0, ddof=1) / np.sqrt(FOLDS)
+    std_error = np.std(errors, axis=0, ddof=1) / np.sqrt(len(errors))
     points = tuple(
         PathPoint(l2, l1, error, spread)
         for (l2, l1), error, spread in zip(pairs, mean.tolist(), std_error.tolist(), strict=True)
     )
-    return RegularisationPath(points[int(np.argmin(mean))], points)
+    return RegularisationPath(points[int(np.argmin(mean))], points, measure)
 
 
-def _penalties(problem: LinearProblem, vary: str) -> Floats:
+def spaced_penalties(problem: LinearProblem, vary: str) -> Floats:
     """Space penalties evenly in logarithm, from one that leaves nothing of the model to one that changes nothing.
 
     At the top all coefficients are zero (l1), or a hundredth of the free ones at most (l2). At the bottom the penalty

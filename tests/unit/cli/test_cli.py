@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -255,6 +256,35 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     assert f"5,{one['predictions'][0]}" == lines[6]
 
 
+def test_a_classification_from_fit_to_predictions(job: Callable[..., str], tmp_path: Path) -> None:
+    bank, saved, out = tmp_path / "bank" / "bank.csv", str(tmp_path / "run"), tmp_path / "predictions.csv"
+    file = job('kind = "regression"', 'kind = "classification"')
+    table = pd.read_csv(bank)
+    big = np.where(table["card_spending"] > table["card_spending"].median(), "big, very", "small")
+    table.assign(card_spending=big).to_csv(bank, index=False)
+    fitted = run("fit", job("l2 = 0.0", "l2 = 1e-4"), "--test-fraction", "0.3", "--out", saved)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "On 240 held-out rows: AUC 0.9" in fitted.stdout
+    printed = run("evaluate", file, saved)
+    assert printed.returncode == 0, printed.stderr
+    for words in ("accuracy", "auc_interval", "taken for big, very", "chance of small", "share that came"):
+        assert words in printed.stdout
+    assert "by_class" not in printed.stdout
+    told = json.loads(run("evaluate", file, saved, "--by", "bank", "--json").stdout)
+    assert (told["n_evaluated"], [line["name"] for line in told["by_class"]]) == (240, ["big, very", "small"])
+    assert run("predict", file, saved, "--out", str(out)).returncode == 0
+    written = pd.read_csv(out)
+    assert written.columns.tolist() == ["row", "class", "probability_big, very", "probability_small"]
+    assert (written["class"] == big).mean() > 0.8
+    found = json.loads(run("predict", file, saved, "--row", "7", "--json").stdout)
+    assert found["predictions"] == [written["class"][7]]
+    assert found["probabilities"] == [[written["probability_big, very"][7], written["probability_small"][7]]]
+    assert found["classes"] == ["big, very", "small"]
+    delivered = tmp_path / "shop.csv"
+    assert run("predict", file, saved, "--to", "shop", "--out", str(delivered)).returncode == 0
+    assert pd.read_csv(delivered)["class"].tolist() == written["class"].tolist()
+
+
 def test_evaluate_and_certify_say_on_which_table_they_ran(job: Callable[..., str], tmp_path: Path) -> None:
     """Rows are called held out only in the table, and by the split, that the model was learned with."""
     saved, fraction = str(tmp_path / "run"), ("--test-fraction", "0.3")
@@ -489,6 +519,7 @@ COMMANDS = [
     "evaluate",
     "predict",
     "diagnose",
+    "summary",
     "spot-check",
     "server",
     "party",
@@ -503,6 +534,23 @@ def test_help_teaches(name: str) -> None:
     done = run(name, "--help")
     assert done.returncode == 0
     assert "--json" in done.stdout
+
+
+def test_summary_is_a_table_or_json(job: Callable[..., str], tmp_path: Path) -> None:
+    saved = str(tmp_path / "run")
+    run("fit", job(), "--out", saved)
+    done = run("summary", saved, "--of", "table", "--confidence", "0.9")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Coefficients for all rows of the table; sandwich (HC2) standard errors, 90 % intervals" in done.stdout
+    assert "roaming_minutes" in done.stdout
+    found = json.loads(run("summary", saved, "--json").stdout)
+    assert found["of"] == "population"
+    lines = found["coefficients"]
+    assert [line["party"] for line in lines[:2]] == [None, "bank"]
+    assert all(line["low"] < line["coefficient"] < line["high"] for line in lines)
+    refused = run("summary", saved, "--of", "table", "--covariance", "classical")
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert run("summary", saved, "--of", "rows").returncode == 2
 
 
 def test_certify_says_it_in_words_and_in_json(job: Callable[..., str], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from colonnade.demo import report
 from colonnade.demo.comparison import Case, DemoPlan, cases, run_demo
 from colonnade.demo.flights import KEY, load_flights, write_tables
+from colonnade.demo.lateness import in_words, learn_lateness
 from colonnade.demo.results import Cell, Result, cells, read_results
 
 PLAN = DemoPlan(sizes=(200, 400), regression_seeds=3, clustering_seeds=2)
@@ -42,6 +43,19 @@ def test_the_organisations_find_the_flights_that_all_have(tables: dict[str, pd.D
         assert (report.mode, report.matched) == ("aided", len(airline.merge(weather, on=KEY).merge(registry, on=KEY)))
         assert [each.rows for each in report.parties.values()] == [len(table) for table in tables.values()]
         assert all(each.unmatched > 0 for each in report.parties.values()), "each has flights that another lacks"
+
+
+@pytest.mark.filterwarnings("ignore:.*wind_speed")  # of few flights, only some that are held out lack it
+def test_lateness_is_told_with_an_interval_and_standard_errors(files: dict[str, Path]) -> None:
+    run, held_out = learn_lateness(files, seed=0)
+    assert held_out.auc is not None
+    assert held_out.auc_interval is not None
+    low, high = held_out.auc_interval
+    assert 0.7 < low < held_out.auc < high < 1
+    words = in_words(run, held_out)
+    for expected in ("AUC 0.", "dep_delay", "std. error", "weather", "held out"):
+        assert expected in words
+    assert "dest=" not in words
 
 
 def test_files_have_the_key_and_no_number_of_the_row(tables: dict[str, pd.DataFrame], files: dict[str, Path]) -> None:

@@ -11,6 +11,7 @@ from colonnade.data.checking.key_and_label import KeySeen, LabelSeen
 from colonnade.data.checking.numbers import SHOWN, Together
 from colonnade.data.keys import Duplicates
 from colonnade.errors import InputError
+from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.options import listed
 from colonnade.preparation.reading import Place
 from colonnade.preparation.rules import Category, Number, Rule
@@ -247,8 +248,11 @@ def of_label(name: str, label: LabelSeen | None) -> Iterator[Finding]:
     """Say what the labels are like."""
     where = (name,)
     if label is None:
-        yield Finding("stops", "label-not-numbers", where, "The label holds no numbers.", "Write 1 and 0, or numbers.")
+        yield Finding("stops", "label-unfit", where, "The label is neither numbers nor text.", "Name another column.")
         return
+    if len(label.classes) > MOST_CLASSES:
+        words = f"The label is text with {len(label.classes):,} different values; a label has at most {MOST_CLASSES}."
+        yield Finding("stops", "label-many", where, words, "Name another column, or make numbers of it.")
     if label.missing:
         yield Finding(
             "stops",
@@ -266,14 +270,9 @@ def of_label(name: str, label: LabelSeen | None) -> Iterator[Finding]:
             "Name another column: nothing is to be learned.",
         )
     if label.two_values:
-        low, high = label.quantiles["0"], label.quantiles["1"]
-        yield Finding(
-            "note",
-            "label-yes-no",
-            where,
-            f"A yes/no label: it is {low:g} or {high:g}.",
-            "Where they are 0 and 1, regression predicts the chance of a 1; some predictions may lie outside 0 to 1.",
-        )
+        low, high = sorted(label.classes) or [f"{label.quantiles[share]:g}" for share in ("0", "1")]
+        advice = f'Learn a classification, which gives the chance of {high}: kind = "classification".'
+        yield Finding("note", "label-yes-no", where, f"A yes/no label: it is {low} or {high}.", advice)
     elif label.zeros > 0.5:
         yield Finding(
             "note",

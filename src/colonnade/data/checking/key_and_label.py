@@ -1,5 +1,6 @@
 """What is seen of the columns with a role: whether keys name rows, how labels are distributed. No key is shown."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,10 @@ class KeySeen(msgspec.Struct, frozen=True):
 
 
 class LabelSeen(msgspec.Struct, frozen=True):
-    """The label: quantiles by share, the share of zeros, and whether there are two values."""
+    """The label: quantiles by share, the share of zeros, and whether there are two values.
+
+    Where it is text, there are its classes instead, with the number of rows of each, the most frequent first.
+    """
 
     column: str
     missing: int
@@ -37,6 +41,7 @@ class LabelSeen(msgspec.Struct, frozen=True):
     zeros: float
     two_values: bool
     constant: bool
+    classes: dict[str, int] = {}
 
 
 def key_seen(party: str, names: Sequence[str], table: Any) -> KeySeen:
@@ -53,10 +58,12 @@ def key_seen(party: str, names: Sequence[str], table: Any) -> KeySeen:
 
 
 def label_seen(name: str, column: Any) -> LabelSeen | None:
-    """Look at a column of labels, or None where it holds no number at all."""
+    """Look at a column of labels, or None where it holds neither numbers nor text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if kind_of(column.type) == "text":
+        return _text_seen(name, column)
     if kind_of(column.type) not in ("number", "yes/no"):
         return None
     there = present_of(decoded(column))
@@ -74,6 +81,12 @@ def label_seen(name: str, column: Any) -> LabelSeen | None:
         distinct == 2,
         distinct == 1,
     )
+
+
+def _text_seen(name: str, column: Any) -> LabelSeen:
+    words = Counter(value.strip() for value in decoded(column).to_pylist() if value is not None)
+    missing = len(column) - words.total() + words.pop("", 0)
+    return LabelSeen(name, missing, 0.0, {}, 0.0, len(words) == 2, len(words) == 1, dict(words.most_common()))
 
 
 def _repeats_as_written(keys: Any) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from colonnade.contracts import Table
-from colonnade.errors import InputError, PolicyRefusedError, RemoteProtocolError
+from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.evaluation.clustering import check_centers
-from colonnade.evaluation.linear import label_spread, weights_of
+from colonnade.evaluation.linear import check_classes, label_spread, weights_of
 from colonnade.evaluation.masked.messages import (
     AskLosses,
     AskMagnitude,
@@ -17,7 +17,6 @@ from colonnade.evaluation.masked.messages import (
     Magnitude,
     MaskedPredictions,
     MaskedReceived,
-    OthersParts,
     SignedPart,
     SummedLosses,
     losses_digest,
@@ -39,8 +38,8 @@ from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, identity_of, 
 from colonnade.privacy.pairwise import check_signatures
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
+from colonnade.protocol.applied import count_applied
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.memory import AppliedNote
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_sums, effective_rows
 from colonnade.signing import digest
@@ -75,15 +74,13 @@ def _answer_magnitude(state: PartyState, request: AskMagnitude, data: PartyData)
 
 
 def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[PartyState, Message]:
-    identity, kept = _identity(data), with_keys(state, request.keys, data)
+    identity, kept = own_identity(data), with_keys(state, request.keys, data)
     _check_part(state, request, data)
     numbers, spread = _numbers(state, request, data)
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
     if spread is not None:
-        state = _check_told(
-            state, data, "the spread of labels", weights_of(state, data, by_weight=request.by_weight), 1
-        )
+        state = check_told(state, data, "the spread of labels", weights_of(state, data, by_weight=request.by_weight), 1)
     question = question_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
     other = other_digest(request.part, spread)
     state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
@@ -109,10 +106,10 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
 
 
 def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:
-    ours, state = _let_go(state, request, evaluating=False)
+    ours, state = let_go(state, request, evaluating=False)
     if ours is None:
         return state, MaskedReceived(b"")
-    rows, numbers = state.selected(), _unmasked(ours, request.parts, data)
+    rows, numbers = state.selected(), unmasked(ours, request.parts, data)
     return replace(state, received=_delivery(rows, numbers, ours, request, data)), MaskedReceived(request.fingerprint())
 
 
@@ -133,18 +130,18 @@ def _delivery(rows: Rows, numbers: Floats, ours: KeptPart, request: DeliverMaske
 
 
 def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
-    ours, state = _let_go(state, request, evaluating=True)
+    ours, state = let_go(state, request, evaluating=True)
     if ours is None:
         return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
     weights = weights_of(state, data, by_weight=ours.request.by_weight)
     what = f"losses of model {_model_name(ours, request).hex()}"
-    state = _check_told(state, data, what, weights, 3 + ours.n_centers)
+    state = check_told(state, data, what, weights, 3 + ours.n_centers)
     data.memory.keep(state.notes)  # a refusal for lack of digits tells of these sums, too
-    losses = _losses(_unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
+    losses = _losses(unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
     # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
     deviation = 0.0 if ours.request.by_weight else losses.deviation
     sums, sizes = sendable_floats([losses.cost, losses.absolute, deviation]), sendable_rows(losses.cluster_sizes)
-    identity, sent = _identity(data), losses_digest(ours.signed.other, request, sums, sizes)
+    identity, sent = own_identity(data), losses_digest(ours.signed.other, request, sums, sizes)
     return state, SummedLosses(sums, sizes, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
 
 
@@ -157,7 +154,7 @@ def _model_name(ours: KeptPart, request: AskLosses) -> bytes:
     return digest(ours.signed.other, *(part.other for part in request.parts), intercept)
 
 
-def _let_go(state: PartyState, request: OthersParts, *, evaluating: bool) -> tuple[KeptPart | None, PartyState]:
+def let_go(state: PartyState, request: Message, *, evaluating: bool) -> tuple[KeptPart | None, PartyState]:
     """Take out what the party keeps: it tells what comes of it once, and for what it was masked."""
     keeps = phase_keys(state)
     ours = keeps.kept if isinstance(keeps.kept, KeptPart) else None
@@ -166,12 +163,12 @@ def _let_go(state: PartyState, request: OthersParts, *, evaluating: bool) -> tup
     return ours, replace(state, secret=replace(keeps, kept=None))
 
 
-def _unmasked(ours: KeptPart, parts: tuple[SignedPart, ...], data: PartyData) -> Floats:
+def unmasked(ours: KeptPart, parts: tuple[SignedPart, ...], data: PartyData) -> Floats:
     """Add our part to the others', if they are as those signed them: masks cancel, and shifts that made them positive.
 
     A server that could change the sum by a little would learn rows from what that does to the losses.
     """
-    identity, count = _identity(data), len(ours.words)
+    identity, count = own_identity(data), len(ours.words)
     if any(len(part.masked) != count * WIDTH for part in parts):
         raise RemoteProtocolError(f"The server relayed parts of other lengths than {count} x {WIDTH}.", party=SERVER)
     check_signatures(identity, ours.transcript, [part.signed_digest for part in parts], but=identity.name)
@@ -195,28 +192,18 @@ def _losses(numbers: Floats, ours: KeptPart, intercept: float, weights: Floats, 
 
 def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
     """Require that what masks' steps took off is little beside predictions, or distances to all centres."""
-    error = rounded_by(ours.request.magnitude, len(_identity(data).parties))
+    error = rounded_by(ours.request.magnitude, len(own_identity(data).parties))
     if error > max(LARGEST_ERROR * float(np.abs(numbers).mean()), NO_ERROR):
-        raise too_few_digits(error, _identity(data).parties)
+        raise too_few_digits(error, own_identity(data).parties)
 
 
 def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> PartyState:
-    """Count a model that is applied for another party: an equation about every row, of a clustering one a centre."""
-    n_models = 1 if request.centers is None else len(request.centers)
-    note = AppliedNote(data.of_prepared(model_digest(request.part)), n_models)
-    most = data.policy.models_of(len(data.table.feature_names))
-    applied = {note, *(each for each in data.memory.notes() if isinstance(each, AppliedNote))}
-    if most is not None and (told := sum(each.numbers for each in applied)) > most:
-        raise PolicyRefusedError(
-            f"its owner's policy applies {most:,} models in all for others to learn what comes of them, of which each "
-            f"centre of a clustering is one; with this it would be {told:,}. Apply a model that it has applied "
-            "before, or ask its owner.",
-            party=data.name,
-        )
-    return replace(state, notes=(*state.notes, note))
+    """Count a model that is applied for another party: an equation about every row, one for each centre or class."""
+    n_models = len(np.atleast_2d(_coef(request) if request.centers is None else request.centers))
+    return count_applied(state, data, model_digest(request.part), n_models)
 
 
-def _check_told(state: PartyState, data: PartyData, what: str, weights: Floats, n_numbers: int) -> PartyState:
+def check_told(state: PartyState, data: PartyData, what: str, weights: Floats, n_numbers: int) -> PartyState:
     """Require that sums over the selected rows, of one number a row, hide them; remember that they were told."""
     rows = state.selected()
     if (effective := effective_rows(rows, weights)) < FEWEST_ROWS:
@@ -228,7 +215,8 @@ def _check_told(state: PartyState, data: PartyData, what: str, weights: Floats, 
     return check_sums(state, data, what, [(rows, weights)], 1, n_numbers, FEWEST_ROWS, of_each=n_numbers)
 
 
-def _identity(data: PartyData) -> Identity:
+def own_identity(data: PartyData) -> Identity:
+    """Give the party's identity, without which it masks nothing."""
     return identity_of(data, "let the server predict and evaluate")
 
 
@@ -237,8 +225,9 @@ def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions,
     if (request.coef is None) == (request.centers is None):
         raise checks.wrong(SERVER, request, "neither coefficients nor centres, or both")
     if request.coef is not None:
-        checks.shape(SERVER, request, request.coef, (n_features,))
+        checks.shape(SERVER, request, request.coef, (*request.coef.shape[:-1], n_features))
         checks.in_range(SERVER, request, request.coef)
+        check_classes(request, request.coef, n_rows, less_label=request.evaluating)
     if request.centers is not None:
         check_centers(request, request.centers, request.scale, n_features)
         if n_rows * len(request.centers) > MAX_NUMBERS:
@@ -246,11 +235,11 @@ def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions,
 
 
 def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[Floats, float | None]:
-    """Compute the party's part: a number a row, or one for each row and centre, row by row; and the label's spread."""
+    """Compute the party's part: a number a row, or one for each and every centre or class; and the label's spread."""
     n_features, values = len(data.table.feature_names), data.table.take(state.selected())
     if request.centers is not None:
         return squared_distances(values[:, :n_features], request.centers, request.scale).reshape(-1), None
-    products: Floats = values[:, :n_features] @ _coef(request)
+    products: Floats = (values[:, :n_features] @ _coef(request).T).reshape(-1)
     if not _takes_label_off(request, data):
         return products, None
     labels = values[:, n_features]
@@ -276,7 +265,7 @@ def _bound(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> int
     n_features = len(data.table.feature_names)
     reach, labels = np.split(np.ldexp(1.0, data.once(_column_magnitudes)), [n_features])
     if request.centers is None:
-        largest = float(np.abs(_coef(request)) @ reach) + (
+        largest = float(np.max(np.abs(_coef(request)) @ reach)) + (
             float(labels.sum()) if _takes_label_off(request, data) else 0.0
         )
     else:

@@ -29,7 +29,7 @@ from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, rounded_by, t
 from colonnade.evaluation.reports import Losses
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import MAX_EXPONENT
-from colonnade.messages import sendable_floats
+from colonnade.messages import Message, sendable_floats
 from colonnade.privacy.pair_keys import LostKey, compare, exchange_keys, until_kept
 from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
@@ -42,7 +42,7 @@ class AppliedModel:
     Parameters
     ----------
     coef : ndarray of float64, shape (n_features,), or None
-        Of a linear model.
+        Of a linear model; (k, n_features) for k classes.
     centers : ndarray of float64, shape (k, n_features), or None
         Of a clustering.
     scale : ndarray of float64, shape (n_features,), or None
@@ -66,10 +66,15 @@ class AppliedModel:
         """How many centres, 0 of a linear model."""
         return 0 if self.centers is None else len(self.centers)
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers a row's part has."""
+        return self.n_centers or (1 if self.coef is None or self.coef.ndim == 1 else len(self.coef))
+
     def part(self, columns: slice) -> ModelPart:
         """Give a party's part."""
         return (
-            None if self.coef is None else sendable_floats(self.coef[columns]),
+            None if self.coef is None else sendable_floats(self.coef[..., columns]),
             None if self.centers is None else sendable_floats(self.centers[:, columns]),
             None if self.scale is None else sendable_floats(self.scale[columns]),
         )
@@ -115,7 +120,7 @@ def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int
     for party, reply in replies.items():
         if reply.masked is None:
             return LostKey(party)
-    count = len(rows) * max(model.n_centers, 1)
+    count = len(rows) * model.n_numbers
     question = question_digest(model.to, magnitude, count, *flags)
     transcript = transcript_of_parts(keys.parties, keys.signed, keys.view, magnitude, question)
     signed = {}
@@ -147,11 +152,18 @@ def _attempt_delivery(roster: Roster, rows: Rows, model: AppliedModel, magnitude
     if isinstance(parts, LostKey):
         return parts
     delivery = DeliverMasked(parts.of_others(model.to), model.intercept)
-    inbox = yield {model.to: delivery}
+    return (yield from hand_over(roster, parts, delivery, delivery.fingerprint(), model.to))
+
+
+def hand_over(
+    roster: Roster, parts: MaskedParts, delivery: Message, fingerprint: bytes, to: str
+) -> Script[LostKey | None]:
+    """Give a party the others' masked parts, in a message of this fingerprint, and let all compare what was signed."""
+    inbox = yield {to: delivery}
     for party, received in checks.replies(inbox, MaskedReceived).items():
         if not received.digest:
             return LostKey(party)
-        if received.digest != delivery.fingerprint():
+        if received.digest != fingerprint:
             raise checks.wrong(party, received, "a digest of something else than it was sent")
     yield from compare(roster, parts.transcript, parts.digests)
     return None

@@ -4,7 +4,7 @@ Rows that parties have drawn are then scored by all of them (round 3): in the cl
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -150,7 +150,8 @@ class WithReplacement:
         """Sum scores (line 7); weigh by 1 over them (line 8)."""
         scores = yield from self.sum_scores(design.roster, draw)
         _check_copies(draw, scores, stratified=self.draws is Draws.STRATIFIED)
-        return design.weigh(draw.rows, scores, float(np.sum([*draw.totals.values()])))
+        drawn = design.weigh(draw.rows, scores, float(np.sum([*draw.totals.values()])))
+        return replace(drawn, stratified=self.draws is Draws.STRATIFIED)
 
 
 @dataclass(frozen=True, eq=False)

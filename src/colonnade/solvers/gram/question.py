@@ -32,21 +32,28 @@ class GramQuestion:
         Deals rows to folds; None where there is only one.
     n_columns : tuple of int
         Each party's columns, the label among them, in the order of names.
+    steps : int
+        How many directions the label party may be shown of the rows, for a classification.
+    to : str
+        Then the label party.
     """
 
     rows: Rows
     weights: Floats | None
     fold_seed: int | None
     n_columns: tuple[int, ...]
+    steps: int = 0
+    to: str = ""
 
     def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], view: bytes, purpose: str) -> bytes:
         """Hash what parties and server must agree on."""
         return transcript_of(purpose, parties, signed, view, self.fingerprint(), RING)
 
     def fingerprint(self) -> bytes:
-        """Hash weights, the folds' seed and numbers of columns."""
+        """Hash weights, the folds' seed, numbers of columns, and how many steps follow."""
         weights = b"" if self.weights is None else np.ascontiguousarray(self.weights, "<f8").tobytes()
-        return digest(weights, repr((self.fold_seed, self.n_columns)).encode())
+        asked = (self.fold_seed, self.n_columns, *((self.steps, self.to) if self.steps else ()))
+        return digest(weights, repr(asked).encode())
 
     def row_weights(self) -> Floats:
         """Give each row's weight."""
@@ -60,7 +67,7 @@ class GramQuestion:
         return [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
 
 
-def question_of(roster: Roster, coreset: Coreset, fold_seed: int | None) -> GramQuestion:
+def question_of(roster: Roster, coreset: Coreset, fold_seed: int | None, steps: int = 0) -> GramQuestion:
     """Say what all parties are asked alike."""
     columns = {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
     weights = None if (coreset.weights == coreset.weights[0]).all() else coreset.weights / coreset.weights.max()
@@ -69,4 +76,6 @@ def question_of(roster: Roster, coreset: Coreset, fold_seed: int | None) -> Gram
         None if weights is None else sendable_floats(weights),
         fold_seed,
         tuple(columns[party] for party in sorted(columns)),
+        steps,
+        (roster.label_party or "") if steps else "",
     )

@@ -12,17 +12,22 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Agreed, LinearTask, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, LinearTask, LogisticTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
+from colonnade.kernels.gram import merge
 from colonnade.messages import Reveals
-from colonnade.options import flag
+from colonnade.options import flag, whole_number
 from colonnade.privacy.pair_keys import check_enough_parties, secure_route
-from colonnade.routes import Ask, Route
+from colonnade.routes import Ask, Route, some
 from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryptedProducts, AskEncryptedRows
 from colonnade.solvers.gram.ckks.server import gram_by_ckks
-from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds
+from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, AskStepShares
 from colonnade.solvers.gram.shares.server import gram_by_shares
+from colonnade.solvers.gram.steps.kept import MOST_STEPS, most_steps
+from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart
+from colonnade.solvers.gram.steps.server import classify_by_shares
+from colonnade.solvers.standard_errors import errors_of_sums
 
 M = TypeVar("M")
 
@@ -34,6 +39,11 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
     The model is that of `Central`. Needs the extra ``colonnade[secure]`` and three parties or more. With shares, the
     server must not join forces with a party: together they have the rows of the others.
 
+    For classification of two classes, with shares and without l1, the Gram matrix is followed by steps. In each of them
+    the label party is shown one number of every row of the coreset, the others' columns in some direction, summed over
+    these parties; the server learns a gradient, a number for each column of the others. The model is nearly that of
+    `Central`: the fact `gain` says by which part of the objective one more step would lower it, about.
+
     Parameters
     ----------
     products : "shares" or "ckks"
@@ -43,7 +53,10 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
         cannot choose a penalty by "cv".
     allow_two_parties : bool
         Whether it is good enough with two parties: they are told the rows' weights, from which each can work out the
-        other's scores.
+        other's scores. In a classification the label party is then shown directions of one other's columns.
+    steps : int
+        For classification: how many steps at most, 1 to 30. It is also less than the number of the other parties'
+        columns: as many directions as that would be the columns. Steps end where little is to be gained.
 
     Examples
     --------
@@ -62,6 +75,7 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
 
     products: Literal["shares", "ckks"] = "shares"
     allow_two_parties: bool = False
+    steps: int = 12
 
     shows: ClassVar[tuple[Reveals, ...]] = ()
 
@@ -69,18 +83,46 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
         if self.products not in ("shares", "ckks"):
             raise InputError(f'products must be "shares" or "ckks", got {self.products!r}. Pass one of the two.')
         force_setattr(self, "allow_two_parties", flag("allow_two_parties", self.allow_two_parties))
+        steps = whole_number("steps", self.steps, least=1, example="Pass for instance steps=12.")
+        if steps > MOST_STEPS:
+            raise InputError(f"steps must be {MOST_STEPS} at most, got {steps}. Pass for instance steps=12.")
+        force_setattr(self, "steps", steps)
 
     def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:
         """Take linear tasks, of enough parties for the rows of one to be hidden from a server that is no party."""
-        linear = _linear(task)
-        if self.products == "ckks":
-            _check_ckks(linear)
+        if isinstance(task, LogisticTask):
+            self._check_logistic(task, roster)
+        elif self.products == "ckks":
+            _check_ckks(_linear(task))
+        else:
+            _linear(task)
         check_enough_parties(roster, "SecureGram", allow_two_parties=self.allow_two_parties)
         if self.products == "shares" and run_by is not None:
             raise InputError(
                 f"The server is run by {run_by!r}, a party: it would hold both shares of the others' rows, and so "
                 'these. Use SecureGram(products="ckks"), or a server that is no party.'
             )
+
+    def _check_logistic(self, task: LogisticTask[object], roster: Roster) -> None:
+        if self.products == "ckks":
+            raise UnsupportedError('SecureGram(products="ckks") solves regressions only. Pass products="shares".')
+        _, l1 = task.penalties()
+        if l1:
+            raise UnsupportedError("SecureGram solves classifications without l1. Pass l1=0, or use Central().")
+        if task.classes is not None and len(task.classes) > 2:
+            raise UnsupportedError(
+                f"SecureGram tells two classes apart, not {len(task.classes)}. Use Central(), or CompactCentral()."
+            )
+        if roster.label_party is not None and self._steps(roster) < 1:
+            raise InputError(
+                f"Beside {roster.label_party!r}, which has the label, parties have fewer than two columns: a step of "
+                "SecureGram would tell it one. Use Central(), or give them more columns."
+            )
+
+    def _steps(self, roster: Roster) -> int:
+        """Say how many steps there are at most."""
+        others = sum(card.n_features for card in roster.cards if card.name != roster.label_party)
+        return min(self.steps, most_steps(others))
 
     def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
         """Stay as it is."""
@@ -89,20 +131,30 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Gather the Gram matrix, of each fold if there are any, and solve from it."""
         self.check(task, roster, None)
+        if isinstance(task, LogisticTask):
+            return (yield from classify_by_shares(task, roster, coreset, self._steps(roster)))
         linear = _linear(task)
         if self.products == "ckks":
             parts = yield from gram_by_ckks(roster, coreset)
         else:
             parts = yield from gram_by_shares(roster, coreset, linear.fold_seed(rng))
         model, cost = linear.fit_summaries(parts, coreset.total_weight, roster)
-        return Solution(model, {"cost": cost})
+        summed = merge(parts)
+        problem = summed.problem(fit_intercept=linear.fit_intercept)
+        return Solution(model, {"cost": cost}, errors=errors_of_sums(linear, model, problem, summed.weight, coreset))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one question, of folds as the sheet's seed deals them; again only where a key is lost."""
         columns = {card.name: card.n_features + (card.label_name is not None) for card in agreed.roster.cards}
-        asked = {"n_columns": tuple(columns[name] for name in sorted(columns))}
+        asked: dict[str, object] = {"n_columns": tuple(columns[name] for name in sorted(columns))}
         if self.products == "ckks":
             return secure_route(Ask(AskEncryptedRows, **asked), Ask(AskEncryptedProducts), Ask(AskDecryptedProducts))
+        if isinstance(task, LogisticTask):
+            steps = self._steps(agreed.roster)
+            is_label_party = agreed.party == agreed.roster.label_party
+            step = Ask(AskStepColumn, fit_intercept=task.fit_intercept) if is_label_party else Ask(AskStepPart)
+            asked |= {"steps": steps, "to": agreed.roster.label_party}
+            return secure_route(Ask(AskSealedSeeds), Ask(AskStepShares, **asked), some(step, most=steps))
         seed = _linear(task).fold_seed(np.random.default_rng(agreed.seed))
         return secure_route(Ask(AskSealedSeeds), Ask(AskGramShares, fold_seed=seed, **asked))
 

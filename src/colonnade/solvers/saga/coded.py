@@ -88,7 +88,7 @@ def coded_epochs(bits: int, size: int) -> Play:
             inbox = yield dict.fromkeys(parties, CodedStep(n_changes, changes, bits, block, step))
             rows = table.block(block)
             products[rows] += _sum_differences(checks.replies(inbox, CodedProducts), table, len(rows), bits)
-            changes = encode_fixed(table.weights[rows] * products[rows] - table.residuals[rows], bits)
+            changes = encode_fixed(table.fresh(rows, products[rows]) - table.residuals[rows], bits)
             table.residuals[rows] += decode_fixed(changes, len(rows), bits)[0]
             n_changes, step = len(rows), None
         return AskCodedProgress(n_changes, changes, bits)
@@ -100,7 +100,7 @@ def _sum_differences(replies: Mapping[str, CodedProducts], table: ResidualTable,
     total = np.zeros(size)
     for party, reply in replies.items():
         due, other = reply.products, reply.less_label
-        if party == table.label_party:
+        if party == table.label_party and table.codes is None:
             due, other = other, due
         if due is None or other is not None:
             raise checks.wrong(party, reply, "products less the label where none were due, or none where they were")

@@ -28,11 +28,32 @@ class OpenSaga(Message, frozen=True):
     scale: Annotated[bool, Reveals.NOTHING]
 
 
-class PartialProducts(Message, frozen=True):
-    """x_i.theta over the party's columns for each row of the block; at the label party less the label.
+class ClassNorms(Message, frozen=True):
+    """As `SquaredNorms`, for a classification; and the labels, from their party.
 
-    No label travels bare, but while coefficients are near 0 that difference is the label's deviation from the mean,
-    negated: it counts as revealing labels, and so do the residuals that are made of it.
+    The slope of a row's loss is made of its label and of all parties' products, and the server makes it. It learns no
+    more than in a regression, where it has residuals.
+    """
+
+    phase: ClassVar[str] = "solving"
+
+    norms: Annotated[Floats, Reveals.SCORES]
+    labels: Annotated[Floats | None, Reveals.LABELS]
+
+
+class OpenClassSaga(OpenSaga, frozen=True):
+    """As `OpenSaga`, for a classification of a label with these two values."""
+
+    reply: ClassVar[type[Message]] = ClassNorms
+
+    values: Annotated[Floats, Reveals.NOTHING]
+
+
+class PartialProducts(Message, frozen=True):
+    """x_i.theta over the party's columns for each row of the block; of a regression, at the label party less the label.
+
+    No label travels bare then, but while coefficients are near 0 that difference is the label's deviation from the
+    mean, negated: it counts as revealing labels, and so do the residuals that are made of it.
     """
 
     phase: ClassVar[str] = "solving"
@@ -45,7 +66,7 @@ class PartialProducts(Message, frozen=True):
 class SagaStep(Message, frozen=True):
     """How the weighted residuals of the block asked before changed (step by them), and which block is next.
 
-    The step size comes once, with the first block.
+    In a classification they are slopes of losses. The step size comes once, with the first block.
     """
 
     phase: ClassVar[str] = "solving"

@@ -7,6 +7,7 @@ import numpy as np
 from colonnade.contracts import Table
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.classes import class_codes
 from colonnade.kernels.fixed_codes import FEWEST_BITS, MOST_BITS, decode_fixed, encode_fixed
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.kernels.saga import block_bounds, full_step_change, saga_step, shuffled
@@ -18,7 +19,9 @@ from colonnade.solvers.saga.coded import AskCodedProgress, CodedProducts, CodedS
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
+    ClassNorms,
     Coefficients,
+    OpenClassSaga,
     OpenSaga,
     PartialProducts,
     Progress,
@@ -52,6 +55,8 @@ class SagaLearning:
         The coefficients at the end of the last epoch.
     sent : ndarray of float64, shape (m,)
         Where products travel coded: what the server has of them, in the order of the rows.
+    less_label : bool
+        Whether products are less the label, at its party: in a regression.
     step_size : float or None
         Once it is known.
     pending : int or None
@@ -69,6 +74,7 @@ class SagaLearning:
     average: Floats
     reported: Floats
     sent: Floats
+    less_label: bool
     step_size: float | None = None
     pending: int | None = None
 
@@ -128,7 +134,7 @@ def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
     """Prepare a party's part of a run: its units, its penalties in them, and where it starts.
 
     Columns are scaled by all rows of the table, for which the weighted rows of the coreset stand. Coefficients start at
-    0, which keeps collinear columns from drifting; the intercept at the mean of the labels.
+    0, which keeps collinear columns from drifting; the intercept at the labels' mean, or at the log of their odds.
     """
     n_features = len(table.feature_names)
     centre, spread = centre_and_spread(
@@ -137,7 +143,7 @@ def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
     shift, unit = (centre, spread) if request.scale else (np.zeros(n_features), np.ones(n_features))
     l2, l1 = request.l2 / unit**2, request.l1 / unit
     free = int(request.fit_intercept and table.label_name is not None)  # the intercept, which bears no penalty
-    intercept = np.full(free, table.take(rows)[:, -1].mean() if free else 0.0)
+    intercept = np.full(free, _first_intercept(table.take(rows)[:, -1], request) if free else 0.0)
     start = np.append(np.zeros(n_features), intercept)
     return SagaLearning(
         rows=rows[shuffled(len(rows), request.seed)],
@@ -151,7 +157,22 @@ def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
         average=np.zeros(n_features + free),
         reported=start,
         sent=np.zeros(len(rows)),
+        less_label=table.label_name is not None and not isinstance(request, OpenClassSaga),
     )
+
+
+def _first_intercept(labels: Floats, request: OpenSaga) -> float:
+    if not isinstance(request, OpenClassSaga):
+        return float(labels.mean())
+    share = float(_codes(labels, request).mean())
+    return float(np.log(share / (1 - share))) if 0 < share < 1 else 0.0
+
+
+def _codes(labels: Floats, request: OpenClassSaga) -> Rows:
+    try:
+        return class_codes(labels, request.values)
+    except ValueError:
+        raise InputError("a label of its rows is none of the job's two classes. Name the label's classes.") from None
 
 
 def _changes(request: Step, size: int) -> Floats:
@@ -172,7 +193,7 @@ def _learning(state: PartyState) -> SagaLearning:
     return state.learning
 
 
-def _answer_open(state: PartyState, request: OpenSaga, data: PartyData) -> tuple[PartyState, Message]:
+def _answer_open(state: PartyState, request: OpenSaga, data: PartyData) -> tuple[PartyState, SquaredNorms]:
     rows = state.selected()
     if not 1 <= request.n_blocks <= len(rows):
         raise checks.wrong(SERVER, request, f"{request.n_blocks} blocks of {len(rows)} rows")
@@ -185,10 +206,18 @@ def _answer_open(state: PartyState, request: OpenSaga, data: PartyData) -> tuple
     return replace(state, learning=learning), SquaredNorms(sendable_floats(norms))
 
 
+def _answer_open_classes(state: PartyState, request: OpenClassSaga, data: PartyData) -> tuple[PartyState, Message]:
+    checks.shape(SERVER, request, request.values, (2,))
+    checks.in_range(SERVER, request, request.values)
+    state, norms = _answer_open(state, request, data)
+    labels = None if data.table.label_name is None else sendable_floats(data.table.take(state.selected())[:, -1])
+    return state, ClassNorms(norms.norms, labels)
+
+
 def _answer_step(state: PartyState, request: SagaStep, data: PartyData) -> tuple[PartyState, Message]:
     learning, products = _step(_learning(state), request, data.table)
     state, products = replace(state, learning=learning), sendable_floats(products)
-    if data.table.label_name is None:
+    if not learning.less_label:
         return state, PartialProducts(products, None)
     return state, PartialProducts(None, products)
 
@@ -199,13 +228,13 @@ def _answer_coded_step(state: PartyState, request: CodedStep, data: PartyData) -
     codes = encode_fixed(products - sent[places], request.bits)
     sent[places] += decode_fixed(codes, size, request.bits)[0]
     state = replace(state, learning=replace(learning, sent=sent))
-    if data.table.label_name is None:
+    if not learning.less_label:
         return state, CodedProducts(size, codes, None)
     return state, CodedProducts(size, None, codes)
 
 
 def _step(learning: SagaLearning, request: SagaStep | CodedStep, table: Table) -> tuple[SagaLearning, Floats]:
-    """Take the step that is due; give the products of the next block, at the label party less the label."""
+    """Take the step that is due; give the products of the next block, less the label where that is due."""
     if not 0 <= request.block < learning.n_blocks:
         raise checks.wrong(SERVER, request, f"block {request.block} of {learning.n_blocks}")
     if (request.step_size is None) == (learning.step_size is None):
@@ -217,7 +246,7 @@ def _step(learning: SagaLearning, request: SagaStep | CodedStep, table: Table) -
     values = table.take(learning.block_rows(request.block))
     n_features = len(table.feature_names)
     products: Floats = learning.columns(values[:, :n_features]) @ learning.coef
-    return learning, products if table.label_name is None else products - values[:, n_features]
+    return learning, products - values[:, n_features] if learning.less_label else products
 
 
 def _answer_progress(
@@ -236,6 +265,7 @@ def _answer_coefficients(state: PartyState, _: AskCoefficients, data: PartyData)
 
 HANDLERS = (
     Handler(OpenSaga, _answer_open, after=frozenset({SELECTED}), then=OPENED, solver="saga"),
+    Handler(OpenClassSaga, _answer_open_classes, after=frozenset({SELECTED}), then=OPENED, solver="saga"),
     Handler(SagaStep, _answer_step, after=frozenset({OPENED, STEPPING, PAUSED}), then=STEPPING, solver="saga"),
     Handler(CodedStep, _answer_coded_step, after=frozenset({OPENED, STEPPING, PAUSED}), then=STEPPING, solver="saga"),
     Handler(AskProgress, _answer_progress, after=frozenset({STEPPING}), then=PAUSED, solver="saga"),

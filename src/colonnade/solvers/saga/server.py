@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
-from colonnade.contracts import Agreed, LinearTask, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, Inbox, LinearTask, LogisticTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import ConvergenceWarning, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
@@ -26,7 +26,9 @@ from colonnade.solvers.saga.coded import AskCodedProgress, CodedStep, coded_epoc
 from colonnade.solvers.saga.messages import (
     AskCoefficients,
     AskProgress,
+    ClassNorms,
     Coefficients,
+    OpenClassSaga,
     OpenSaga,
     PartialProducts,
     Progress,
@@ -40,7 +42,10 @@ M = TypeVar("M")
 
 
 class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unknown_fields=True):
-    """Learn a linear model with SAGA: no row leaves its party, at the price of many rounds.
+    """Learn a linear model with SAGA: no row's features leave their party, at the price of many rounds.
+
+    For regression, and for classification of two classes: there the label party tells labels once, and the slopes of
+    the rows' losses take the place of residuals.
 
     The coreset's rows are shuffled and dealt into blocks once; each round takes one block, evenly drawn, and weighs
     its residuals by the coreset's weights. Even draws, because a coreset's weights are made to balance ``w_i |x_i|^2``,
@@ -99,7 +104,7 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
 
     def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # any parties
         """Take tasks whose model is linear, with penalties that are known."""
-        linear_task(task)
+        _learned(task)
 
     def between_machines(self, n_parties: int) -> Self:  # noqa: ARG002  # nothing was left open
         """Stay as it is."""
@@ -107,14 +112,14 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Open, step through epochs until little changes, collect the coefficients."""
-        linear: LinearTask[M] = linear_task(task)
+        linear = _learned(task)
         size, parties = len(coreset), roster.names
         n_blocks, seed = -(-size // self.batch), int(rng.integers(2**63))
-        opening = OpenSaga(n_blocks, seed, *linear.penalties(), linear.fit_intercept, self.scale)
-        inbox = yield dict.fromkeys(parties, opening)
+        options = (n_blocks, seed, *linear.penalties(), linear.fit_intercept, self.scale)
+        inbox = yield dict.fromkeys(parties, _opening(linear, options))
         weights = n_blocks * coreset.weights / coreset.total_weight
-        table = ResidualTable(roster.label_party, shuffled(size, seed), n_blocks, weights, np.zeros(size))
-        norms = checks.replies(inbox, SquaredNorms)
+        norms, codes = _opened(inbox, linear, roster, coreset.rows)
+        table = ResidualTable(roster.label_party, shuffled(size, seed), n_blocks, weights, np.zeros(size), codes)
         step: float | None = table.step_size(norms)
         if self.scale:
             _check_scaled_norms(norms, roster, coreset.rows, fit_intercept=linear.fit_intercept)
@@ -130,16 +135,18 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
             self.warn(change)
         inbox = yield dict.fromkeys(parties, AskCoefficients())
         coef, intercept = _join(checks.replies(inbox, Coefficients), roster, linear.fit_intercept, self.scale)
-        model = linear.linear_model(coef, intercept, roster)
-        return Solution(model, {"epochs": epoch + 1, "cost": table.cost(coreset.total_weight, linear.penalty(coef))})
+        model = _model(linear, coef, intercept, roster)
+        l2, l1 = linear.penalties()
+        penalty = l2 * float(coef @ coef) + l1 * float(np.abs(coef).sum())
+        return Solution(model, {"epochs": epoch + 1, "cost": table.cost(coreset.total_weight, penalty)})
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect shuffle and blocks as they follow from the sheet, epochs within their number, and the end."""
-        linear, rng = linear_task(task), np.random.default_rng(agreed.seed)
+        linear, rng = _learned(task), np.random.default_rng(agreed.seed)
         l2, l1 = linear.penalties()
         most, least = -(-agreed.size // self.batch), -(-agreed.least // self.batch)
         opening = Ask(
-            OpenSaga,
+            OpenSaga if isinstance(linear, LinearTask) else OpenClassSaga,
             n_blocks=most if least == most else AtMost(most, least),
             seed=int(rng.integers(2**63)),
             l2=l2,
@@ -175,6 +182,47 @@ def linear_task(task: Task[M]) -> LinearTask[M]:
     return task
 
 
+def _learned(task: Task[M]) -> LinearTask[M] | LogisticTask[M]:
+    """Require a task whose model is linear, of a number or of two classes."""
+    if not isinstance(task, LogisticTask):
+        return linear_task(task)
+    if task.classes is not None and len(task.classes) > 2:
+        raise UnsupportedError(f"Saga tells two classes apart, not {len(task.classes)}. Use Central().")
+    task.penalties()  # refuses "cv"
+    return task
+
+
+def _opening(task: LinearTask[M] | LogisticTask[M], options: tuple[int, int, float, float, bool, bool]) -> OpenSaga:
+    if isinstance(task, LinearTask):
+        return OpenSaga(*options)
+    return OpenClassSaga(*options, sendable_floats(task.label_values()))
+
+
+def _opened(
+    inbox: Inbox, task: LinearTask[M] | LogisticTask[M], roster: Roster, rows: Rows
+) -> tuple[Mapping[str, SquaredNorms | ClassNorms], Rows | None]:
+    """Read norms, and of a classification the labels: 1 in rows of the last class."""
+    if isinstance(task, LinearTask):
+        return checks.replies(inbox, SquaredNorms), None
+    replies, codes = checks.replies(inbox, ClassNorms), None
+    for party, reply in replies.items():
+        if (reply.labels is not None) != (party == roster.label_party):
+            raise checks.wrong(party, reply, "labels where none were due, or none where they were")
+        if reply.labels is not None:
+            checks.shape(party, reply, reply.labels, rows.shape)
+            checks.copies(party, reply, rows, reply.labels)
+            if not np.isin(reply.labels, task.label_values()).all():
+                raise checks.wrong(party, reply, "a label that is none of the classes")
+            codes = task.codes_of(reply.labels)
+    return replies, codes
+
+
+def _model(task: LinearTask[M] | LogisticTask[M], coef: Floats, intercept: float, roster: Roster) -> M:
+    if isinstance(task, LinearTask):
+        return task.linear_model(coef, intercept, roster)
+    return task.class_model(coef[np.newaxis], np.array([intercept]), roster)
+
+
 def plain_epoch(
     parties: tuple[str, ...], blocks: list[int], table: ResidualTable, step: float | None
 ) -> Script[Message]:
@@ -187,7 +235,7 @@ def plain_epoch(
 
 
 def _check_scaled_norms(
-    replies: Mapping[str, SquaredNorms], roster: Roster, rows: Rows, *, fit_intercept: bool
+    replies: Mapping[str, SquaredNorms | ClassNorms], roster: Roster, rows: Rows, *, fit_intercept: bool
 ) -> None:
     """Require norms of columns whose squares average to 1 over all rows, and of the intercept's ones."""
     for card in roster.cards:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.saga import block_bounds, step_size
+from colonnade.kernels.saga import MOST_LOGISTIC, block_bounds, logistic_losses, logistic_slopes, step_size
 from colonnade.messages import sendable_floats
 from colonnade.protocol import checks
-from colonnade.solvers.saga.messages import PartialProducts, Progress, SquaredNorms
+from colonnade.solvers.saga.messages import ClassNorms, PartialProducts, Progress, SquaredNorms
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,20 @@ class ResidualTable:
     n_blocks: int
     weights: Floats  # u_i
     residuals: Floats  # s_i, from 0: no residual need be known before its block is first visited
+    codes: Rows | None = None  # of a classification: 1 in rows of the last class
 
     def block(self, number: int) -> Rows:
         """Give the positions of a block's rows."""
         return self.order[block_bounds(len(self.order), self.n_blocks, number)]
 
-    def step_size(self, replies: Mapping[str, SquaredNorms]) -> float:
+    def step_size(self, replies: Mapping[str, SquaredNorms | ClassNorms]) -> float:
         """Read the squared norms."""
         for party, reply in replies.items():
             checks.shape(party, reply, reply.norms, self.order.shape)
             checks.non_negative(party, reply, reply.norms)
         curvatures = self.weights * np.sum([reply.norms for reply in replies.values()], axis=0)
-        return step_size(curvatures[self.order], self.n_blocks)
+        most = 1.0 if self.codes is None else MOST_LOGISTIC
+        return step_size(most * curvatures[self.order], self.n_blocks)
 
     def changes(self, number: int, replies: Mapping[str, PartialProducts]) -> Floats:
         """Put a block's new residuals into the table; give what changed."""
@@ -41,14 +43,20 @@ class ResidualTable:
 
     def update(self, rows: Rows, products: list[Floats]) -> Floats:
         """Put the residuals that the parties' products make into the table; give what changed."""
-        fresh = self.weights[rows] * np.sum(products, axis=0)
+        fresh = self.fresh(rows, np.sum(products, axis=0))
         changes = fresh - self.residuals[rows]
         self.residuals[rows] = fresh
         return sendable_floats(changes)
 
+    def fresh(self, rows: Rows, products: Floats) -> Floats:
+        """Compute s_i of rows whose products are these: residuals, or slopes of losses."""
+        slopes = products if self.codes is None else logistic_slopes(products, self.codes[rows])
+        weighted: Floats = self.weights[rows] * slopes
+        return weighted
+
     def _due(self, party: str, reply: PartialProducts, shape: tuple[int, ...]) -> Floats:
         due, other = reply.products, reply.less_label
-        if party == self.label_party:
+        if party == self.label_party and self.codes is None:
             due, other = other, due
         if due is None or other is not None:
             raise checks.wrong(party, reply, "products less the label where none were due, or none where they were")
@@ -68,7 +76,11 @@ class ResidualTable:
 
     def cost(self, total_weight: float, penalty: float) -> float:
         """Compute the objective from each row's last residual, some of them as old as their block's last visit."""
-        return total_weight * (self._mean_square() + penalty)
+        if self.codes is None:
+            return total_weight * (self._mean_square() + penalty)
+        counted = self.weights > 0
+        losses = logistic_losses(self.residuals[counted] / self.weights[counted])
+        return total_weight * (float(self.weights[counted] @ losses) / self.n_blocks + penalty)
 
     def _mean_square(self) -> float:
         counted = self.weights > 0

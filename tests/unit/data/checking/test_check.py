@@ -215,7 +215,9 @@ def test_without_a_key_one_is_suggested() -> None:
         ([7.0] * N, "label-constant", True),
         ([0.0] * 200 + list(range(1, 101)), "label-zeros", True),
         ([None, *range(N - 1)], "label-missing", False),
-        (["yes", "no"] * (N // 2), "label-not-numbers", False),
+        (["yes", "no"] * (N // 2), "label-yes-no", True),
+        ([" ", "no"] * (N // 2), "label-missing", False),
+        ([f"person {i}" for i in range(N)], "label-many", False),
     ],
 )
 def test_labels(labels: list[Any], kind: str, starts: bool) -> None:

@@ -5,13 +5,13 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import WORD_BYTES
 from colonnade.kernels.shares import LIMBS
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.statements import SignedKey, transcript_of
 from colonnade.signing import digest
-from colonnade.solvers.gram.question import RING
+from colonnade.solvers.gram.question import RING, GramQuestion
 
 PURPOSE = "gram by shares"
 
@@ -73,6 +73,27 @@ class AskGramShares(Message, frozen=True):
     fold_seed: Annotated[int | None, Reveals.NOTHING]
     n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
     boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+
+    def question(self, rows: Rows) -> GramQuestion:
+        """Say what all parties are asked alike."""
+        return GramQuestion(rows, self.weights, self.fold_seed, self.n_columns)
+
+
+class AskStepShares(Message, frozen=True):
+    """As `AskGramShares`, of rows on which a classification is learned: so many steps follow, to this label party."""
+
+    phase: ClassVar[str] = "solving"
+    reply: ClassVar[type[Message]] = GramShares
+
+    weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
+    n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
+    steps: Annotated[int, Reveals.NOTHING]
+    to: Annotated[str, Reveals.NOTHING]
+    boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+
+    def question(self, rows: Rows) -> GramQuestion:
+        """Say what all parties are asked alike."""
+        return GramQuestion(rows, self.weights, None, self.n_columns, self.steps, self.to)
 
 
 def seeds_transcript(parties: Sequence[str], signed: Sequence[SignedKey], view: bytes) -> bytes:

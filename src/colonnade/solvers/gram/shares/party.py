@@ -33,11 +33,13 @@ from colonnade.solvers.gram.shares.messages import (
     PURPOSE,
     AskGramShares,
     AskSealedSeeds,
+    AskStepShares,
     GramShares,
     SealedSeeds,
     seeds_transcript,
     sent_digest,
 )
+from colonnade.solvers.gram.steps.kept import StepsKept, check_steps
 
 
 def _answer_seeds(state: PartyState, request: AskSealedSeeds, data: PartyData) -> tuple[PartyState, Message]:
@@ -55,7 +57,9 @@ def _of_seeds(state: PartyState, kept: PhaseKeys, data: PartyData) -> bytes:
     return seeds_transcript(identity_of(data).parties, kept.signed, view_digest(state, data))
 
 
-def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[PartyState, Message]:
+def _answer_shares(
+    state: PartyState, request: AskGramShares | AskStepShares, data: PartyData
+) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), phase_keys(state)
     question, state = _question(state, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
@@ -70,17 +74,24 @@ def _answer_shares(state: PartyState, request: AskGramShares, data: PartyData) -
     share, blocks = _shared(_directions(bases, question), masks, question, kept, kept.secret, transcript)
     means = sendable_floats(np.stack([basis.mean for basis in bases]))
     factors = sendable_floats(np.vstack([basis.factor for basis in bases]))
+    if question.steps:
+        kept_for_steps = StepsKept(question, kept.secret, kept.keys, transcript, tuple(seeds), bases[0].directions)
+        after = replace(after, secret=PhaseKeys(None, kept.signed, transcript, kept_for_steps))
     sent = sent_digest(means, factors, share, blocks)
     signature = identity.sign(sent_statement(identity.name, transcript, sent))
     return after, GramShares(means, factors, share, blocks, transcript, signature)
 
 
-def _question(state: PartyState, request: AskGramShares, data: PartyData) -> tuple[GramQuestion, PartyState]:
-    question = GramQuestion(state.selected(), request.weights, request.fold_seed, request.n_columns)
+def _question(
+    state: PartyState, request: AskGramShares | AskStepShares, data: PartyData
+) -> tuple[GramQuestion, PartyState]:
+    question = request.question(state.selected())
     n_others = len(identity_of(data).parties) - 1
     if len(request.boxes) != n_others:
         raise checks.wrong(SERVER, request, f"seeds of other than {n_others} parties")
     state = check_question(state, question, request, data)
+    if isinstance(request, AskStepShares):
+        state = check_steps(state, question, request, data)
     # Others' numbers of columns are the server's word, and masks and blocks of all of them are made at once.
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
     largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
@@ -103,7 +114,7 @@ def _directions(bases: list[LocalBasis], question: GramQuestion) -> Words:
 
 
 def _seeds(
-    request: AskGramShares, kept: PhaseKeys, secret: Secret, parties: Sequence[str], transcript: bytes
+    request: AskGramShares | AskStepShares, kept: PhaseKeys, secret: Secret, parties: Sequence[str], transcript: bytes
 ) -> list[bytes]:
     """Read every party's seed, ours among them."""
     ours, boxes = kept.keys.index(secret.key), iter(request.boxes)
@@ -145,4 +156,5 @@ def _shared(
 HANDLERS = (
     Handler(AskSealedSeeds, _answer_seeds, after=frozenset({PAIRED}), then=OPENED, solver="gram"),
     Handler(AskGramShares, _answer_shares, after=frozenset({OPENED}), then=SHARED, solver="gram"),
+    Handler(AskStepShares, _answer_shares, after=frozenset({OPENED}), then=SHARED, solver="gram"),
 )

@@ -1,6 +1,7 @@
 """The server's side of Gram mode by additive shares: keys, encrypted seeds, shares and masked blocks, a comparison."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -27,6 +28,7 @@ from colonnade.solvers.gram.shares.messages import (
     PURPOSE,
     AskGramShares,
     AskSealedSeeds,
+    AskStepShares,
     GramShares,
     SealedSeeds,
     sent_digest,
@@ -45,6 +47,13 @@ def gram_by_shares(roster: Roster, coreset: Coreset, fold_seed: int | None) -> S
     """
     question = question_of(roster, coreset, fold_seed)
     replies = yield from until_kept(lambda: _attempt(roster, question))
+    return summaries(roster, coreset, question, replies)
+
+
+def summaries(
+    roster: Roster, coreset: Coreset, question: GramQuestion, replies: Mapping[str, GramShares]
+) -> list[Summary]:
+    """Put together what parties shared: one summary a fold."""
     products = _products(replies, question)
     return [
         summary(
@@ -59,7 +68,26 @@ def gram_by_shares(roster: Roster, coreset: Coreset, fold_seed: int | None) -> S
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What parties shared, their keys, and what they signed."""
+
+    replies: Mapping[str, GramShares]
+    keys: RelayedKeys
+    transcript: bytes
+    signed: Mapping[str, SignedDigest]
+
+
 def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, GramShares] | LostKey]:
+    shared = yield from share_columns(roster, question)
+    if isinstance(shared, LostKey):
+        return shared
+    yield from compare(roster, shared.transcript, shared.signed)
+    return shared.replies
+
+
+def share_columns(roster: Roster, question: GramQuestion) -> Script[Shared | LostKey]:
+    """Let parties share their columns, under fresh keys; what follows ends with a comparison."""
     keys = yield from exchange_keys(roster, question.rows)
     inbox = yield dict.fromkeys(roster.names, AskSealedSeeds(keys.signed))
     encrypted = checks.replies(inbox, SealedSeeds)
@@ -68,20 +96,20 @@ def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, Gram
             return LostKey(party)
         if [len(box) for box in reply.boxes] != [BOX_BYTES] * (len(keys.parties) - 1):
             raise checks.wrong(party, reply, f"other than one encrypted seed of {BOX_BYTES} bytes for each other party")
-    inbox = yield {
-        party: AskGramShares(
-            question.weights, question.fold_seed, question.n_columns, _boxes_for(party, encrypted, keys)
-        )
-        for party in roster.names
-    }
+    inbox = yield {party: _asked(question, _boxes_for(party, encrypted, keys)) for party in roster.names}
     replies = checks.replies(inbox, GramShares)
     for party, shared in replies.items():
         if shared.share is None:
             return LostKey(party)
     transcript = question.transcript(keys.parties, keys.signed, keys.view, PURPOSE)
     signed = {party: _read_signed(party, replies[party], question, keys.parties, transcript) for party in keys.parties}
-    yield from compare(roster, transcript, signed)
-    return replies
+    return Shared(replies, keys, transcript, signed)
+
+
+def _asked(question: GramQuestion, boxes: tuple[bytes, ...]) -> AskGramShares | AskStepShares:
+    if question.steps:
+        return AskStepShares(question.weights, question.n_columns, question.steps, question.to, boxes)
+    return AskGramShares(question.weights, question.fold_seed, question.n_columns, boxes)
 
 
 def _boxes_for(party: str, encrypted: Mapping[str, SealedSeeds], keys: RelayedKeys) -> tuple[bytes, ...]:

@@ -1,0 +1,205 @@
+"""A party's side of classifications that are applied: it takes chances of classes, or compares them with its labels."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from colonnade.errors import InputError
+from colonnade.evaluation.classes.messages import (
+    AskClassLosses,
+    AskMaskedClassLosses,
+    ClassLosses,
+    DeliverClasses,
+    DeliverMaskedClasses,
+    MaskedClassLosses,
+    OthersLogits,
+    class_losses_digest,
+    classes_digest,
+)
+from colonnade.evaluation.delivery import Received
+from colonnade.evaluation.linear import check_classes, weights_of
+from colonnade.evaluation.masked.messages import MaskedReceived
+from colonnade.evaluation.masked.party import KeptPart, check_told, let_go, own_identity, unmasked
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
+from colonnade.kernels.class_predictions import ClassPredictions, class_chances
+from colonnade.kernels.classes import MOST_CLASSES
+from colonnade.ledger import SERVER
+from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.privacy.pair_keys import SHARED
+from colonnade.privacy.statements import sent_statement
+from colonnade.protocol import checks
+from colonnade.protocol.classes import ClassName, class_counts, class_names, label_classes
+from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+from colonnade.signing import digest
+
+# A line of the calibration table is of so many rows at least, and of more where the owner asks for more.
+LEAST_IN_LINE = 10
+# Chances are 0 and 1 long before. Losses of parts that another party made up still have sums that can be told.
+LARGEST_LOGIT = 1e80
+
+
+def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData) -> tuple[PartyState, Message]:
+    rows, names = state.selected(), _names(request, request.values, request.names)
+    checks.shape(SERVER, request, request.probabilities, (len(rows), len(names)))
+    checks.in_range(SERVER, request, request.probabilities)
+    found = ClassPredictions(request.probabilities, names)
+    return replace(state, received=Delivery(rows, found, keys=data.table.key_columns(rows))), Received()
+
+
+def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) -> tuple[PartyState, Message]:
+    rows, n_features = state.selected(), len(data.table.feature_names)
+    checks.shape(SERVER, request, request.coef, (*request.coef.shape[:-1], n_features))
+    check_classes(request, request.coef, len(rows), less_label=False)
+    checks.shape(SERVER, request, request.others, (len(rows), *request.coef.shape[:-1]))
+    for numbers in (request.coef, request.others):
+        checks.in_range(SERVER, request, numbers)
+    known = KnownClasses(request, request.intercepts, request.values, request.names)
+    weights = weights_of(state, data, by_weight=request.by_weight)
+    if data.policy.least_rows > 1:
+        model = digest(*(each.tobytes() for each in (request.coef, request.others)), known.digest)
+        state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
+    own = data.table.take(rows)[:, :n_features] @ request.coef.T
+    found = known.metrics(own + request.others, weights, state, data)
+    return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
+
+
+def _answer_masked_delivery(
+    state: PartyState, request: DeliverMaskedClasses, data: PartyData
+) -> tuple[PartyState, Message]:
+    ours, state = let_go(state, request, evaluating=False)
+    if ours is None:
+        return state, MaskedReceived(b"")
+    rows, known = state.selected(), _known(request, ours)
+    chances = class_chances(known.logits(unmasked(ours, request.parts, data), len(rows)))
+    delivery = Delivery(rows, ClassPredictions(chances, known.names), keys=data.table.key_columns(rows))
+    return replace(state, received=delivery), MaskedReceived(request.fingerprint())
+
+
+def _answer_masked_losses(
+    state: PartyState, request: AskMaskedClassLosses, data: PartyData
+) -> tuple[PartyState, Message]:
+    ours, state = let_go(state, request, evaluating=False)
+    if ours is None:
+        nothing = sendable_floats(())
+        return state, MaskedClassLosses(nothing, nothing, nothing, nothing, b"")
+    known, by_weight = _known(request, ours), ours.request.by_weight
+    weights = weights_of(state, data, by_weight=by_weight)
+    model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
+    state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
+    found = known.metrics(unmasked(ours, request.parts, data), weights, state, data)
+    told, identity = told_numbers(found, drawn=not by_weight), own_identity(data)
+    sent = class_losses_digest(ours.signed.other, request, *told)
+    return state, MaskedClassLosses(*told, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
+
+
+def _known(request: OthersLogits, ours: KeptPart) -> "KnownClasses":
+    """Read classes, as many as coefficients were masked for."""
+    known, coef = KnownClasses(request, request.intercepts, request.values, request.names), ours.request.coef
+    if coef is None or coef.shape[:-1] != ((len(known.names),) if len(known.names) > 2 else ()):
+        raise checks.wrong(SERVER, request, "other classes than parts were masked for")
+    return known
+
+
+class KnownClasses:
+    """The classes that a model knows, and its intercepts, as a server tells them; both are checked."""
+
+    def __init__(self, request: Message, intercepts: Floats, values: Floats, names: tuple[str, ...] | None) -> None:
+        self.names, self.intercepts = _names(request, values, names), intercepts
+        self.is_text = names is not None
+        self.digest = classes_digest(intercepts, values, names)
+        checks.shape(SERVER, request, intercepts, (1 if len(self.names) == 2 else len(self.names),))
+        checks.in_range(SERVER, request, intercepts)
+
+    def n_numbers(self, state: PartyState, weights: Floats) -> int:
+        """Count the numbers that an evaluation tells, at most: sums, a table of classes, areas, and calibration."""
+        n, (_, _, weight) = len(self.names), _distinct(state, weights)
+        return 3 + n**2 + 2 * (1 if n == 2 else n + 1) + 3 * n_lines(weight)
+
+    def told_of(self, model: bytes) -> str:
+        """Name what is told of a model, by its digest.
+
+        Another intercept is another model: how many rows have larger logits, for many intercepts, is the rows.
+        """
+        return f"losses of classes by model {model.hex()}"
+
+    def logits(self, products: Floats, n_rows: int) -> Floats:
+        """Add intercepts to x.theta, of any shape: (m,) for two classes, else (m, K)."""
+        logits = np.clip(products.reshape(n_rows, -1) + self.intercepts, -LARGEST_LOGIT, LARGEST_LOGIT)
+        return logits[:, 0] if len(self.names) == 2 else logits
+
+    def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
+        """Compare chances with labels, given x.theta without intercepts."""
+        logits = self.logits(products, len(weights))
+        rows, first, weight = _distinct(state, weights)
+        codes, least = self.codes(rows, data), max(LEAST_IN_LINE, data.policy.least_rows)
+        return class_metrics(logits[first], codes, weight, len(self.names), least)
+
+    def codes(self, rows: Rows, data: PartyData) -> Rows:
+        """Give the place of each row's label among the classes.
+
+        Whether there is another class is told of the whole table, whatever rows were selected: no choice of rows tells
+        which have it.
+        """
+        table = data.seen(None).table
+        if table.label_name is None:
+            raise InputError("it holds no label, which classes are compared with. Ask the label party.")
+        if self.is_text != (table.label_levels is not None):
+            ours, theirs = ("numbers", "text") if self.is_text else ("text", "numbers")
+            raise InputError(
+                f"its label {table.label_name!r} is {ours}, and the model's classes are {theirs}. Apply a model of "
+                "this label."
+            )
+        values = data.seen(None).once(label_classes)
+        places = {name: place for place, name in enumerate(self.names)}
+        known = [places.get(name, -1) for name in class_names(values, table.label_levels)]
+        if -1 in known:
+            raise self._unknown(known.index(-1), data)
+        labels = data.table.take(rows)[:, -1]
+        return np.array(known, dtype=np.int64)[np.searchsorted(values, labels)]
+
+    def _unknown(self, place: int, data: PartyData) -> InputError:
+        unseen = data.seen(None)
+        name = class_names(unseen.once(label_classes), unseen.table.label_levels)[place]
+        is_common = unseen.once(class_counts)[place] >= data.policy.least_rows
+        shown = f"the class {name!r}" if is_common and Reveals.LEVELS not in data.policy.never else "a class"
+        return InputError(
+            f"its label {unseen.table.label_name!r} has {shown}, which the model does not know: it knows "
+            f"{', '.join(map(repr, self.names))}. Leave such rows out of the table, or learn a model with them."
+        )
+
+
+def _distinct(state: PartyState, weights: Floats) -> tuple[Rows, Rows, Floats]:
+    """Find the rows that are selected, where each is first, and the weight of all its copies.
+
+    A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
+    """
+    rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
+    weight = np.asarray(np.bincount(place, weights, minlength=len(rows)), np.float64)
+    return rows, first.astype(np.int64), weight
+
+
+def told_numbers(found: ClassMetrics, *, drawn: bool) -> tuple[Floats, Floats, Floats, Floats]:
+    """Write what came of it as a reply has it; how much losses vary is of use where rows are drawn."""
+    sums = sendable_floats([found.cost, found.deviation if drawn else 0.0, found.brier])
+    return sums, sendable_floats(found.confusion), sendable_floats(found.areas), sendable_floats(found.calibration)
+
+
+def _names(request: Message, values: Floats, names: tuple[str, ...] | None) -> tuple[ClassName, ...]:
+    """Read classes as they travel: numbers, or places of names."""
+    checks.in_range(SERVER, request, values)
+    is_named = names is not None and (len(names) != len(values) or (values != np.arange(len(values))).any())
+    if values.ndim != 1 or not 2 <= len(values) <= MOST_CLASSES or is_named:
+        raise checks.wrong(SERVER, request, f"classes that are not 2 to {MOST_CLASSES}, or not those of their names")
+    read = class_names(values, names)
+    if len(set(read)) != len(read):
+        raise checks.wrong(SERVER, request, "a class that is there twice")
+    return read
+
+
+HANDLERS = (
+    Handler(DeliverClasses, _answer_delivery, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskClassLosses, _answer_losses, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(DeliverMaskedClasses, _answer_masked_delivery, after=frozenset({SHARED}), then=SHARED),
+    Handler(AskMaskedClassLosses, _answer_masked_losses, after=frozenset({SHARED}), then=SHARED),
+)
