@@ -148,6 +148,7 @@ def _of_classes() -> list[Job]:
 
     return [
         Job("plan classes", plan, n_rows=400, classes=True),
+        Job("diagnose classes", lambda f, _: f.diagnose(task, sampler=sampler, rows=80), n_rows=200, classes=True),
         Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
         Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
         evaluate("evaluate classes"),

@@ -79,8 +79,8 @@ def classes_concern(mu: "Mu", total: float, size: int) -> str | None:
     return (
         f"Models can have most of the classes on the right side: mu is {mu.value:,.3g}, where the larger class has "
         f"{mu.imbalance:,.3g} times the rows of the smaller. Nothing is promised below mu G = {mu.value * total:,.0f} "
-        f"rows, not even for rows of small leverage; there are {size:,}. Draw more rows, and measure epsilon again: what "
-        "is not promised may still hold."
+        f"rows, not even for rows of small leverage; there are {size:,}. Draw more rows, and measure epsilon again: "
+        "what is not promised may still hold."
     )
 
 
@@ -130,8 +130,8 @@ def _gamma_words(gamma: "Gamma") -> str:
 def _mu_words(mu: "Mu") -> str:
     text = (
         f"mu = {mu.value:,.3g}: how much more any model has rows on the right side than on the wrong one, added up as "
-        f"logits; the larger class has {mu.imbalance:,.3g} times the rows of the smaller, and mu is at least that where "
-        "there is an intercept. What rows matter is bounded by it and by the root of their leverage."
+        f"logits; the larger class has {mu.imbalance:,.3g} times the rows of the smaller, and mu is at least that "
+        "where there is an intercept. What rows matter is bounded by it and by the root of their leverage."
     )
     if mu.halves is not None:
         text += f" Two halves of the rows gave {mu.halves[0]:,.3g} and {mu.halves[1]:,.3g}."

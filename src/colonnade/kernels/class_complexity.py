@@ -23,7 +23,6 @@ to hold for all models. A penalty makes it no larger.
 
 import numpy as np
 import scipy.optimize
-import scipy.sparse
 
 from colonnade.kernels.arrays import Floats
 
@@ -40,20 +39,18 @@ def mu_complexity(rows: Floats, classes: Floats, weights: Floats) -> float:
     scale = np.linalg.norm(signed, axis=0)
     signed = signed[:, scale > 0] / scale[scale > 0]
     sums = signed.sum(axis=0)
-    m, r = signed.shape
     if not np.abs(sums).max(initial=0.0) > SEPARATED:
         return 1.0
-    wrong = scipy.sparse.hstack([scipy.sparse.csr_array(-signed), -scipy.sparse.eye_array(m)])
+    # The dual of the programme, which has as few equations as there are columns: the largest t for which
+    # sum_i l_i z_i + t sum_i z_i = 0, as forms in the model, with l_i from 0 to 1.
     found = scipy.optimize.linprog(
-        np.concatenate([np.zeros(r), np.ones(m)]),
-        A_ub=wrong,
-        b_ub=np.zeros(m),
-        A_eq=np.concatenate([sums, np.zeros(m)])[np.newaxis],
-        b_eq=[1.0],
-        bounds=[(None, None)] * r + [(0.0, None)] * m,
+        np.append(np.zeros(len(signed)), -1.0),
+        A_eq=np.column_stack([signed.T, sums]),
+        b_eq=np.zeros(len(sums)),
+        bounds=[(0.0, 1.0)] * len(signed) + [(0.0, None)],
         method="highs",
     )
-    least = float(found.fun) if found.success else 0.0
+    least = -float(found.fun) if found.success else 0.0
     return 1.0 + 1.0 / least if least > SEPARATED else float("inf")
 
 
