@@ -229,3 +229,18 @@ def test_honest_jobs_on_the_same_rows_go_on(split: cn.HoldOut | None) -> None:
                 federation.certify(run, rows=100)
         federation.fit(task, budget_bytes=10**6, split=split)
     federation.fit(cn.Regression(), sampler=cn.AllRows(), solver=cn.SecureGram(), split=split)
+
+
+def test_shares_of_two_audits_of_classes_do_not_differ_by_a_row() -> None:
+    """Of 199 rows and of 200: the share of a class among these, times their number, would tell the class of one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    late = (X @ np.ones(6) + rng.logistic(size=400) > 0).astype(float)
+    policy = cn.Policy(level="usual")
+    parties = [cn.Party(f"party{j}", X[:, 2 * j - 2 : 2 * j], policy=policy) for j in (1, 2)]
+    federation = cn.Federation([*parties, cn.Party("party3", X[:, 4:], label=late, policy=policy)])
+    task, sampler = cn.Classification(l2=0.01), cn.ImportanceSampling(120)
+    runs = [federation.fit(task, sampler=sampler, split=cn.HoldOut(share, 0)) for share in (0.5, 0.5 + 1 / 400)]
+    federation.certify(runs[0], rows=90)
+    with pytest.raises(cn.PolicyRefusedError, match="1 rows apart from a sum that it has told before"):
+        federation.certify(runs[1], rows=90)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import colonnade as cn
@@ -20,15 +21,21 @@ SEEDS = range(20)
 
 
 def check(
-    federation: cn.Federation, task: Any, budget: int, cost: Callable[[Any], float], best: float, factor: float
+    federation: cn.Federation,
+    task: Any,
+    budget: int,
+    cost: Callable[[Any], float],
+    best: float,
+    factor: float,
+    off_by: float = 0.02,
 ) -> cn.Plan:
     plan = federation.plan(task, budget_bytes=budget)
     runs: list[Any] = [federation.fit(task, plan=plan, seed=seed) for seed in SEEDS]
     sent = np.array([run.ledger.bytes for run in runs])
     off = np.abs(sent / plan.bytes - 1)
     assert sent.max() <= budget
-    assert off.mean() < 0.02
-    assert off.max() < 0.03
+    assert off.mean() < off_by
+    assert off.max() < 1.5 * off_by
     excess = float(np.mean([cost(run.model) for run in runs])) / best - 1
     assert plan.excess is not None, "nothing is unclear"
     assert plan.excess.mean / factor < excess < plan.excess.mean * factor
@@ -100,3 +107,28 @@ def test_covertype(data_folder: Path, budget: int) -> None:
 
     starts = (federation.fit(cn.KMeans(15, n_starts=1), sampler=cn.AllRows(), seed=seed) for seed in range(3))
     check(federation, cn.KMeans(15), budget, cost, min(cost(run.model) for run in starts), 2.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [30_000, 60_000])
+@pytest.mark.parametrize("table", ["houses", "defaults"])
+def test_classes(kc_house: tuple[Floats, Floats], data_folder: Path, table: str, budget: int) -> None:
+    """For other seeds of the pilot ratios were seen between 0.6 and 2: the bar is 2.
+
+    Bytes are off by 3 % on credit default, whose columns of few values take fewer than a pilot tells.
+    """
+    if table == "houses":
+        features, prices = kc_house
+        labels, widths = (prices > np.median(prices)).astype(float), [9, 9]
+    else:
+        columns = pq.read_table(data_folder / "credit_default.parquet").columns[1:25]
+        values = np.column_stack([column.to_numpy().astype(np.float64) for column in columns])
+        features, labels, widths = values[:, :23], values[:, 23], [8, 8, 7]
+    task = cn.Classification(l2=5e-5, standardize=True)
+    federation = cn.Federation(cn.split_columns(features, labels, widths))
+
+    def cost(model: Any) -> float:
+        return task.cost(model, features, labels)
+
+    best = cost(federation.fit(task, sampler=cn.AllRows()).model)
+    check(federation, task, budget, cost, best, 2.0, off_by=0.04)

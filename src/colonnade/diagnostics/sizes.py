@@ -90,8 +90,8 @@ def theory_size(
 
     Which theorem: the one whose assumption is given. `gamma` is Theorem 4.2 (regression), `tau` Theorem 5.2 (k-means),
     `zeta` with `total` Theorem 3.1 (all), `beta` Theorems G.3 and G.4, which assume nothing and promise a robust
-    coreset. For a classification `mu`, `gamma` and `n_rows` bound zeta and the total, and Theorem 3.1 does the rest: the
-    size grows with the root of the number of rows.
+    coreset. For a classification `mu`, `gamma` and `n_rows` bound zeta and the total, and Theorem 3.1 does the rest:
+    the size grows with the root of the number of rows.
 
     Parameters
     ----------

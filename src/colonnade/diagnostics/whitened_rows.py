@@ -62,7 +62,7 @@ def whitened_rows(roster: Roster, rows: Rows, *, fit_intercept: bool) -> Script[
 
 
 def whitened_class_rows(roster: Roster, rows: Rows, *, fit_intercept: bool) -> Script[tuple[Floats, Floats]]:
-    """Ask for the selected rows, ascending, in the parties' bases, shape (m, d'), and for their classes, 1 or 0, (m,)."""
+    """Ask for the selected rows, ascending, in the parties' bases, shape (m, d'), and for classes, 1 or 0, (m,)."""
     inbox = yield {party: AskWhitenedClassRows(fit_intercept) for party in roster.names}
     replies = checks.replies(inbox, WhitenedRows)
     for card in roster.cards:

@@ -17,10 +17,10 @@ def calibration_gain(explained: float, load: float, strength: float) -> float:
     return ridge_risk(explained, INDEPENDENT_PART * load, strength)
 
 
-def explained_part(risk: float, load: float, strength: float) -> float:
+def explained_part(risk: float, load: float, strength: float, *, not_shown: float = NOT_SHOWN) -> float:
     """Say which part of the variance many rows would explain, where few leave `risk` of that of rows left out."""
     kept, fitted = _ridge(INDEPENDENT_PART * load, strength)
-    found = min(NOT_SHOWN * load, MOST_NOT_SHOWN) + (1 - risk * fitted) / (1 - kept**2)
+    found = min(not_shown * load, MOST_NOT_SHOWN) + (1 - risk * fitted) / (1 - kept**2)
     return min(max(found, 0.0), MOST_EXPLAINED)
 
 

@@ -11,14 +11,14 @@ with that set to 1, the least of the second sum is a linear programme, and mu is
 What follows, for n rows of weight 1 and f the loss of a model on all of them:
 
 - the sum of |z_i| is at most (1 + mu) f, since a row on the wrong side loses |z_i| or more;
-- f is at least n / (7 mu): either half of the rows have z_i <= 1, and lose log(1 + 1/e) each, or the others' z_i add up to
-  n / 2, and those on the wrong side to n / (2 mu);
+- f is at least n / (7 mu): either half of the rows have z_i <= 1, and lose log(1 + 1/e) each, or the others' z_i add up
+  to n / 2, and those on the wrong side to n / (2 mu);
 - a row loses no more than log 2 + |z_i|, and |z_i| <= sqrt(h_i) |z|_2 <= sqrt(h_i) |z|_1, with h_i its leverage in all
   columns;
 - so of the loss of any model a row has no more than (1 + mu) sqrt(h_i) + 5 mu / n.
 
-Scores have leverage, not its root, so this bounds what a row matters by up to sqrt(n) times its score: less is not known
-to hold for all models. A penalty makes it no larger.
+Scores have leverage, not its root, so this bounds what a row matters by up to sqrt(n) times its score: less is not
+known to hold for all models. A penalty makes it no larger.
 """
 
 import numpy as np

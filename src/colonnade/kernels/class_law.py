@@ -216,7 +216,8 @@ class ClassLaw:
         spread = self.weights * self.counts * (1 / chances - 1)
         variance, left = (float(spread @ each) for each in self.unexplained)
         load = self.n_moments / len(spread)
-        return explained_part(left / variance, load, STRENGTH) if variance > 0 else UNKNOWN
+        # Slopes of classes are not linear in anything: few rows show what there is (KC House, credit default).
+        return explained_part(left / variance, load, STRENGTH, not_shown=0.0) if variance > 0 else UNKNOWN
 
     @cached_property
     def _parts(self) -> Floats:
@@ -328,7 +329,8 @@ class ClassLaw:
         slopes = np.square(self._slopes)
         spread = (rows * (np.square(w) * missed * slopes)[:, np.newaxis]).T @ rows
         changed = np.square(self._bends) * np.einsum("ij,ij->i", rows @ spread, rows)
-        ratio = 1 - 2 * missed * w * self._bends * self._leverage + changed / np.maximum(slopes, changed)
+        most = np.maximum(np.maximum(slopes, changed), 1e-300)
+        ratio = 1 - 2 * missed * w * self._bends * self._leverage + changed / most
         return np.asarray(np.clip(ratio, LEAST_KEPT, None))
 
     @cached_property

@@ -411,6 +411,7 @@ def _with_larger_residuals(law: RegressionLaw, noise: Floats, features: Floats) 
 
 
 def own_leverage(columns: Floats, w: Floats) -> Floats:
+    """Give each row's leverage, (m0,), in columns of one party, (m0, r), where rows have these parts of the weight."""
     centred = columns - w @ columns
     eigenvalues, V = eigen((centred * w[:, np.newaxis]).T @ centred)
     there = eigenvalues > 1e-10 * max(eigenvalues.max(initial=0.0), 1e-300)
@@ -418,6 +419,7 @@ def own_leverage(columns: Floats, w: Floats) -> Floats:
 
 
 def least_variance(columns: Floats, w: Floats, noise: Floats) -> float:
+    """Give the least variance, less noise, (r,), that such columns have along any direction."""
     centred = columns - w @ columns
     return float(eigen((centred * w[:, np.newaxis]).T @ centred - np.diag(noise))[0].min(initial=1.0))
 

@@ -32,7 +32,7 @@ def test_it_is_the_largest_ratio_of_any_model() -> None:
 
 def test_a_constant_alone_has_the_ratio_of_the_classes() -> None:
     ones = np.ones((100, 1))
-    assert mu_complexity(ones, np.arange(100) < 20, np.ones(100)) == pytest.approx(4.0)
+    assert mu_complexity(ones, (np.arange(100) < 20).astype(float), np.ones(100)) == pytest.approx(4.0)
     assert mu_complexity(ones, (np.arange(100) < 50).astype(float), np.ones(100)) == 1.0
     assert mu_complexity(X, Y, np.ones(N)) >= max(Y.mean(), 1 - Y.mean()) / min(Y.mean(), 1 - Y.mean())
 
