@@ -110,7 +110,7 @@ from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDr
 from colonnade.signing import SignedMarks, SignedRows, SignedWeights
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
-from colonnade.solvers.finer_rows import AskFinerRows, FinerRows
+from colonnade.solvers.finer_rows import AskFinerClassRows, AskFinerRows, FinerRows
 from colonnade.solvers.gram.ckks.messages import (
     AskDecryptedProducts,
     AskEncryptedProducts,
@@ -264,6 +264,7 @@ EXAMPLES: dict[str, Message] = {
     "ask scaled columns, within": AskScaledColumns(0.25, seed=5, most=1),
     "scaled columns": ScaledColumns(8, 4, 0.125, *scaled()),
     "ask finer rows": AskFinerRows(0.25, 5, 1 / 256, 2**63 - 1, sendable_rows([0, 3, 7])),
+    "ask finer class rows": AskFinerClassRows(0.25, 5, 1 / 256, 6, sendable_rows([0, 2])),
     "finer rows": FinerRows(3, 2, 1, encode_codes(np.array([[0, 1, -1], [2, 0, 31]]))),
     "ask local clusters": AskLocalClusters(10, seed=2**63 - 1, weights=sendable_floats([0.5, 1.0])),
     "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),

@@ -143,7 +143,11 @@ def _of_classes() -> list[Job]:
     def evaluate(name: str, weighted: bool = False, **options: Any) -> Job:
         return Job(name, lambda f, r: f.evaluate(r.model, **options), run, 200, weighted=weighted, classes=True)
 
+    def plan(federation: cn.Federation, _: object) -> Any:
+        return federation.plan(task, budget_bytes=60_000, pilot=220)
+
     return [
+        Job("plan classes", plan, n_rows=400, classes=True),
         Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
         Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
         evaluate("evaluate classes"),
