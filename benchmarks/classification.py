@@ -10,7 +10,7 @@ what each seed gave; scripts/classes_page.py makes the page of them.
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -81,7 +81,11 @@ def covertype(folder: Path) -> Table:
     )
 
 
-TABLES = {"credit": credit, "rare": partial(credit, kept=0.0356), "covertype": covertype}
+TABLES: dict[str, Callable[[Path], Table]] = {
+    "credit": credit,
+    "rare": partial(credit, kept=0.0356),
+    "covertype": covertype,
+}
 
 
 @dataclass(frozen=True, eq=False)
