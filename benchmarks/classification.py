@@ -86,10 +86,6 @@ TABLES: dict[str, Callable[[Path], Table]] = {
     "rare": partial(credit, kept=0.0356),
     "covertype": covertype,
 }
-    "credit": credit,
-    "rare": partial(credit, kept=0.0356),
-    "covertype": covertype,
-}
 
 
 @dataclass(frozen=True, eq=False)
