@@ -17,7 +17,7 @@ from colonnade.branches import Branch, Branching, pilot_draw
 from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
-from colonnade.diagnostics.over_parties import diagnosis_route
+from colonnade.diagnostics.over_parties import diagnosis_route, reference_sampler
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import (
     class_losses_route,
@@ -350,9 +350,11 @@ def _certify(job: _Reader) -> Route:
 
 def _diagnose(job: _Reader) -> Route:
     has_source = job.sheet.sampler is not None or job.sheet.coreset is not None
-    source = then(job.view(), job.source(draw=1)) if has_source else None
+    settled = END if job.sheet.sampler is None else job.settled()
+    source = then(job.view(), settled, job.source(draw=1)) if has_source else None
     part = None if job.sheet.model is None else job.part
-    return then(job.view(), diagnosis_route(job.task, job.agreed(job.size), source, part, job.sheet.options))
+    looked_at = job.settled(reference_sampler(job.size))
+    return then(job.view(), looked_at, diagnosis_route(job.task, job.agreed(job.size), source, part, job.sheet.options))
 
 
 def _audit(job: _Reader) -> Route:

@@ -25,7 +25,7 @@ from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, Aud
 from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistances
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
-from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
+from colonnade.diagnostics.whitened_rows import AskWhitenedClassRows, AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
@@ -322,6 +322,7 @@ EXAMPLES: dict[str, Message] = {
     "ask coefficients": AskCoefficients(),
     "coefficients": Coefficients(sendable_floats([1.0, -2.0]), 3.0),
     "ask whitened rows": AskWhitenedRows(fit_intercept=True),
+    "ask whitened class rows": AskWhitenedClassRows(fit_intercept=True),
     "whitened rows": WhitenedRows(sendable_floats([[0.5, -0.25]]), None),
     "whitened rows with label": WhitenedRows(sendable_floats(np.empty((1, 0))), sendable_floats([0.125])),
     "ask pair distances": AskPairDistances(300, seed=5),

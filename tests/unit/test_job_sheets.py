@@ -231,6 +231,10 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "certify classes": ("certify", certified(CLASSES, label=LATE, rows=90)),
     "certify clusters": ("certify", certified(cn.KMeans(n_clusters=2, standardize=True), rows=70)),
     "diagnose": ("diagnose", lambda: federation().diagnose(RIDGE)),
+    "diagnose classes": (
+        "diagnose",
+        lambda: federation(label=LATE).diagnose(CLASSES, sampler=cn.ImportanceSampling(40)),
+    ),
     "diagnose clusters": ("diagnose", lambda: federation().diagnose(CLUSTERS)),
     "diagnose near a model": ("diagnose", diagnosed(CLUSTERS)),
     "diagnose a coreset near a model": (
@@ -251,6 +255,7 @@ SETTLED = {
     "certify": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
     "certify what was rounded": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
     "plan classes": {"AskClasses": {"n_told"}, "AskClassColumns": {"step", "seed"}},
+    "diagnose classes": {"AskWhitenedClassRows": {"fit_intercept"}, "AskClasses": {"n_told"}},
     "certify classes": {"AskAuditedLogits": {"part", "hidden", "seed"}, "AskClasses": {"n_told"}},
     "certify clusters": {"AskAuditedDistances": {"centers", "part"}},
     "diagnose clusters": {"AskPairDistances": {"count", "seed"}, "AskRowDistances": {"count", "seed"}},

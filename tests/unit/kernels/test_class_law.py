@@ -22,7 +22,7 @@ def drawn(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def by_scores(size: float) -> np.ndarray:
-    return np.minimum(size * SCORES / SCORES.sum(), 1.0)
+    return np.asarray(np.minimum(size * SCORES / SCORES.sum(), 1.0))
 
 
 def law(seed: int, size: int = 600, *, fit_intercept: bool = True) -> tuple[ClassLaw, np.ndarray]:
@@ -71,7 +71,7 @@ def test_rehearsals_are_as_runs_are(evenly: bool, size: int) -> None:
 
 
 def test_what_rounding_draws_models_by() -> None:
-    """Of all rows, by a step of 2 and of 1: within half of the truth, and it grows with the fourth power of the step."""
+    """Of all rows, by a step of 2 and of 1: within half of the truth; it grows with the fourth power of the step."""
     every = np.ones(N)
     actual = {step: np.mean([run(every, step, seed) for seed in range(3)]) for step in (1.0, 2.0)}
     laws = [law(seed)[0] for seed in range(5)]

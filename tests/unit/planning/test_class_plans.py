@@ -98,7 +98,7 @@ def test_rare_classes_are_planned_for() -> None:
     run = federation.fit(TASK, budget_bytes=20_000)
     best = TASK.cost(federation.fit(TASK, sampler=cn.AllRows()).model, X, labels)
     assert TASK.cost(run.model, X, labels) / best - 1 < 0.05
-    assert "by scores" in run.why
+    assert "by scores" in str(run.why)
 
 
 def test_columns_that_nearly_coincide_are_looked_at_again() -> None:
