@@ -166,7 +166,7 @@ GROUPS = (
     Group(
         "scikit-learn estimators",
         "For use in one process. They pass scikit-learn's estimator checks, none excluded.",
-        ("ColonnadeRegressor", "ColonnadeKMeans"),
+        ("ColonnadeRegressor", "ColonnadeClassifier", "ColonnadeKMeans"),
         "fit, predict",
     ),
     Group(

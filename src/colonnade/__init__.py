@@ -64,6 +64,7 @@ __all__ = [
     "ClassificationReport",
     "ClusteringReport",
     "Coefficient",
+    "ColonnadeClassifier",
     "ColonnadeError",
     "ColonnadeKMeans",
     "ColonnadeRegressor",
@@ -115,7 +116,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load the scikit-learn face only when it is asked for."""
-    if name in ("ColonnadeKMeans", "ColonnadeRegressor"):
+    if name in ("ColonnadeClassifier", "ColonnadeKMeans", "ColonnadeRegressor"):
         from colonnade import estimators
 
         return getattr(estimators, name)

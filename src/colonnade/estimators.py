@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from colonnade.data.parties import split_columns
+from colonnade.errors import InputError
 from colonnade.federation import Federation
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.class_predictions import class_chances
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.run import Run
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling
-from colonnade.tasks import KMeans, Regression
+from colonnade.tasks import Classification, KMeans, Regression
 
 
 class ColonnadeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -86,6 +89,92 @@ class ColonnadeRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  
         X = validate_data(self, X, reset=False, dtype=np.float64)
         predictions: Floats = X @ self.coef_ + self.intercept_
         return predictions
+
+
+class ColonnadeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Logistic regression on a coreset, as a scikit-learn estimator.
+
+    Parameters
+    ----------
+    parties : sequence of int, optional
+        How many columns each party holds; one party with all of them if left out.
+    size : int, optional
+        Rows of the coreset; all rows are used if left out.
+    l2, l1 : float or "cv"
+        The penalties a row, or which of them to choose by cross-validation on the coreset. scikit-learn's C is
+        ``1 / (2 n l2)`` for n rows.
+    fit_intercept : bool
+        Whether there is an intercept.
+    random_state : int, RandomState or None
+        As everywhere in scikit-learn.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The label's values.
+    coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) for more classes than two
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    run_ : Run
+        Everything else: coreset, ledger, diagnostics. Its model calls classes 0, 1, ...
+
+    Examples
+    --------
+    >>> import numpy as np, colonnade as cn
+    >>> X = np.random.default_rng(0).normal(size=(500, 4))
+    >>> late = np.where(X @ [1.0, 2.0, 3.0, 4.0] > 0, "yes", "no")
+    >>> estimator = cn.ColonnadeClassifier(parties=[2, 2], size=100, random_state=0).fit(X, late)
+    >>> estimator.predict(X[:2]).tolist() == late[:2].tolist(), bool(estimator.score(X, late) > 0.97)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        parties: Sequence[int] | None = None,
+        size: int | None = None,
+        l2: float | Literal["cv"] = 1e-4,
+        l1: float | Literal["cv"] = 0.0,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.parties = parties
+        self.size = size
+        self.l2 = l2
+        self.l1 = l1
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows and labels, each row as often as its weight says."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"Every label is {self.classes_[0]!r}: with one class there is nothing to tell apart. Pass labels of "
+                "two classes or more."
+            )
+        task = Classification(l2=self.l2, l1=self.l1, fit_intercept=self.fit_intercept)
+        self.run_: Run[Any] = _fit(self, task, X, codes.astype(np.float64), sample_weight)
+        self.coef_: Floats = self.run_.model.coef_
+        self.intercept_: Floats = self.run_.model.intercept_
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Compute logits: of two classes those of the last, shape (n_rows,); of more (n_rows, n_classes)."""
+        check_is_fitted(self)
+        logits: Floats = self.run_.model.logits(validate_data(self, X, reset=False, dtype=np.float64))
+        return logits
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Give chances of classes, shape (n_rows, n_classes)."""
+        return class_chances(self.decision_function(X))
+
+    def predict(self, X: Any) -> Any:
+        """Name the most likely class of each row."""
+        likely = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[likely]
 
 
 class ColonnadeKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from colonnade import validation
 from colonnade.alignment import Mode
 from colonnade.alignment.records import AlignmentReport
-from colonnade.contracts import Model, Predictions, Report, Roster, Script, Task
+from colonnade.contracts import Model, Report, Roster, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.data.parties import Party
 from colonnade.diagnostics import certifying
@@ -22,8 +22,6 @@ from colonnade.diagnostics.over_parties import rows_to_look_at, with_cost
 from colonnade.diagnostics.records import Diagnosis
 from colonnade.disclosure import Disclosure
 from colonnade.errors import AssumptionWarning, DisclosureWarning, InputError
-from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.ledger import Ledger
 from colonnade.options import whole_number
@@ -44,7 +42,7 @@ from colonnade.sampling import AnySampler
 from colonnade.sampling.committed.opening import rows_to_open
 from colonnade.sampling.size import sample_size
 from colonnade.solvers import AnySolver, Central, CompactCentral
-from colonnade.tasks import AnyTask, ClassificationModel, KMeansModel, jobs
+from colonnade.tasks import AnyTask, KMeansModel, jobs
 from colonnade.transports.inprocess import InProcess
 
 M = TypeVar("M")
@@ -291,24 +289,9 @@ class Federation:
         left, seed = limits.less(self._runtime.preparation.bytes), validation.seed_number(seed)
         return fit_with(self._runtime, paper_task, split, left, seed)
 
-    @overload
-    def predict(  # type: ignore[overload-overlap]  # of models, one gives chances
-        self,
-        model: ClassificationModel,
-        *,
-        rows: npt.ArrayLike | None = None,
-        to: str | None = None,
-        bits: int | None = None,
-    ) -> ClassPredictions: ...
-
-    @overload
     def predict(
         self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
-    ) -> Floats | Rows: ...
-
-    def predict(
-        self, model: Model[Any], *, rows: npt.ArrayLike | None = None, to: str | None = None, bits: int | None = None
-    ) -> Predictions:
+    ) -> Any:
         """Predict rows through the parties: each sends the part that its own columns make of every row.
 
         Parameters
@@ -600,7 +583,7 @@ class Federation:
 
         Parameters
         ----------
-        task : Regression or KMeans
+        task : Regression, Classification or KMeans
             Whose assumptions.
         sampler, coreset : optional
             The coreset to measure, or how to draw it; neither for the assumptions alone.

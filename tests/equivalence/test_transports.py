@@ -175,6 +175,40 @@ def test_over_the_network_all_is_the_same(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.journal")), "journals of runs that are done are removed"
 
 
+def late_parties(late: Any) -> list[cn.Party]:
+    X = np.random.default_rng(0).normal(size=(700, 5))
+    return cn.split_columns(X, late, [2, 2, 1])
+
+
+CLASSES = {
+    "text": np.where(np.arange(700) % 3 == 1, "late", "on time"),
+    "three": (np.arange(700) % 3).astype(float),
+}
+
+
+def applied(federation: cn.Federation, model: cn.ClassificationModel) -> tuple[Any, ...]:
+    """Apply a classification in every way there is."""
+    model = msgspec.structs.replace(model, learned_from_=None)  # here and there tables have other fingerprints
+    some = federation.predict(model, rows=[5, 3, 3, 600], to="party2")
+    federation.deliver(model, "party1", rows=[5, 3])
+    options: list[dict[str, Any]] = [{}, {"rows": 200}, {"bits": 12}, {"by": "party3"}, {"split": cn.HoldOut(0.3)}]
+    reports = [federation.evaluate(model, **each) for each in options]
+    return federation.predict(model).probabilities.tobytes(), some.probabilities.tobytes(), some.names, reports
+
+
+@pytest.mark.parametrize("late", CLASSES.values(), ids=CLASSES.keys())
+def test_classes_are_the_same_over_every_transport(tmp_path: Path, late: Any) -> None:
+    fit = {"sampler": in_the_clear(300), "seed": 3}
+    here, through = (cn.Federation(late_parties(late), transport=transport) for transport in TRANSPORTS)
+    with federation_in_threads(tmp_path, late_parties(late)) as apart:
+        with pytest.warns(cn.DisclosureWarning):
+            runs = [each.fit(cn.Classification(l2=0.01), **fit) for each in (apart, here, through)]  # type: ignore[arg-type]
+        first, *others = (applied(each, run.model) for each, run in zip((here, through, apart), runs, strict=True))
+        assert [first == other for other in others] == [True, True]
+        assert here.ledger == through.ledger
+        assert here.sent == apart.sent
+
+
 def test_rounds_that_ask_only_some_are_the_same_over_the_network(tmp_path: Path) -> None:
     """A split and weights that one party holds are asked of it alone; the others' numbers go on without a gap."""
     rng = np.random.default_rng(0)

@@ -133,7 +133,40 @@ def _of_classes() -> list[Job]:
     def compact(federation: cn.Federation) -> Any:
         return federation.fit(task, sampler=sampler, solver=cn.CompactCentral())
 
+<<<<<<< HEAD
+=======
+    def plan(federation: cn.Federation, _: object) -> Any:
+        return federation.plan(task, budget_bytes=60_000, pilot=220)
+
+>>>>>>> wip19-P
+    def learned(solver: Any) -> Any:
+        return lambda f, _: f.fit(task, sampler=sampler, solver=solver, seed=3)
+
+    def deliver(federation: cn.Federation, found: Any) -> Any:
+        federation.deliver(found.model, "shop")
+        return federation.received("shop")
+
+    def evaluate(name: str, weighted: bool = False, **options: Any) -> Job:
+        return Job(name, lambda f, r: f.evaluate(r.model, **options), run, 200, weighted=weighted, classes=True)
+
+    def plan(federation: cn.Federation, _: object) -> Any:
+        return federation.plan(task, budget_bytes=60_000, pilot=220)
+
     return [
+        Job("plan classes", plan, n_rows=400, classes=True),
+<<<<<<< HEAD
+=======
+        Job("diagnose classes", lambda f, _: f.diagnose(task, sampler=sampler, rows=80), n_rows=200, classes=True),
+>>>>>>> wip19-P
+        Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
+        Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
+        evaluate("evaluate classes"),
+        evaluate("evaluate classes, split", weighted=True, split=cn.SplitBy("post")),
+        evaluate("evaluate classes, drawn", rows=120, bits=8, seed=1),
+        evaluate("evaluate classes, by", weighted=True, by="bank"),
+        evaluate("evaluate classes, drawn, by", rows=120, by="bank", seed=1),
+        Job("predict classes", lambda f, r: (f.predict(r.model, to="post"), f.received("post")), run, classes=True),
+        Job("deliver classes", deliver, run, classes=True),
         Job("certify classes", lambda f, r: f.certify(r, rows=90), run, 400, classes=True),
         Job("certify classes, weighted", lambda f, r: f.certify(r, rows=90), compact, 400, weighted=True, classes=True),
     ]

@@ -12,6 +12,7 @@ import colonnade as cn
 from colonnade.contracts import ScoreBounds
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.records import Diagnosis, Gamma
+from colonnade.evaluation.classes.reports import ClassificationReport
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.draws import even_chances
 from colonnade.protocol.session import PartySession
@@ -36,6 +37,8 @@ def _laws(result: Any, job: Job, liar: str, sessions: Sessions) -> Iterator[str]
         yield from _model(result, job, liar)
     elif isinstance(result, RegressionReport):
         yield from _regression(result, job)
+    elif isinstance(result, ClassificationReport):
+        yield from _classification(result, job)
     elif isinstance(result, ClusteringReport):
         if sum(result.cluster_sizes) != result.n_evaluated or result.cost < 0:
             yield f"clusters of {result.cluster_sizes} among {result.n_evaluated} rows, of cost {result.cost:g}"
@@ -163,6 +166,22 @@ def _regression(report: RegressionReport, job: Job) -> Iterator[str]:
         yield f"a mean error of {report.mae:g} beside a mean square of {report.mse:g}"
     if report.r2 is not None and report.r2 > 1:
         yield f"R2 of {report.r2}"
+    yield from _interval(report.cost, report.cost_interval)
+
+
+def _classification(report: ClassificationReport, job: Job) -> Iterator[str]:
+    if not 1 <= report.n_evaluated <= job.n_rows or report.cost < 0:
+        yield f"{report.n_evaluated} rows, of cost {report.cost:g}"
+    chances = [report.accuracy, report.brier, report.auc or 0.0, *(report.auc_interval or ())]
+    chances += [
+        each for line in report.by_class for each in (line.precision, line.recall, line.auc) if each is not None
+    ]
+    chances += [each for line in report.calibration for each in (line.predicted, line.observed)]
+    if not all(0 <= chance <= 1 + SLACK for chance in chances):
+        yield f"a chance outside 0 and 1 among {chances}"
+    rows = sum(line.support for line in report.by_class)
+    if report.calibration and abs(sum(line.support for line in report.calibration) - rows) > SLACK * rows:
+        yield "a calibration of other rows than the classes have"
     yield from _interval(report.cost, report.cost_interval)
 
 

@@ -131,7 +131,7 @@ def with_directions(monkeypatch: pytest.MonkeyPatch, chosen: list[Floats]) -> li
 
 
 def unit(column: int) -> Floats:
-    return np.eye(9)[column]
+    return np.asarray(np.eye(9)[column])
 
 
 @pytest.mark.parametrize("level", ["open", "usual"])

@@ -90,6 +90,8 @@ FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     "PartialPredictions": ("values", "label_spread"),
     "PartialDistances": ("values",),
     "RoundedParts": ("middles", "codes", "label_spread"),
+    # Its labels, for sums that rows could have.
+    "ClassLosses": ("sums", "confusion", "areas", "calibration"),
     "AuditedPredictions": ("low", "step", "codes", "less_label", "mean", "variance"),
     "AuditedLogits": ("low", "step", "codes", "mean", "variance", "classes", "share", "class_mean"),
     "AuditedDistances": ("largest", "codes"),

@@ -1,5 +1,6 @@
 """Secure phases between machines that go away in the middle of them: fresh keys, and the same result."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,14 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.evaluation.telling import model_digest
 from colonnade.node.certificates import new_certificates
 from network_trial import PartyThread, free_port, write_federation_file
 from secure_trial import made_parties
 
 NAMES = ["party1", "party2", "party3"]
+# The parts of a model of ones, of so many columns each, which owners accept.
+ONES = [model_digest((np.ones(width), None, None)).hex() for width in (1, 2, 3)]
 
 
 class PowerCut(BaseException):
@@ -26,15 +30,21 @@ class Town:
         self.folder, self.port = folder, free_port()
         self.path = write_federation_file(folder, NAMES, self.port)
 
-    def play(self, job: Any, cut_at: tuple[str, int] | None = None, policy: cn.Policy | None = None) -> Any:
+    def play(
+        self,
+        job: Any,
+        cut_at: tuple[str, int] | None = None,
+        policy: cn.Policy | None = None,
+        made: Callable[[], list[cn.Party]] = made_parties,
+    ) -> Any:
         def on_round(phase: str, number: int) -> None:
             if (phase, number) == cut_at:
                 raise PowerCut
 
-        made = made_parties()
-        for each in made:
+        those = made()
+        for each in those:
             each.policy = policy or each.policy
-        parties = [PartyThread(self.folder, each, self.port) for each in made]
+        parties = [PartyThread(self.folder, each, self.port) for each in those]
         try:
             with cn.Federation.connect(self.path, on_round=on_round) as federation:
                 return job(federation)
@@ -87,6 +97,28 @@ def test_a_phase_that_was_cut_begins_again_with_fresh_keys(tmp_path: Path, job: 
     with pytest.raises(PowerCut):
         town.play(job, cut_at)
     assert town.play(job) == job(cn.Federation(made_parties()))
+    assert not list(tmp_path.rglob("*.journal")), "runs that are done are removed"
+
+
+def yes_no_parties() -> list[cn.Party]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    return cn.split_columns(X, (X.sum(axis=1) + rng.logistic(size=300) > 0).astype(float), [2, 3, 1])
+
+
+def evaluate_classes(federation: cn.Federation) -> Any:
+    """Under masks, and plainly, where the label party is asked in the fourth round, after the others."""
+    model = cn.ClassificationModel(np.ones((1, 6)), np.array([0.5]), (0, 1), federation.roster.feature_names)
+    return federation.evaluate(model, by="party3"), federation.evaluate(model)
+
+
+@pytest.mark.parametrize("cut_at", [("predicting", 4), ("predicting", 5), ("predicting", 6), ("keys", 7)])
+def test_an_evaluation_of_classes_that_was_cut_goes_on(tmp_path: Path, cut_at: tuple[str, int]) -> None:
+    """At the usual level: what was told before the cut is told once."""
+    town, usual = Town(tmp_path), cn.Policy(accepted=ONES)
+    with pytest.raises(PowerCut):
+        town.play(evaluate_classes, cut_at, usual, yes_no_parties)
+    assert town.play(evaluate_classes, None, usual, yes_no_parties) == evaluate_classes(cn.Federation(yes_no_parties()))
     assert not list(tmp_path.rglob("*.journal")), "runs that are done are removed"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,7 +16,15 @@ import colonnade as cn
 
 # No check is excluded. Some are on fewer rows than columns.
 @pytest.mark.filterwarnings("ignore:.* coefficients were learned on:colonnade.AssumptionWarning")
-@parametrize_with_checks([cn.ColonnadeRegressor(), cn.ColonnadeKMeans(), cn.ColonnadeRegressor(l2=0.1, l1=0.1)])  # type: ignore[untyped-decorator]
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [
+        cn.ColonnadeRegressor(),
+        cn.ColonnadeKMeans(),
+        cn.ColonnadeRegressor(l2=0.1, l1=0.1),
+        cn.ColonnadeClassifier(),
+        cn.ColonnadeClassifier(l2=0.01, l1=0.001),
+    ]
+)
 def test_scikit_learns_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
@@ -33,6 +41,27 @@ def test_all_rows_are_scikit_learns_ridge() -> None:
     theirs = Ridge(alpha=0.3 * len(X)).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8)
     assert ours.intercept_ == pytest.approx(theirs.intercept_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_all_rows_are_scikit_learns_logistic_regression(n_classes: int) -> None:
+    X, y = make_data()
+    X = X / X.std(axis=0)
+    labels = np.array(["early", "late", "never"])[np.digitize(y, [0.0, 3.0][: n_classes - 1])]
+    ours = cn.ColonnadeClassifier(parties=[2, 3], l2=0.01).fit(X, labels)
+    theirs = LogisticRegression(C=1 / (2 * len(X) * 0.01), tol=1e-10, max_iter=10_000).fit(X, labels)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(ours.decision_function(X).shape, theirs.decision_function(X).shape)
+    assert ours.classes_.tolist() == theirs.classes_.tolist()
+    assert ours.score(X, labels) == pytest.approx(theirs.score(X, labels), abs=1e-3)
+
+
+def test_classes_on_a_coreset_in_a_grid_search() -> None:
+    X, y = make_data()
+    pipeline = make_pipeline(StandardScaler(), cn.ColonnadeClassifier(parties=[2, 3], size=300, random_state=0))
+    search = GridSearchCV(pipeline, {"colonnadeclassifier__l2": [1e-3, 100.0]}, cv=3, scoring="neg_log_loss")
+    assert search.fit(X, y > 1.0).best_params_ == {"colonnadeclassifier__l2": 1e-3}
+    assert len(search.best_estimator_[-1].run_.coreset) == 300
 
 
 def test_in_a_pipeline_and_a_grid_search() -> None:

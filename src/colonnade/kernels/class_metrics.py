@@ -70,15 +70,15 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     if logits.ndim == 1:
         came = (codes == 1).astype(np.float64)
         likely, squares = (chances > 0.5).astype(np.int64), np.square(chances - came)
-        areas = _areas([chances], [came], weights)[:1]
+        areas = _areas([logits], [came], weights)[:1]  # chances near 1 are equal where these are not
         calibration = calibration_table(chances, came, weights, least)
     else:
         came = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
         likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
         areas = _areas([*chances.T], [*came.T], weights)
         calibration = calibration_table(chances.max(axis=1), (likely == codes).astype(np.float64), weights, least)
-    confusion = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2).reshape(n_classes, n_classes)
-    cost = float(weights @ losses)
+    table = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2).reshape(n_classes, n_classes)
+    cost, confusion = float(weights @ losses), np.asarray(table, np.float64)
     return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
 
 
@@ -117,7 +117,7 @@ def _effective(line: Floats) -> float:
 
 
 def _areas(chances: list[Floats], came: list[Floats], weights: Floats) -> Floats:
-    """Compute the area of each class, with its variance, and of their mean; shape (L + 1, 2)."""
+    """Compute the area of each class by its chances, or logits, its variance, and of their mean; shape (L + 1, 2)."""
     found = [_area(each, yes, weights) for each, yes in zip(chances, came, strict=True)]
     whole = float(np.mean([area for area, _ in found])), np.mean([part for _, part in found], axis=0)
     # No number within 0 and 1 varies more than by a quarter.

@@ -77,7 +77,7 @@ def _all_grow(changes: Floats) -> Floats:
     """
     used = np.arange(0, len(changes), max(len(changes) // CONSTRAINTS, 1))
     while True:
-        found = scipy.optimize.linprog(
+        found: Floats = scipy.optimize.linprog(
             -changes.sum(axis=0), A_ub=-changes[used], b_ub=np.zeros(len(used)), bounds=(-1, 1)
         ).x
         if np.abs(found).max() < 0.5:  # what can grow at all grows to 1, and the rest is the programme's tolerance

@@ -41,7 +41,7 @@ class Space:
     @property
     def rank(self) -> int:
         """How many coordinates there are, without the intercept's."""
-        return self.inward.shape[0]
+        return len(self.inward)
 
     def rows(self, X: Floats) -> Floats:
         """Lead rows (m, d) to their coordinates."""
@@ -76,7 +76,7 @@ def space_of(X: Floats, weights: Floats, n_classes: int, l2: float, *, fit_inter
     """Find coordinates in which the most that the curvature can be, weights / 4 and the l2 penalty, is 1 all over."""
     problem = reduce_rows(X, np.zeros(len(X)), weights, fit_intercept=fit_intercept)
     live = np.asarray(problem.lhs.any(axis=0))
-    A = np.vstack([0.5 * problem.lhs[:, live], np.sqrt(2 * l2) * np.eye(np.count_nonzero(live))])
+    A = np.vstack([0.5 * problem.lhs[:, live], np.sqrt(2 * l2) * np.eye(int(live.sum()))])
     scale = np.linalg.norm(A, axis=0)
     _, S, Vt = np.linalg.svd(A / scale, full_matrices=False)
     S, Vt = S[S > 0, None], Vt[S > 0]

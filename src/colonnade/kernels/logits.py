@@ -17,7 +17,7 @@ def log_loss(logits: Floats, codes: Rows) -> Floats:
     own = np.take_along_axis(logits, codes[:, None], axis=1)
     ahead = logits - own
     np.put_along_axis(ahead, codes[:, None], -np.inf, axis=1)
-    return np.logaddexp(0.0, logsumexp(ahead, axis=1))
+    return np.asarray(np.logaddexp(0.0, logsumexp(ahead, axis=1)))
 
 
 def probabilities(logits: Floats) -> Floats:

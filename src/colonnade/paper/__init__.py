@@ -6,4 +6,5 @@
 * `runner`: runs an experiment and keeps each of its `trials` in a `store`.
 * `tables`, `figures`, `page`: trials beside what the authors stored and printed (`authors.json`).
 * `smoothed`, `smoothed_report`: the smoothed analysis of appendix B.
+* `successor`: scores of the ICML 2025 successor for logistic regression, and what its weights decide.
 """

@@ -36,6 +36,7 @@ INSTEAD = {
     ("framing", Reveals.LABELS): "Draw evenly, or with class_blind",
     ("solving", Reveals.FEATURES): "Use a solver that shows no rows",
     ("predicting", Reveals.FEATURES): "Use deliver, or evaluate with by=",
+    ("predicting", Reveals.LABELS): "Use evaluate with by=, the label party",
 }
 Level = Literal["strict", "usual", "open"]
 LEVELS: dict[str, dict[str, Any]] = {

@@ -88,9 +88,10 @@ class ImportanceSampling(
         server sets it to just that, and the party spreads what it lacks evenly over its rows. Then no party tells it,
         and a round is saved.
     sharpened : bool, optional
-        For regressions only: whether the label's party scores rows also by what its own features leave of the label.
-        Least squares on the coreset then varies less, on most tables by a tenth to a third; the paper's theorem, and
-        its robust form, are not about such scores. They tell more of labels, and so does that party's total.
+        For regressions and classifications: whether the label's party scores rows also by what its own features leave
+        of the label. The fit on the coreset then varies less, on most tables by a tenth to a third, of classes by up to
+        two thirds; the paper's theorem, and its robust form, are not about such scores. They tell more of labels, and
+        so does that party's total.
     class_blind : bool, optional
         For classifications only: whether rows are drawn whatever their class. Else a part of the draws goes to all
         classes alike, which a rare one needs; and so the draw, scores and weights tell the classes of drawn rows.
@@ -142,6 +143,8 @@ class ImportanceSampling(
         for name in ("sharpened", "class_blind"):
             if (asked := getattr(self, name)) is not msgspec.UNSET:
                 force_setattr(self, name, flag(name, asked) or msgspec.UNSET)
+        if self.sharpened and self.class_blind:
+            raise InputError("sharpened=True looks at labels, and class_blind=True does not. Leave out one of the two.")
         if self.round_scores and self.scores == "secure":
             raise InputError(
                 f'round_scores={self.round_scores} and scores="secure" do not go together: under a mask a rounded '
@@ -163,7 +166,7 @@ class ImportanceSampling(
     def check(self, task: Task[object], roster: Roster, run_by: str | None) -> None:  # noqa: ARG002  # of the contract
         """Require enough parties for the scores of one to be hidden among those of others, and scores to sharpen."""
         self._check_parties(roster)
-        if self.sharpened:
+        if self.sharpened and not isinstance(task.score_rule(), ClassScores):
             sharpened_rule(task.score_rule(), roster)
         if self.class_blind and not isinstance(task.score_rule(), ClassScores):
             raise UnsupportedError(
@@ -197,7 +200,7 @@ class ImportanceSampling(
         design = Design(roster, row_weights, self.size, self.uniform_share)
         coreset = yield from self._script(design, self.scored_by(rule, roster), rng, scored)
         # It serves whatever the rule itself serves, however scores were rounded or filled up.
-        serves = SharpenedScores if self.sharpened else type(rule)
+        serves = SharpenedScores if self.sharpened and not isinstance(rule, ClassScores) else type(rule)
         return dataclasses.replace(coreset, sampler=str(self), rule=serves.__name__)
 
     def _script(
@@ -233,10 +236,10 @@ class ImportanceSampling(
 
     def scored_by(self, rule: ScoreRule, roster: Roster) -> ScoreRule:
         """Say what parties score their rows by, where the task's rule is this."""
-        if self.sharpened:
+        if isinstance(rule, ClassScores):
+            rule = rule if self.class_blind else class_rule(rule, roster, sharpened=bool(self.sharpened))
+        elif self.sharpened:
             rule = sharpened_rule(rule, roster)
-        if isinstance(rule, ClassScores) and not self.class_blind:
-            rule = class_rule(rule, roster)
         if self.totals == "set":
             rule = FilledScores(plain_rule(rule))
         if self.draws == "committed":

@@ -130,7 +130,7 @@ def _drawn(coreset: Coreset, counts: Floats | None) -> Drawn | None:
 
 def _record(problem: LinearProblem, found: Spreads, entered: Entered, noise: Noise | None) -> StandardErrors:
     kept = slice(None) if entered.intercept else slice(-1)
-    triangle = problem.lhs
+    triangle = problem.triangle[:, :-1]
     condition, dependent, factors = collinearity(triangle, RANK_TOLERANCE)
     return StandardErrors(
         draw=None if found.draw is None else _variances(found.draw, kept),

@@ -22,6 +22,7 @@ from colonnade.tasks.class_path import choose_class_penalty
 from colonnade.tasks.classification_model import ClassificationModel
 from colonnade.tasks.model_columns import widths
 from colonnade.tasks.penalty_path import RegularisationPath
+from colonnade.tasks.regression import penalty_of
 
 
 class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classification", forbid_unknown_fields=True):
@@ -141,9 +142,10 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
             )
         except Separable as error:
             raise InputError(
-                "The classes of these rows are told apart without error, or one of them is in some direction: without "
-                "a penalty there is no best model, since larger coefficients are always better. Give a penalty, for "
-                "instance l2=1e-4, or more rows."
+                "The classes of these rows are told apart without error, or one of them is in some direction, mostly "
+                f"by {listed([repr(roster.feature_names[place]) for place in error.columns], 5)}: without a penalty "
+                "there is no best model, since larger coefficients are always better. Give a penalty, for instance "
+                "l2=1e-4, or more rows."
             ) from error
         return replace(self.class_model(coef, intercept, roster), path=path)
 
@@ -192,7 +194,7 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         losses = log_loss(model.logits(features), codes)
         coef = model.coef_ if model.scale_ is None else model.coef_ * model.scale_
         n = float(w.sum()) if total_weight is None else total_weight
-        return float(w @ losses) + n * penalties.penalty_of(coef, *self.penalties_of(model))
+        return float(w @ losses) + n * penalty_of(coef, *self.penalties_of(model))
 
     def in_own_units(self, model: ClassificationModel, view: JobView) -> ClassificationModel:
         """Turn coefficients of standardised columns into those of the columns as they are."""

@@ -123,9 +123,11 @@ def predict(
     """Predict the given rows (ascending), or all."""
     size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
     predictions = yield from model.predictions(roster, size, rounding_of(bits, roster, shared_seed(0)))
-    if to is not None and isinstance(predictions, ClassPredictions):
+    if to is None:
+        return predictions
+    if isinstance(predictions, ClassPredictions):
         yield from deliver_classes(to, predictions)
-    elif to is not None:
+    else:
         yield from deliver(to, predictions)
     return predictions
 

@@ -2,11 +2,8 @@
 
 from typing import Literal
 
-import numpy as np
-
 from colonnade.contracts import Roster
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.kernels.arrays import Floats
 from colonnade.options import Penalty
 
 
@@ -32,8 +29,3 @@ def varied(l2: Penalty, l1: Penalty) -> tuple[Literal["l2", "l1"] | None, float]
     if isinstance(l1, str) and not isinstance(l2, str):
         return "l1", l2
     return None, 0.0
-
-
-def penalty_of(coef: Floats, l2: float, l1: float) -> float:
-    """Compute l2 |theta|^2 + l1 |theta|_1."""
-    return l2 * float(coef.ravel() @ coef.ravel()) + l1 * float(np.abs(coef).sum())

@@ -72,13 +72,13 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
 
     def check(self, roster: Roster) -> None:
         """Require a label of numbers and something to predict it from."""
-        if roster.label_party is None or not roster.feature_names:
-            raise penalties.nothing_to_learn("Regression", roster)
         if text := [card for card in roster.cards if card.label_is_text]:
             raise InputError(
                 f"Regression needs a label of numbers, and {text[0].label_name!r} of party {text[0].name!r} is text. "
                 "Learn a Classification, or make numbers of it."
             )
+        if roster.label_party is None or not roster.feature_names:
+            raise penalties.nothing_to_learn("Regression", roster)
 
     def score_rule(self) -> LeverageScores:
         """Score rows by leverage (Algorithm 2)."""
@@ -92,7 +92,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
         n, problem = rows.total_weight, rows.reduced(fit_intercept=self.fit_intercept)
         coef = solve_elastic_net(problem, n * l2, n * l1, np.zeros(rows.features.shape[1]))
-        return msgspec.structs.replace(self.linear_model(coef, problem.intercept(coef), roster), path=path)
+        return self.linear_model(coef, problem.intercept(coef), roster, path)
 
     def fold_seed(self, rng: np.random.Generator) -> int | None:
         """Draw the seed of folds where a penalty is to be chosen; they are those of `fit_rows`."""
@@ -109,9 +109,8 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
         problem = merge(parts).problem(fit_intercept=intercept)
         coef = solve_elastic_net(problem, n * l2, n * l1, np.zeros(problem.lhs.shape[1]))
-        model = self.linear_model(coef, problem.intercept(coef), roster)
-        cost = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))) + n * penalties.penalty_of(coef, l2, l1)
-        return msgspec.structs.replace(model, path=path), cost
+        cost = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))) + n * penalty_of(coef, l2, l1)
+        return self.linear_model(coef, problem.intercept(coef), roster, path), cost
 
     def penalties(self) -> tuple[float, float]:
         """Give l2 and l1, both numbers."""
@@ -121,7 +120,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
 
     def penalty(self, coef: Floats) -> float:
         """Compute l2 |theta|^2 + l1 |theta|_1."""
-        return penalties.penalty_of(coef, *self.penalties())
+        return penalty_of(coef, *self.penalties())
 
     def penalties_of(self, model: LinearModel) -> tuple[float, float]:
         """Give the l2 and l1 that a model was learned with, also where one was chosen."""
@@ -162,7 +161,7 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         l2, l1 = self.penalties_of(model)
         coef = model.coef_ if model.scale_ is None else model.coef_ * model.scale_
         n = float(w.sum()) if total_weight is None else total_weight
-        return float(w @ residuals**2) + n * penalties.penalty_of(coef, l2, l1)
+        return float(w @ residuals**2) + n * penalty_of(coef, l2, l1)
 
     def in_own_units(self, model: LinearModel, view: JobView) -> LinearModel:
         """Turn coefficients of standardised columns into those of the columns as they are."""
@@ -173,11 +172,20 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
         return msgspec.structs.replace(model, coef_=coef, intercept_=intercept, scale_=view.scale)
 
     def _path(self, rows: WeightedRows, labels: Floats, rng: np.random.Generator) -> RegularisationPath | None:
+        if "cv" not in (self.l2, self.l1):
+            return None
         vary, fixed = penalties.varied(self.l2, self.l1)
         return (
             None if vary is None else choose_penalty(rows, labels, vary, fixed, rng, fit_intercept=self.fit_intercept)
         )
 
-    def linear_model(self, coef: Floats, intercept: float, roster: Roster) -> LinearModel:
-        """Name the coefficients."""
-        return LinearModel(coef, intercept, roster.feature_names, parts_=widths(roster))
+    def linear_model(
+        self, coef: Floats, intercept: float, roster: Roster, path: RegularisationPath | None = None
+    ) -> LinearModel:
+        """Name the coefficients, and say how their penalty was chosen, if it was."""
+        return LinearModel(coef, intercept, roster.feature_names, path, widths(roster))
+
+
+def penalty_of(coef: Floats, l2: float, l1: float) -> float:
+    """Compute l2 |theta|^2 + l1 |theta|_1."""
+    return l2 * float(coef.ravel() @ coef.ravel()) + l1 * float(np.abs(coef).sum())

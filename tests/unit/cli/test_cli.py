@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -253,6 +254,35 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     one = json.loads(run("predict", job(), saved, "--row", "5", "--row", "3", "--json").stdout)
     assert one["rows"] == [5, 3]
     assert f"5,{one['predictions'][0]}" == lines[6]
+
+
+def test_a_classification_from_fit_to_predictions(job: Callable[..., str], tmp_path: Path) -> None:
+    bank, saved, out = tmp_path / "bank" / "bank.csv", str(tmp_path / "run"), tmp_path / "predictions.csv"
+    file = job('kind = "regression"', 'kind = "classification"')
+    table = pd.read_csv(bank)
+    big = np.where(table["card_spending"] > table["card_spending"].median(), "big, very", "small")
+    table.assign(card_spending=big).to_csv(bank, index=False)
+    fitted = run("fit", job("l2 = 0.0", "l2 = 1e-4"), "--test-fraction", "0.3", "--out", saved)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "On 240 held-out rows: AUC 0.9" in fitted.stdout
+    printed = run("evaluate", file, saved)
+    assert printed.returncode == 0, printed.stderr
+    for words in ("accuracy", "auc_interval", "taken for big, very", "chance of small", "share that came"):
+        assert words in printed.stdout
+    assert "by_class" not in printed.stdout
+    told = json.loads(run("evaluate", file, saved, "--by", "bank", "--json").stdout)
+    assert (told["n_evaluated"], [line["name"] for line in told["by_class"]]) == (240, ["big, very", "small"])
+    assert run("predict", file, saved, "--out", str(out)).returncode == 0
+    written = pd.read_csv(out)
+    assert written.columns.tolist() == ["row", "class", "probability_big, very", "probability_small"]
+    assert (written["class"] == big).mean() > 0.8
+    found = json.loads(run("predict", file, saved, "--row", "7", "--json").stdout)
+    assert found["predictions"] == [written["class"][7]]
+    assert found["probabilities"] == [[written["probability_big, very"][7], written["probability_small"][7]]]
+    assert found["classes"] == ["big, very", "small"]
+    delivered = tmp_path / "shop.csv"
+    assert run("predict", file, saved, "--to", "shop", "--out", str(delivered)).returncode == 0
+    assert pd.read_csv(delivered)["class"].tolist() == written["class"].tolist()
 
 
 def test_evaluate_and_certify_say_on_which_table_they_ran(job: Callable[..., str], tmp_path: Path) -> None:

@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from colonnade.evaluation.applying import evaluated_route, masked_route, predicted_route
+from colonnade.evaluation.applying import (
+    class_losses_route,
+    evaluated_route,
+    masked_classes_route,
+    masked_route,
+    predicted_route,
+)
+from colonnade.evaluation.classes.messages import AskClassLosses, AskMaskedClassLosses, DeliverMaskedClasses
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
 from colonnade.evaluation.delivery import Deliver
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
@@ -66,10 +73,24 @@ def test_what_comes_of_it_is_delivered_to_the_party_it_is_for() -> None:
 @pytest.mark.parametrize("party", ["airline", "weather"])
 def test_in_masked_sums_only_who_learns_them_is_told_all(party: str, evaluating: bool) -> None:
     route = masked_route(LINEAR, "airline", party, evaluating=evaluating, by_weight=False)
-    learned: Any = {AskLosses if evaluating else DeliverMasked} if party == "airline" else set()
+    told: Any = {AskLosses} if evaluating else {DeliverMasked, DeliverMaskedClasses}
+    learned = told if party == "airline" else set()
     assert kinds(route) == {AskMagnitude, AskPairKey, AskMaskedPredictions, AskPairAgreement, *learned}
     fields = [ask.fields for ask in route.asks() if ask.kind is AskMaskedPredictions]
     assert all(each["to"] == "airline" and each["evaluating"] is evaluating for each in fields)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_of_classes_only_the_label_party_is_asked_for_losses(masked: bool) -> None:
+    if masked:
+        routes = [masked_classes_route(LINEAR, "airline", each, by_weight=True) for each in ("airline", "weather")]
+        due: Any = {AskMagnitude, AskPairKey, AskMaskedPredictions, AskPairAgreement}
+        told: Any = {AskMaskedClassLosses}
+    else:
+        routes = [class_losses_route(LINEAR, None, 0, has_label=each, by_weight=True) for each in (True, False)]
+        due, told = set(), {AskClassLosses}
+    assert kinds(routes[0]) == due | told
+    assert kinds(routes[1]) == due | (set() if masked else {AskPartialPredictions})
 
 
 def test_keys_are_asked_for_only_so_often() -> None:

@@ -1,5 +1,7 @@
 """Metrics of chances of classes: scikit-learn's, with DeLong's variance, and tables of enough rows."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.class_metrics import calibration_table, class_metrics, n_lines
 from colonnade.kernels.logits import probabilities
 
-CLOSE = {"rel": 1e-9, "abs": 1e-12}
+CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
 
 
 def made(n_classes: int, seed: int, n_rows: int = 400) -> tuple[Floats, Rows, Floats]:

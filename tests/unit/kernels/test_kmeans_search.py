@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from colonnade.errors import InputError
 from colonnade.kernels import kmeans_search
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import best_of_starts, nearest_centers
@@ -56,6 +57,23 @@ def test_columns_far_from_zero_do_not_matter(shift: float) -> None:
     X, weights = blobs(12, 20, seed=4), np.ones(240)
     best = cost(X, weights, np.stack([blob.mean(axis=0) for blob in X.reshape(12, 20, 2)]))
     assert cost(X + shift, weights, searched(X + shift, weights, 12, 3, np.random.default_rng(0))) < 1.001 * best
+
+
+def test_small_clusters_far_apart_are_searched_too() -> None:
+    """At distances that 32 bits do not resolve beside the whole: two heaps, and clusters within each."""
+    X, weights = blobs(24, 20, seed=6), np.ones(480)
+    X[240:] += 1e5
+    best = cost(X, weights, np.stack([blob.mean(axis=0) for blob in X.reshape(24, 20, 2)]))
+    assert cost(X, weights, searched(X, weights, 24, 10, np.random.default_rng(0))) < 1.001 * best
+
+
+def test_distinct_rows_are_found_late() -> None:
+    X = np.append(np.zeros((5000, 1)), [[1.0], [2.0]], axis=0)
+    centers, found = weighted_kmeans(X, np.ones(5002), 3, 3, np.random.default_rng(0))
+    np.testing.assert_allclose(sorted(centers[:, 0].tolist()), [0.0, 1.0, 2.0], atol=1e-12)
+    assert found < 1e-20
+    with pytest.raises(InputError, match="only 3 distinct rows"):
+        weighted_kmeans(X, np.ones(5002), 4, 3, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("n_rows", "n_clusters"), [(5, 5), (6, 5), (9, 5), (3, 1)])

@@ -1,6 +1,7 @@
 """Logistic and softmax regression: as low as scikit-learn, on any columns; separable classes are named."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,6 +156,52 @@ def test_dependent_constant_and_badly_scaled_columns_cost_nothing(n_classes: int
         scaled[:, -2] = base[:, 2]
         near = solve_logistic(scaled, codes, w, n_classes, l2 * n, l1 * n, fit_intercept=True)
         assert reached == pytest.approx(objective(scaled, codes, w, l2 * n, l1 * n, near), rel=1e-5)
+
+
+def standardised(data_folder: Path, name: str, count: int) -> tuple[Floats, Floats]:
+    """Read a table with its label last; columns of more than two values are standardised."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(data_folder / name)
+    values = np.column_stack([table[column].to_numpy().astype(float) for column in table.column_names])
+    values = values[np.random.default_rng(0).permutation(len(values))[:count]]
+    X = values[:, :-1]
+    many = [len(np.unique(column)) > 2 for column in X.T]
+    X[:, many] = (X[:, many] - X[:, many].mean(axis=0)) / X[:, many].std(axis=0)
+    return X, values[:, -1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (1e-4, 0.0), (1e-8, 0.0), (0.0, 1e-3), (1e-4, 1e-3)])
+def test_credit_default_as_scikit_learn(data_folder: Path, l2: float, l1: float) -> None:
+    X, y = standardised(data_folder, "credit_default.parquet", 30_000)
+    n, w, codes = len(X), np.ones(len(X)), y.astype(np.int64)
+    found = solve_logistic(X, codes, w, 2, n * l2, n * l1, fit_intercept=True)
+    theirs = scikit_learns(X, codes, w, n * l2, n * l1)
+    values = [objective(X, codes, w, n * l2, n * l1, one) for one in (found, theirs)]
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+@pytest.mark.slow
+def test_covertype_as_scikit_learn(data_folder: Path) -> None:
+    """Dummies that depend on each other, constant ones, and some that a class lacks."""
+    X, y = standardised(data_folder, "covtype.parquet", 20_000)
+    n, w = len(X), np.ones(len(X))
+    for n_classes, codes in ((2, (y == 2).astype(np.int64)), (7, y.astype(np.int64) - 1)):
+        with pytest.raises(Separable) as caught:
+            solve_logistic(X, codes, w, n_classes, 0.0, 0.0, fit_intercept=True)
+        for column in caught.value.columns:
+            assert len(np.unique(X[:, column])) == 2, "the columns that grow are dummies"
+            assert len(np.unique(codes[X[:, column] == 1])) < n_classes, "of rows that lack a class"
+        found = solve_logistic(X, codes, w, n_classes, n * 1e-4, 0.0, fit_intercept=True)
+        theirs = scikit_learns(X, codes, w, n * 1e-4, 0.0)
+        values = [objective(X, codes, w, n * 1e-4, 0.0, one) for one in (found, theirs)]
+        assert values[0] == pytest.approx(values[1], rel=1e-6)
+        assert values[0] <= values[1] * (1 + 1e-9)
+        for l2, l1, tolerance in ((1e-8, 0.0, 1e-7), (1e-5, 1e-4, 1e-4)):
+            found = solve_logistic(X, codes, w, n_classes, n * l2, n * l1, fit_intercept=True)
+            assert_optimal(X, codes, w, n * l2, n * l1, found, tolerance)
+            assert l1 == 0 or (found[0] == 0).any()
 
 
 def test_two_classes_by_hand() -> None:

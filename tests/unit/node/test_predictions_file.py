@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from colonnade.errors import InputError
+from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.node.predictions_file import write_predictions
 from colonnade.protocol.session import Delivery
 
@@ -40,6 +41,19 @@ def test_clusters_and_rows_without_a_key(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     write_predictions(path, delivery([1, 0], None))
     assert path.read_text() == "row,prediction\n3,1\n7,0\n"
+
+
+@pytest.mark.parametrize("keys", [KEYS, None])
+def test_classes_have_a_column_of_chances_each(tmp_path: Path, keys: pa.Table | None) -> None:
+    found = ClassPredictions(np.array([[0.25, 0.75], [0.5, 0.5]]), ("no, never", "yes"))
+    write_predictions(tmp_path / "out.csv", Delivery(np.array([3, 7]), found, keys=keys))
+    write_predictions(tmp_path / "out.parquet", Delivery(np.array([3, 7]), found, keys=keys))
+    table = pa.csv.read_csv(tmp_path / "out.csv")
+    named = ["class", "probability_no, never", "probability_yes"]
+    assert table.column_names == [*(["row"] if keys is None else keys.column_names), *named]
+    assert table["class"].to_pylist() == ["yes", "no, never"]
+    assert table["probability_yes"].to_pylist() == [0.75, 0.5]
+    assert pq.read_table(tmp_path / "out.parquet").select(named).to_pydict() == table.select(named).to_pydict()
 
 
 def test_a_key_that_is_called_prediction_keeps_its_name(tmp_path: Path) -> None:

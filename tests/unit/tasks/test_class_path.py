@@ -1,12 +1,13 @@
 """A classification's penalty by cross-validation: errors as defined, whatever classes the folds have."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import colonnade as cn
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
@@ -130,6 +131,24 @@ def test_nothing_to_leave_out_is_an_error() -> None:
         chosen_by(weighted_rows(X, np.ones(5)), np.arange(5), "l2")
     with pytest.raises(InputError, match="at least 5 distinct rows"):
         chosen_by(weighted_rows(X[:4], np.ones(4)), np.array([0, 1, 0, 1]), "l2")
+
+
+@pytest.mark.parametrize(
+    ("task", "solver"),
+    [
+        (cn.Classification(l2="cv"), cn.Central()),
+        (cn.Classification(l1="cv"), cn.Central()),
+        (cn.Classification(l2="cv", standardize=True), cn.CompactCentral()),
+    ],
+)
+def test_a_fit_chooses_and_keeps_the_path(task: cn.Classification, solver: Any) -> None:
+    rows, codes = drawn(400, 4, 2, 6)
+    federation = cn.Federation(cn.split_columns(rows.features, np.array(["no", "yes"])[codes], [2, 2]))
+    model = federation.fit(task, sampler=cn.ImportanceSampling(size=150), solver=solver).model
+    assert model.path is not None
+    assert model.path.measure == "log-loss"
+    assert "log-loss left out" in str(model.path)
+    assert (model.path.chosen.l2 > 0) == (task.l2 == "cv")
 
 
 def test_the_same_seed_chooses_the_same() -> None:

@@ -35,6 +35,8 @@ from colonnade.signing import digest
 
 # A line of the calibration table is of so many rows at least, and of more where the owner asks for more.
 LEAST_IN_LINE = 10
+# Chances are 0 and 1 long before. Losses of parts that another party made up still have sums that can be told.
+LARGEST_LOGIT = 1e80
 
 
 def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData) -> tuple[PartyState, Message]:
@@ -79,7 +81,8 @@ def _answer_masked_losses(
 ) -> tuple[PartyState, Message]:
     ours, state = let_go(state, request, evaluating=False)
     if ours is None:
-        return state, MaskedClassLosses(*(sendable_floats(()) for _ in range(4)), b"")
+        nothing = sendable_floats(())
+        return state, MaskedClassLosses(nothing, nothing, nothing, nothing, b"")
     known, by_weight = _known(request, ours), ours.request.by_weight
     weights = weights_of(state, data, by_weight=by_weight)
     model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
@@ -122,7 +125,7 @@ class KnownClasses:
 
     def logits(self, products: Floats, n_rows: int) -> Floats:
         """Add intercepts to x.theta, of any shape: (m,) for two classes, else (m, K)."""
-        logits: Floats = products.reshape(n_rows, -1) + self.intercepts
+        logits = np.clip(products.reshape(n_rows, -1) + self.intercepts, -LARGEST_LOGIT, LARGEST_LOGIT)
         return logits[:, 0] if len(self.names) == 2 else logits
 
     def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
@@ -172,7 +175,8 @@ def _distinct(state: PartyState, weights: Floats) -> tuple[Rows, Rows, Floats]:
     A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
     """
     rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
-    return rows, first, np.bincount(place, weights, minlength=len(rows))
+    weight = np.asarray(np.bincount(place, weights, minlength=len(rows)), np.float64)
+    return rows, first.astype(np.int64), weight
 
 
 def told_numbers(found: ClassMetrics, *, drawn: bool) -> tuple[Floats, Floats, Floats, Floats]:

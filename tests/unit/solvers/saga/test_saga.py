@@ -361,3 +361,37 @@ def check_refused(party: PartySession, request: Message, cause: str) -> None:
     assert isinstance(reply, Refused)
     assert reply.cause == cause
     assert party.state is state, "a refused request leaves the state as it was"
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        (cn.Classification(l2=1e-2), {}),
+        (cn.Classification(l1=1e-2), {}),
+        (cn.Classification(l2=1e-2, fit_intercept=False), {}),
+        (cn.Classification(l2=1e-2, standardize=True), {"bits": 12}),
+    ],
+)
+def test_classes_are_told_apart_as_by_central(task: Any, options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(600, 5)) * [1.0, 30.0, 0.1, 1.0, 1.0] + 1.0
+    late = np.where((features - 1) @ [1.0, 0.02, -5.0, 0.5, 0.0] + rng.logistic(size=600) > 0.5, "late", "early")
+    parties = cn.Federation(cn.split_columns(features, late, [2, 2, 1]))
+    run = parties.fit(task, sampler=cn.ImportanceSampling(200), solver=cn.Saga(**options), seed=1)
+    central = parties.fit(task, coreset=run.coreset)
+    rows = run.coreset.rows
+    codes = (late == "late").astype(float)[rows]
+    costs = [
+        task.cost(each.model, features[rows], codes, run.coreset.weights, run.coreset.total_weight)
+        for each in (run, central)
+    ]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-4)
+    assert run.facts["cost"] == pytest.approx(costs[0], rel=1e-4), "from slopes as old as their block's last visit"
+    assert run.model.classes_ == ("early", "late")
+
+
+def test_more_classes_than_two_are_not_for_saga() -> None:
+    features = np.random.default_rng(1).normal(size=(60, 4))
+    parties = cn.Federation(cn.split_columns(features, np.arange(60) % 3, [2, 2]))
+    with pytest.raises(cn.UnsupportedError, match="two classes apart, not 3"):
+        parties.fit(cn.Classification(l2=0.1), sampler=cn.AllRows(), solver=cn.Saga())

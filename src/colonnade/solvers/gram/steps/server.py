@@ -158,8 +158,8 @@ def _problem(
     pi = (summary.mean[-1] - values[0]) / (values[1] - values[0])
     if not 0 < pi < 1:
         raise InputError(
-            "The drawn rows are all of one class. Draw more rows, or by scores, which give each class its share: "
-            "ImportanceSampling(size=...)."
+            f"The drawn rows are all of one class, by what {question.to!r} says. Draw more rows, or by scores, which "
+            "give each class its share: ImportanceSampling(size=...)."
         )
     curvature, step = curvature_of(summary, float(pi), penalty, fit_intercept=task.fit_intercept)
     spreads = np.linalg.norm(summary.about(np.zeros_like(summary.mean))[:, :-1], axis=0)
