@@ -133,12 +133,6 @@ def _of_classes() -> list[Job]:
     def compact(federation: cn.Federation) -> Any:
         return federation.fit(task, sampler=sampler, solver=cn.CompactCentral())
 
-<<<<<<< HEAD
-=======
-    def plan(federation: cn.Federation, _: object) -> Any:
-        return federation.plan(task, budget_bytes=60_000, pilot=220)
-
->>>>>>> wip19-P
     def learned(solver: Any) -> Any:
         return lambda f, _: f.fit(task, sampler=sampler, solver=solver, seed=3)
 
@@ -154,10 +148,7 @@ def _of_classes() -> list[Job]:
 
     return [
         Job("plan classes", plan, n_rows=400, classes=True),
-<<<<<<< HEAD
-=======
         Job("diagnose classes", lambda f, _: f.diagnose(task, sampler=sampler, rows=80), n_rows=200, classes=True),
->>>>>>> wip19-P
         Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
         Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
         evaluate("evaluate classes"),
