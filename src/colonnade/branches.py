@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from colonnade.contracts import LinearTask, Task
+from colonnade.contracts import LinearTask, LogisticTask, Task
 from colonnade.errors import InputError
 from colonnade.messages import Message
 from colonnade.protocol.caps import Branches
@@ -28,7 +28,7 @@ def pilot_draw(task: Task[object], size: int, *, evenly: bool) -> ImportanceSamp
 
 def planned_draw(task: Task[object], size: int) -> ImportanceSampling:
     """Say how a plan, and its pilot, draw rows by scores."""
-    sharpened = isinstance(task, LinearTask)
+    sharpened = isinstance(task, LinearTask | LogisticTask)
     return ImportanceSampling(size, EVEN_SHARE, draws="distinct", round_scores=SCORE_STEP, sharpened=sharpened)
 
 

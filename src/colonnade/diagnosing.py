@@ -32,7 +32,7 @@ def diagnose(
     ----------
     parties : iterable of Party
         All of them, with their tables.
-    task : Regression or KMeans
+    task : Regression, Classification or KMeans
         Whose assumptions.
     coreset : Coreset, optional
         The one to measure.

@@ -583,7 +583,7 @@ class Federation:
 
         Parameters
         ----------
-        task : Regression or KMeans
+        task : Regression, Classification or KMeans
             Whose assumptions.
         sampler, coreset : optional
             The coreset to measure, or how to draw it; neither for the assumptions alone.

@@ -17,7 +17,7 @@ from colonnade.branches import Branch, Branching, pilot_draw
 from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
-from colonnade.diagnostics.over_parties import diagnosis_route
+from colonnade.diagnostics.over_parties import diagnosis_route, reference_sampler
 from colonnade.errors import InputError
 from colonnade.evaluation.applying import (
     class_losses_route,
@@ -40,9 +40,8 @@ from colonnade.sampling.seeds import Seeds
 from colonnade.sampling.selecting import UseAllRows, even_draw_route, rows_route
 from colonnade.signing import DrawSeeds, rows_digest
 from colonnade.solvers import AnySolver
-from colonnade.solvers.finer_rows import AskFinerRows
-from colonnade.solvers.scaled_columns import AskScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns
+from colonnade.solvers.compact import kind_of
+from colonnade.solvers.finer_rows import finer_kind
 from colonnade.tasks import AnyTask
 from colonnade.tasks.jobs import rounding_of, rows_told, shared_seed
 
@@ -330,12 +329,13 @@ def _plan(job: _Reader) -> Route:
     caps = job.sheet.branches
     pilot = pilot_draw(job.task, job.size, evenly=caps is not None and caps.evenly)
     dither = pilot_dithers(job.roster, job.sheet.seed)[job.place]
+    columns = Ask(kind_of(job.task), step=PILOT_STEP, seed=dither)
     if isinstance(job.task, ClusteringTask):
-        return then(job.view(), job.drawn(pilot), Ask(AskScaledColumns, step=PILOT_STEP, seed=dither))
+        return then(job.view(), job.drawn(pilot), columns)
     finest = {"finer_step": FINE_STEP, "finer_seed": finer_dithers(job.roster, job.sheet.seed)[job.place]}
-    finer = Ask(AskFinerRows, step=PILOT_STEP, seed=dither, **finest)
-    looked = then(Ask(AskWhitenedColumns, step=PILOT_STEP, seed=dither), some(finer, least=0, most=2))
-    return then(job.view(), job.drawn(pilot), looked)
+    finer = Ask(finer_kind(job.task), step=PILOT_STEP, seed=dither, **finest)
+    # The branch that a planned fit takes tells the classes of its rows with these themselves.
+    return then(job.view(), job.settled(pilot), job.drawn(pilot), columns, some(finer, least=0, most=2))
 
 
 def _planned_fit(job: _Reader) -> Route:
@@ -350,9 +350,11 @@ def _certify(job: _Reader) -> Route:
 
 def _diagnose(job: _Reader) -> Route:
     has_source = job.sheet.sampler is not None or job.sheet.coreset is not None
-    source = then(job.view(), job.source(draw=1)) if has_source else None
+    settled = END if job.sheet.sampler is None else job.settled()
+    source = then(job.view(), settled, job.source(draw=1)) if has_source else None
     part = None if job.sheet.model is None else job.part
-    return then(job.view(), diagnosis_route(job.task, job.agreed(job.size), source, part, job.sheet.options))
+    looked_at = job.settled(reference_sampler(job.size))
+    return then(job.view(), looked_at, diagnosis_route(job.task, job.agreed(job.size), source, part, job.sheet.options))
 
 
 def _audit(job: _Reader) -> Route:

@@ -25,7 +25,7 @@ from colonnade.diagnostics.audited_predictions import AskAuditedPredictions, Aud
 from colonnade.diagnostics.moved_distances import AskMovedDistances, MovedDistances
 from colonnade.diagnostics.pair_distances import AskPairDistances, PairDistances
 from colonnade.diagnostics.row_distances import AskRowDistances, RowDistances
-from colonnade.diagnostics.whitened_rows import AskWhitenedRows, WhitenedRows
+from colonnade.diagnostics.whitened_rows import AskWhitenedClassRows, AskWhitenedRows, WhitenedRows
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
@@ -110,7 +110,7 @@ from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDr
 from colonnade.signing import SignedMarks, SignedRows, SignedWeights
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
-from colonnade.solvers.finer_rows import AskFinerRows, FinerRows
+from colonnade.solvers.finer_rows import AskFinerClassRows, AskFinerRows, FinerRows
 from colonnade.solvers.gram.ckks.messages import (
     AskDecryptedProducts,
     AskEncryptedProducts,
@@ -264,6 +264,7 @@ EXAMPLES: dict[str, Message] = {
     "ask scaled columns, within": AskScaledColumns(0.25, seed=5, most=1),
     "scaled columns": ScaledColumns(8, 4, 0.125, *scaled()),
     "ask finer rows": AskFinerRows(0.25, 5, 1 / 256, 2**63 - 1, sendable_rows([0, 3, 7])),
+    "ask finer class rows": AskFinerClassRows(0.25, 5, 1 / 256, 6, sendable_rows([0, 2])),
     "finer rows": FinerRows(3, 2, 1, encode_codes(np.array([[0, 1, -1], [2, 0, 31]]))),
     "ask local clusters": AskLocalClusters(10, seed=2**63 - 1, weights=sendable_floats([0.5, 1.0])),
     "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),
@@ -321,6 +322,7 @@ EXAMPLES: dict[str, Message] = {
     "ask coefficients": AskCoefficients(),
     "coefficients": Coefficients(sendable_floats([1.0, -2.0]), 3.0),
     "ask whitened rows": AskWhitenedRows(fit_intercept=True),
+    "ask whitened class rows": AskWhitenedClassRows(fit_intercept=True),
     "whitened rows": WhitenedRows(sendable_floats([[0.5, -0.25]]), None),
     "whitened rows with label": WhitenedRows(sendable_floats(np.empty((1, 0))), sendable_floats([0.125])),
     "ask pair distances": AskPairDistances(300, seed=5),

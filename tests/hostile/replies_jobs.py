@@ -144,7 +144,12 @@ def _of_classes() -> list[Job]:
     def evaluate(name: str, weighted: bool = False, classes: Any = NUMBERS, **options: Any) -> Job:
         return Job(name, lambda f, r: f.evaluate(r.model, **options), run, 200, weighted=weighted, classes=classes)
 
+    def plan(federation: cn.Federation, _: object) -> Any:
+        return federation.plan(task, budget_bytes=60_000, pilot=220)
+
     return [
+        Job("plan classes", plan, n_rows=400, classes=NUMBERS),
+        Job("diagnose classes", lambda f, _: f.diagnose(task, sampler=sampler, rows=80), n_rows=200, classes=NUMBERS),
         Job("fit Classification, central", learned(cn.Central()), classes=NUMBERS),
         Job("fit Classification, compact", learned(cn.CompactCentral()), classes=WORDS),
         Job("fit Classification, gram", learned(cn.SecureGram()), classes=WORDS),

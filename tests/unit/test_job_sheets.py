@@ -223,12 +223,18 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
     "plan clusters": ("plan", lambda: federation().plan(CLUSTERS, budget_bytes=10**6)),
     "planned": ("planned", lambda: federation().fit(RIDGE, budget_bytes=10**6)),
     "planned fit of clusters": ("planned", lambda: federation().fit(CLUSTERS, target_excess=0.5)),
+    "plan classes": ("plan", lambda: federation(label=LATE).plan(CLASSES, budget_bytes=10**6)),
+    "planned fit of classes": ("planned", lambda: federation(label=LATE).fit(CLASSES, budget_bytes=10**6)),
     "certify": ("certify", certified(rows=70)),
     "certify, standardised": ("certify", certified(cn.Regression(standardize=True), rows=70)),
     "certify what was rounded": ("certify", certified(solver=cn.CompactCentral(2.0), rows=70)),
     "certify classes": ("certify", certified(CLASSES, label=LATE, rows=90)),
     "certify clusters": ("certify", certified(cn.KMeans(n_clusters=2, standardize=True), rows=70)),
     "diagnose": ("diagnose", lambda: federation().diagnose(RIDGE)),
+    "diagnose classes": (
+        "diagnose",
+        lambda: federation(label=LATE).diagnose(CLASSES, sampler=cn.ImportanceSampling(40)),
+    ),
     "diagnose clusters": ("diagnose", lambda: federation().diagnose(CLUSTERS)),
     "diagnose near a model": ("diagnose", diagnosed(CLUSTERS)),
     "diagnose a coreset near a model": (
@@ -248,6 +254,8 @@ JOBS: dict[str, tuple[str, Callable[[], object]]] = {
 SETTLED = {
     "certify": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
     "certify what was rounded": {"AskAuditedPredictions": {"part", "hidden", "seed"}},
+    "plan classes": {"AskClasses": {"n_told"}, "AskClassColumns": {"step", "seed"}},
+    "diagnose classes": {"AskWhitenedClassRows": {"fit_intercept"}, "AskClasses": {"n_told"}},
     "certify classes": {"AskAuditedLogits": {"part", "hidden", "seed"}, "AskClasses": {"n_told"}},
     "certify clusters": {"AskAuditedDistances": {"centers", "part"}},
     "diagnose clusters": {"AskPairDistances": {"count", "seed"}, "AskRowDistances": {"count", "seed"}},

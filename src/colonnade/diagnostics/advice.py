@@ -2,7 +2,8 @@
 
 **When to warn.** The theorems ask for a size of C ζ G / ε² times a factor above 1 (Theorem 3.1), with ζ at most 1/γ²
 (Lemma E.2) or 4 τ (Lemma F.2). Where G/γ², or τ G, exceeds the size, they promise nothing at it: not even with C = 1,
-not even ε = 1. That is the threshold. Without a coreset it is the number of rows: then no coreset smaller than the data
+not even ε = 1. That is the threshold. For classes ζ is bounded by μ and by the root of n: it is μ G, what is left where
+no row has much leverage. Without a coreset it is the number of rows: then no coreset smaller than the data
 is promised anything.
 """
 
@@ -10,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from colonnade.diagnostics.records import Diagnosis, Epsilon, Gamma, Robustness, Sensitivity, Tau
+    from colonnade.diagnostics.records import Diagnosis, Epsilon, Gamma, Mu, Robustness, Sensitivity, Tau
 
 REMEDY = (
     "Draw more rows; or mix in even draws, ImportanceSampling(size, uniform_share=0.1), so that no row weighs too much;"
@@ -65,11 +66,31 @@ def clustering_concern(tau: "Tau", total: float, size: int) -> str | None:
     )
 
 
+def classes_concern(mu: "Mu", total: float, size: int) -> str | None:
+    """Say why nothing is promised at this size, the coreset's or all rows', and what to do; `total` is G."""
+    if math.isinf(mu.value):
+        return (
+            "In the rows looked at a model has no row on the wrong side, so mu is infinite: nothing is promised at any "
+            "size, and without a penalty there is no best model. Give a penalty, for instance l2=1e-4, and measure "
+            "epsilon: what is not promised may still hold."
+        )
+    if mu.value * total <= size:
+        return None
+    return (
+        f"Models can have most of the classes on the right side: mu is {mu.value:,.3g}, where the larger class has "
+        f"{mu.imbalance:,.3g} times the rows of the smaller. Nothing is promised below mu G = {mu.value * total:,.0f} "
+        f"rows, not even for rows of small leverage; there are {size:,}. Draw more rows, and measure epsilon again: "
+        "what is not promised may still hold."
+    )
+
+
 def words(found: "Diagnosis") -> str:
     """Tell a diagnosis in paragraphs: what was measured, what it means, what to do."""
     parts = [_introduction(found)]
     if found.gamma is not None:
         parts.append(_gamma_words(found.gamma))
+    if found.mu is not None:
+        parts.append(_mu_words(found.mu))
     if found.tau is not None:
         parts.append(_tau_words(found.tau))
     parts.append(_sensitivity_words(found.sensitivity))
@@ -103,6 +124,17 @@ def _gamma_words(gamma: "Gamma") -> str:
             f" Leaving out {gamma.dependent} exact dependence{'s' * (gamma.dependent > 1)} between parties' columns, "
             "which make the gamma of the definition 0 and harm nothing if they hold in every row."
         )
+    return text
+
+
+def _mu_words(mu: "Mu") -> str:
+    text = (
+        f"mu = {mu.value:,.3g}: how much more any model has rows on the right side than on the wrong one, added up as "
+        f"logits; the larger class has {mu.imbalance:,.3g} times the rows of the smaller, and mu is at least that "
+        "where there is an intercept. What rows matter is bounded by it and by the root of their leverage."
+    )
+    if mu.halves is not None:
+        text += f" Two halves of the rows gave {mu.halves[0]:,.3g} and {mu.halves[1]:,.3g}."
     return text
 
 

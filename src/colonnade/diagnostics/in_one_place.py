@@ -9,7 +9,8 @@ import numpy as np
 
 from colonnade.contracts import Table
 from colonnade.coreset import Coreset
-from colonnade.diagnostics.advice import clustering_concern, regression_concern
+from colonnade.diagnostics.advice import classes_concern, clustering_concern, regression_concern
+from colonnade.diagnostics.class_findings import ClassRows
 from colonnade.diagnostics.findings import (
     JoinedSpectrum,
     clustering_epsilon,
@@ -20,16 +21,19 @@ from colonnade.diagnostics.findings import (
     pool_size,
     tau_of,
 )
+from colonnade.diagnostics.over_parties import check_two_classes
 from colonnade.diagnostics.pair_distances import distances_of_pairs
 from colonnade.diagnostics.records import Diagnosis, Robustness, Sensitivity
 from colonnade.diagnostics.row_distances import distances_to
-from colonnade.diagnostics.whitened_rows import coordinates, own_basis
+from colonnade.diagnostics.whitened_rows import coordinates, own_basis, own_class_basis
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import gram, inverse_condition, sensitivities, spectrum, triangle, unit_columns
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.measured_error import costs_of_sets, random_sets, relative_errors
 from colonnade.kernels.robust import share_set_aside
-from colonnade.tasks import KMeans, PaperTask, Regression
+from colonnade.protocol.classes import label_classes
+from colonnade.sampling.rules.classes import ClassScores
+from colonnade.tasks import Classification, KMeans, PaperTask, Regression
 
 # Models at which rows are set aside: the worst, and so many random ones and ones near the best.
 N_ROBUST = 8
@@ -52,6 +56,8 @@ def diagnose_tables(
     match task:
         case Regression():
             return _regression(task, tables, coreset, within, rng)
+        case Classification():
+            return _classes(task, tables, coreset, within, rng)
         case KMeans():
             return _clustering(task, tables, coreset, pairs, within, rng)
         case _:
@@ -111,6 +117,41 @@ def _regression(
         *_facts(task, tables),
         sensitivity,
         gamma=gamma,
+        epsilon=epsilon,
+        robustness=robustness,
+        concerns=() if concern is None else (concern,),
+    )
+
+
+def _classes(
+    task: Classification, tables: Mapping[str, Table], coreset: Coreset | None, within: float, rng: np.random.Generator
+) -> Diagnosis:
+    d = {name: len(table.feature_names) for name, table in tables.items()}
+    (label,) = (table for table in tables.values() if table.label_name is not None)
+    found = label_classes(label)
+    check_two_classes(len(found))
+    bases = {name: own_class_basis(table, fit_intercept=task.fit_intercept) for name, table in tables.items()}
+    own = [np.vstack([coordinates(b[:, : d[name]], bases[name]) for b in t.blocks()]) for name, t in tables.items()]
+    later = np.concatenate([block[:, -1] == found[-1] for block in label.blocks()]).astype(np.float64)
+    rows = ClassRows(np.hstack(own), later, np.ones(len(later)))
+    whole, mu = spectrum(gram(rows.rows)), rows.mu(None)
+    rule = ClassScores(task.fit_intercept, sum(d.values()))
+    scores = np.sum([rule.scores(table) for table in tables.values()], axis=0)
+    random, near = rows.models(rng)
+    sensitivity = rows.sensitivity(scores, whole, mu, np.vstack([random, near]), len(later))
+    epsilon = robustness = None
+    if coreset is not None:
+        core = ClassRows(rows.rows[coreset.rows], later[coreset.rows], coreset.weights)
+        epsilon = rows.epsilon(core, random, near, None)
+        losses = rows.losses(np.vstack([random[:N_ROBUST], near[:N_ROBUST]]))
+        shares = [share_set_aside(loss, coreset.rows, coreset.weights, within) for loss in losses.T]
+        robustness = Robustness(within, max(shares), len(shares))
+    concern = classes_concern(mu, sensitivity.total, len(later) if coreset is None else len(coreset))
+    return Diagnosis(
+        *_facts(task, tables),
+        sensitivity,
+        gamma=gamma_of(JoinedSpectrum(whole, None)),
+        mu=mu,
         epsilon=epsilon,
         robustness=robustness,
         concerns=() if concern is None else (concern,),

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from colonnade.contracts import Agreed, JobView, Roster, Script
 from colonnade.coreset import Coreset
-from colonnade.diagnostics.advice import clustering_concern, regression_concern
+from colonnade.diagnostics.advice import classes_concern, clustering_concern, regression_concern
+from colonnade.diagnostics.class_findings import ClassRows
 from colonnade.diagnostics.findings import (
     EVEN_SHARE,
     MOVES,
@@ -28,7 +29,12 @@ from colonnade.diagnostics.moved_distances import AskMovedDistances, moved_dista
 from colonnade.diagnostics.pair_distances import AskPairDistances, pair_distances
 from colonnade.diagnostics.records import Diagnosis, Sensitivity
 from colonnade.diagnostics.row_distances import AskRowDistances, Pool, row_distances
-from colonnade.diagnostics.whitened_rows import AskWhitenedRows, whitened_rows
+from colonnade.diagnostics.whitened_rows import (
+    AskWhitenedClassRows,
+    AskWhitenedRows,
+    whitened_class_rows,
+    whitened_rows,
+)
 from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats
@@ -39,7 +45,7 @@ from colonnade.protocol.viewing import agree_on_view
 from colonnade.routes import Ask, Hashing, Length, Route, then
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.selecting import use_rows
-from colonnade.tasks import KMeans, KMeansModel, PaperTask, Regression, jobs
+from colonnade.tasks import Classification, KMeans, KMeansModel, PaperTask, Regression, jobs
 
 Source = AnySampler | Coreset | None
 # Scores are computed backwards from weights, and both from columns that may nearly depend on each other.
@@ -70,7 +76,8 @@ def diagnose(
 ) -> Script[Diagnosis]:
     """Measure the assumptions of a task, and a coreset's error, from rows that the parties show in part.
 
-    Regression shows the server rows in bases that only the parties know (features, labels). K-means shows distances of
+    Regression shows the server rows in bases that only the parties know (features, labels), a classification also their
+    classes. K-means shows distances of
     pairs of rows (scores), and of rows to a few rows, or to the centres of a model (predictions). The source is the
     coreset to measure, or how to draw it: as `coreset` with this seed would. What it cost is added by `with_cost`.
     """
@@ -83,6 +90,8 @@ def diagnose(
     match task:
         case Regression():
             return (yield from _diagnose_regression(task, roster, source, size, rng, seed))
+        case Classification():
+            return (yield from _diagnose_classes(task, roster, source, size, rng, seed))
         case KMeans():
             pairs = min(pairs, roster.n_rows)
             return (yield from _diagnose_clustering(task, roster, source, model, size, pairs, rng, seed))
@@ -130,6 +139,41 @@ def _diagnose_regression(
         *_facts(task, roster, size),
         sensitivity,
         gamma=gamma,
+        epsilon=epsilon,
+        concerns=() if concern is None else (concern,),
+    )
+
+
+def _diagnose_classes(
+    task: Classification, roster: Roster, source: Source, size: int, rng: np.random.Generator, seed: int
+) -> Script[Diagnosis]:
+    reference, scores, _ = yield from _reference(task, roster, size, rng)
+    values, classes = yield from whitened_class_rows(roster, reference.rows, fit_intercept=task.fit_intercept)
+    if (np.square(values).sum(axis=1) > scores * (1 + LENGTHS_DIFFER)).any():
+        raise RemoteProtocolError(
+            f"Rows that {', '.join(roster.names)} show are longer than their scores say: one of them shows other rows "
+            "than it scored, and the sum does not show which. Nothing of it was used."
+        )
+    half = rng.permutation(size) < size // 2
+    shown = ClassRows(values, classes, reference.weights)
+    grams = [gram(values[part], 2 * reference.weights[part]) for part in (half, ~half)]
+    whole = spectrum((grams[0] + grams[1]) / 2)
+    gamma = gamma_of(JoinedSpectrum(whole, None), halves=(spectrum(grams[0]), spectrum(grams[1])))
+    mu = shown.mu(half)
+    random, near = shown.models(rng)
+    sensitivity = shown.sensitivity(scores, whole, mu, np.vstack([random, near]), roster.n_rows)
+    sensitivity = replace(sensitivity, total=_total(reference))
+    coreset = yield from _select(task, roster, source, seed)
+    epsilon = None
+    if coreset is not None:
+        drawn = yield from whitened_class_rows(roster, coreset.rows, fit_intercept=task.fit_intercept)
+        epsilon = shown.epsilon(ClassRows(*drawn, coreset.weights), random, near, half)
+    concern = classes_concern(mu, sensitivity.total, roster.n_rows if coreset is None else len(coreset))
+    return Diagnosis(
+        *_facts(task, roster, size),
+        sensitivity,
+        gamma=gamma,
+        mu=mu,
         epsilon=epsilon,
         concerns=() if concern is None else (concern,),
     )
@@ -211,13 +255,27 @@ def _reference(
 ) -> Script[tuple[Coreset, Floats, JobView]]:
     """Draw the rows to look at; return them with their scores g, and the units they are seen in."""
     view = yield from agree_on_view(roster, None, "train", task.scaling)
-    reference = yield from _reference_sampler(size).sample(roster, task.score_rule(), rng)
+    sampler = reference_sampler(size)
+    if isinstance(task, Classification):
+        settled = yield from task.settled(roster, jobs.rows_told(task, sampler, roster))
+        check_two_classes(len(settled.known_classes()))
+    reference = yield from sampler.sample(roster, task.score_rule(), rng)
     total, n = _total(reference), roster.n_rows
     # Backwards from w = G / (m ((1 - s) g + s G / n)).
     return reference, (total / (size * reference.weights) - EVEN_SHARE * total / n) / (1 - EVEN_SHARE), view
 
 
-def _reference_sampler(size: int) -> ImportanceSampling:
+def check_two_classes(n_classes: int) -> None:
+    """Require two: of more nothing is known."""
+    if n_classes > 2:
+        raise UnsupportedError(
+            f"A classification of {n_classes} classes cannot be diagnosed: only one of two can. Put classes together, "
+            "or evaluate what was learned on rows that were held out."
+        )
+
+
+def reference_sampler(size: int) -> ImportanceSampling:
+    """Say how the rows to look at are drawn."""
     return ImportanceSampling(size, uniform_share=EVEN_SHARE)
 
 
@@ -228,10 +286,11 @@ def diagnosis_route(
 
     Where there is a model, its part at the party has this digest.
     """
-    reference = _reference_sampler(agreed.size).route(task.score_rule(), agreed)
+    reference = reference_sampler(agreed.size).route(task.score_rule(), agreed)
     match task:
-        case Regression():
-            shown = Ask(AskWhitenedRows, fit_intercept=task.fit_intercept)
+        case Regression() | Classification():
+            kind = AskWhitenedRows if isinstance(task, Regression) else AskWhitenedClassRows
+            shown = Ask(kind, fit_intercept=task.fit_intercept)
             return then(reference, shown) if source is None else then(reference, shown, source, shown)
         case KMeans():
             return _clustering_route(task, agreed, reference, source, part, options)

@@ -66,6 +66,26 @@ class Tau(msgspec.Struct, frozen=True):
     growth: float
 
 
+class Mu(msgspec.Struct, frozen=True):
+    """How far any model can have the classes on the right side: mu-complexity (Munteanu et al. 2018).
+
+    Parameters
+    ----------
+    value : float
+        The largest ratio, over all models, of what rows are on the right side to what they are on the wrong one, both
+        added up as logits. Infinite where a model has none on the wrong side.
+    imbalance : float
+        The ratio of the larger class to the smaller: mu is at least that, where there is an intercept.
+    halves : tuple of float, or None
+        The same from each half of the rows looked at, where it is an estimate; fewer rows are easier to tell apart, so
+        it is rather too large.
+    """
+
+    value: float
+    imbalance: float
+    halves: tuple[float, float] | None = None
+
+
 class Sensitivity(msgspec.Struct, frozen=True):
     """How well scores stand for what rows matter (Theorem 3.1).
 
@@ -75,9 +95,10 @@ class Sensitivity(msgspec.Struct, frozen=True):
         G, the sum of all scores.
     zeta : float
         ζ, the largest ratio of a row's sensitivity to its score. Regression: exact over the rows looked at. K-means:
-        over the centres tried, so it may be larger.
+        over the centres tried, so it may be larger; of classes over the models tried, likewise.
     bound : float
-        What the theory bounds ζ by: 1/γ² for regression (with the effective γ), 4τ for k-means.
+        What the theory bounds ζ by: 1/γ² for regression (with the effective γ), 4τ for k-means; for classes the largest
+        of ((1 + μ) √leverage + 5 μ / n) / score.
     sensitivities : float or None
         The sum of all rows' sensitivities, where known: the total that perfect scores would have.
     """
@@ -96,7 +117,7 @@ class Epsilon(msgspec.Struct, frozen=True):
     size : int
         Of the coreset.
     worst : float or None
-        Over all models there are, for regression. None for k-means: nobody can tell.
+        Over all models there are, for regression. None for k-means and classes: nobody can tell.
     random_mean, random_max : float
         Over models drawn at random.
     near_mean, near_max : float or None
@@ -138,7 +159,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     Parameters
     ----------
     task : str
-        Regression or KMeans.
+        Regression, Classification or KMeans.
     n_rows, n_features, n_parties : int
         Of the federation.
     exact : bool
@@ -148,7 +169,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     sensitivity : Sensitivity
         G and zeta.
     gamma : Gamma or None
-        For regression.
+        For regression; for a classification that of the features.
+    mu : Mu or None
+        For a classification.
     tau : Tau or None
         For k-means with two rows or more.
     epsilon : Epsilon or None
@@ -181,6 +204,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     rows: int
     sensitivity: Sensitivity
     gamma: Gamma | None = None
+    mu: Mu | None = None
     tau: Tau | None = None
     epsilon: Epsilon | None = None
     robustness: Robustness | None = None

@@ -7,6 +7,7 @@ import msgspec
 
 from colonnade.errors import InputError
 from colonnade.kernels.sizes import (
+    class_size,
     clustering_size,
     regression_size,
     robust_clustering_size,
@@ -14,7 +15,7 @@ from colonnade.kernels.sizes import (
     sampling_size,
 )
 from colonnade.options import positive_number, whole_number
-from colonnade.tasks import KMeans, PaperTask, Regression
+from colonnade.tasks import Classification, KMeans, PaperTask, Regression
 
 
 class TheorySize(msgspec.Struct, frozen=True):
@@ -77,6 +78,8 @@ def theory_size(
     delta: float = 0.05,
     gamma: float | None = None,
     tau: float | None = None,
+    mu: float | None = None,
+    n_rows: float | None = None,
     zeta: float | None = None,
     total: float | None = None,
     beta: float | None = None,
@@ -86,18 +89,19 @@ def theory_size(
     """Compute the size that the theory asks for. Usually far more than is needed: `Federation.plan` is the other way.
 
     Which theorem: the one whose assumption is given. `gamma` is Theorem 4.2 (regression), `tau` Theorem 5.2 (k-means),
-    `zeta` with `total` Theorem 3.1 (both), `beta` Theorems G.3 and G.4, which assume nothing and promise a robust
-    coreset.
+    `zeta` with `total` Theorem 3.1 (all), `beta` Theorems G.3 and G.4, which assume nothing and promise a robust
+    coreset. For a classification `mu`, `gamma` and `n_rows` bound zeta and the total, and Theorem 3.1 does the rest: the
+    size grows with the root of the number of rows.
 
     Parameters
     ----------
-    task : Regression or KMeans
+    task : Regression, Classification or KMeans
         What to learn.
     epsilon, delta : float
         Within 1 ± epsilon with probability 1 - delta; both between 0 and 1.
     n_features, n_parties : int
         d and T.
-    gamma, tau, zeta, total, beta : float, optional
+    gamma, tau, mu, n_rows, zeta, total, beta : float, optional
         What is known of the data, from a `Diagnosis`, or the share of rows that may be set aside.
     alpha : float
         How far the k-means algorithm is from the best clustering; 1 for regression.
@@ -123,7 +127,7 @@ def theory_size(
     )
     constant = positive_number("constant", constant, example="Pass for instance constant=1.0.")
     alpha = positive_number("alpha", alpha, example="Pass 1 or more: alpha=1.0.")
-    known = {"gamma": gamma, "tau": tau, "zeta": zeta, "total": total, "beta": beta}
+    known = {"gamma": gamma, "tau": tau, "mu": mu, "n_rows": n_rows, "zeta": zeta, "total": total, "beta": beta}
     given = {name: _known(name, value) for name, value in known.items() if value is not None}
     theorem, size = _size(task, epsilon, delta, n_features, n_parties, given, alpha, constant)
     if not math.isfinite(size):
@@ -151,6 +155,8 @@ def _size(
     match task:
         case Regression():
             wanted, found = "gamma", _regression_size(epsilon, delta, d, n_parties, given, constant)
+        case Classification():
+            wanted, found = "mu=..., gamma=... and n_rows", _class_size(epsilon, delta, d, n_parties, given, constant)
         case KMeans():
             wanted, found = (
                 "tau",
@@ -159,9 +165,10 @@ def _size(
         case _:
             assert_never(task)
     if found is None:
+        or_robust = "" if isinstance(task, Classification) else ", or beta=..."
         raise InputError(
             f"No theorem for {type(task).__name__} takes {', '.join(given) or 'nothing'}. "
-            f"Pass {wanted}=..., or zeta=... and total=..., or beta=...."
+            f"Pass {wanted}=..., or zeta=... and total=...{or_robust}."
         )
     return found
 
@@ -176,6 +183,17 @@ def _regression_size(
             return "Theorem 4.2", regression_size(epsilon, delta, d, gamma, constant)
         case {"beta": beta, **rest} if not rest:
             return "Theorem G.3", robust_regression_size(epsilon, delta, beta, d, n_parties, constant)
+    return None
+
+
+def _class_size(
+    epsilon: float, delta: float, d: int, n_parties: int, given: dict[str, float], constant: float
+) -> tuple[str, float] | None:
+    match given:
+        case {"zeta": zeta, "total": total, **rest} if not rest:
+            return "Theorem 3.1", sampling_size(epsilon, delta, zeta, total, d + 1, constant)
+        case {"mu": mu, "gamma": gamma, "n_rows": n_rows, **rest} if not rest:
+            return "Theorem 3.1, by mu", class_size(epsilon, delta, d, n_parties, n_rows, mu, gamma, constant)
     return None
 
 

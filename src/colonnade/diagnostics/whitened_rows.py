@@ -18,6 +18,7 @@ from colonnade.kernels.leverage import basis
 from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
+from colonnade.protocol.classes import label_classes
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 
@@ -39,6 +40,10 @@ class AskWhitenedRows(Message, frozen=True):
     fit_intercept: Annotated[bool, Reveals.NOTHING]
 
 
+class AskWhitenedClassRows(AskWhitenedRows, frozen=True):
+    """As `AskWhitenedRows`, where the label has two classes: it is no column, but 1 for the later of them and 0."""
+
+
 @dataclass(frozen=True, eq=False)
 class JoinedRows:
     """Rows in all parties' bases, side by side, shape (m, d'); the label alone enters the last, number `label`."""
@@ -54,6 +59,20 @@ def whitened_rows(roster: Roster, rows: Rows, *, fit_intercept: bool) -> Script[
     """
     inbox = yield {party: AskWhitenedRows(fit_intercept) for party in roster.names}
     return _join(checks.replies(inbox, WhitenedRows), roster, rows, fit_intercept)
+
+
+def whitened_class_rows(roster: Roster, rows: Rows, *, fit_intercept: bool) -> Script[tuple[Floats, Floats]]:
+    """Ask for the selected rows, ascending, in the parties' bases, shape (m, d'), and for their classes, 1 or 0, (m,)."""
+    inbox = yield {party: AskWhitenedClassRows(fit_intercept) for party in roster.names}
+    replies = checks.replies(inbox, WhitenedRows)
+    for card in roster.cards:
+        reply = replies[card.name]
+        _check(card, reply, len(rows), fit_intercept)
+        _check_basis(card.name, WhitenedRows(reply.features, None), rows)
+        if reply.label is not None and not np.isin(reply.label, (0.0, 1.0)).all():
+            raise checks.wrong(card.name, reply, "classes that are neither 0 nor 1")
+    (classes,) = (reply.label for reply in replies.values() if reply.label is not None)
+    return np.hstack([reply.features for reply in replies.values()]), classes
 
 
 def _join(replies: Mapping[str, WhitenedRows], roster: Roster, rows: Rows, fit_intercept: bool) -> JoinedRows:
@@ -105,6 +124,33 @@ def coordinates(values: Floats, W: Floats) -> Floats:
     return product
 
 
+def own_class_basis(table: Table, *, fit_intercept: bool) -> Floats:
+    """Compute the basis of a party's features, and of a column of ones at the label party where there is an intercept.
+
+    From features to coordinates, shape (d_j [+ 1], rank).
+    """
+    d = len(table.feature_names)
+    return basis(
+        lambda: (block[:, :d] for block in table.blocks()), constant=fit_intercept and table.label_name is not None
+    )
+
+
+def _answer_classes(state: PartyState, request: AskWhitenedClassRows, data: PartyData) -> tuple[PartyState, Message]:
+    table, rows = data.table, state.selected()
+    d = len(table.feature_names)
+    W = own_class_basis(table, fit_intercept=request.fit_intercept)
+    if len(rows) * (W.shape[1] + 1) > MAX_NUMBERS:
+        raise InputError(f"{len(rows):,} rows do not fit one message. Ask for fewer rows.")
+    chosen = table.take(rows)
+    values = sendable_floats(coordinates(chosen[:, :d], W))
+    if table.label_name is None:
+        return state, WhitenedRows(values, None)
+    classes = data.seen(None).once(label_classes)
+    if len(classes) != 2:
+        raise InputError(f"its label has {len(classes)} classes; a diagnosis is of two.")
+    return state, WhitenedRows(values, sendable_floats(chosen[:, d] == classes[1]))
+
+
 def _answer(state: PartyState, request: AskWhitenedRows, data: PartyData) -> tuple[PartyState, Message]:
     rows: Rows = state.selected()
     W = own_basis(data.table, fit_intercept=request.fit_intercept)
@@ -118,4 +164,7 @@ def _answer(state: PartyState, request: AskWhitenedRows, data: PartyData) -> tup
     return state, WhitenedRows(sendable_floats(values[:, :-1]), sendable_floats(label))
 
 
-HANDLERS = (Handler(AskWhitenedRows, _answer, after=frozenset({SELECTED}), then=SELECTED),)
+HANDLERS = (
+    Handler(AskWhitenedRows, _answer, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskWhitenedClassRows, _answer_classes, after=frozenset({SELECTED}), then=SELECTED),
+)

@@ -23,8 +23,8 @@ from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem
 
 BLOCK_ROWS = 8192
-# On each side. Chosen on KC House, judged on other tables (benchmarks/statistics.py).
-NEIGHBOURS = 2
+# On each side. Chosen on KC House, judged on other tables (benchmarks/coverage.py).
+NEIGHBOURS = 1
 # A row that decides a direction alone says nothing of how wrong it is there.
 MOST_LEVERAGE = 0.9999
 # A coefficient that has less of a direction that no row decides has nothing of it: what is left is rounding.
@@ -67,8 +67,8 @@ class RoundedSlopes:
     ----------
     features, slopes : (m, d) and (m,) array
         As they came.
-    removed : (d,) array
-        The part of a row's gradient that was taken off as rounding's.
+    removed, kept : (d,) array
+        The parts of a row's gradient, by its curvature, that are rounding's: taken off, and left.
     covariance : (d + 1, d + 1) array
         Of a row's rounding errors: in its features, and last in its prediction, less the label if that is rounded.
     left : callable
@@ -78,6 +78,7 @@ class RoundedSlopes:
     features: Floats
     slopes: Floats
     removed: Floats
+    kept: Floats
     covariance: Floats
     left: Callable[[Floats], Floats]
 
@@ -243,6 +244,8 @@ def spread_of_draw(
     if rounded is not None:
         squares += (np.square(weights) * (1.0 - uncertain))[:, np.newaxis] * _rounding(rows, found, rounded)
     variance = squares.sum(axis=0)
+    if rounded is not None and not uncertain.any():
+        variance += np.square((rows.bends.sum() * rounded.kept @ found.basis) @ found.leads[:-1])
     variance[_decided_alone(directions[(leverage > MOST_LEVERAGE) & (uncertain > 0)], found)] = np.nan
     return Spread(variance, satterthwaite(squares))
 

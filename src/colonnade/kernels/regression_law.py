@@ -364,8 +364,8 @@ def regression_law(
         n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
         explained=0.0,
         unrounded=1.0,
-        own_leverage=np.sum([_own_leverage(u, w) for u in parties], axis=0),
-        least_seen=min(_least_variance(u, w, each) for u, each in zip(parties, noise, strict=True)),
+        own_leverage=np.sum([own_leverage(u, w) for u in parties], axis=0),
+        least_seen=min(least_variance(u, w, each) for u, each in zip(parties, noise, strict=True)),
     )
     law = _with_larger_residuals(law, noise_left(joined, weights, rounding, 1.0), features)
     return replace(law, explained=_explained(law, parties))
@@ -410,14 +410,14 @@ def _with_larger_residuals(law: RegressionLaw, noise: Floats, features: Floats) 
     return replace(law, rows=law.rows + np.outer(added - law._parts @ added, own / square))
 
 
-def _own_leverage(columns: Floats, w: Floats) -> Floats:
+def own_leverage(columns: Floats, w: Floats) -> Floats:
     centred = columns - w @ columns
     eigenvalues, V = eigen((centred * w[:, np.newaxis]).T @ centred)
     there = eigenvalues > 1e-10 * max(eigenvalues.max(initial=0.0), 1e-300)
     return np.asarray(w * np.sum(np.square(centred @ V[:, there]) / eigenvalues[there], axis=1))
 
 
-def _least_variance(columns: Floats, w: Floats, noise: Floats) -> float:
+def least_variance(columns: Floats, w: Floats, noise: Floats) -> float:
     centred = columns - w @ columns
     return float(eigen((centred * w[:, np.newaxis]).T @ centred - np.diag(noise))[0].min(initial=1.0))
 

@@ -17,6 +17,25 @@ def regression_size(epsilon: float, delta: float, n_features: int, gamma: float,
     return sampling_size(epsilon, delta, gamma**-2, n_features, n_features**2, constant)
 
 
+def class_size(
+    epsilon: float,
+    delta: float,
+    n_features: int,
+    n_parties: int,
+    n_rows: float,
+    mu: float,
+    gamma: float,
+    constant: float,
+) -> float:
+    """Theorem 3.1 for classes: no row matters more than ((1 + μ) √(n/T) / γ + 5 μ / T) times its score.
+
+    Its leverage in all columns is its score over γ² at most, and its score T/n at least (`class_complexity`); scores
+    add up to 5 d / 3 + T. The dimension is that of half-spaces, d + 1.
+    """
+    zeta = (1 + mu) * math.sqrt(n_rows / n_parties) / gamma + 5 * mu / n_parties
+    return sampling_size(epsilon, delta, zeta, 5 * n_features / 3 + n_parties, n_features + 1, constant)
+
+
 def clustering_size(
     epsilon: float,
     delta: float,

@@ -84,7 +84,7 @@ class Arm:
             yield from plain_messages(inputs.task, inputs.roster, n_sent)
         else:
             lengths = dict(drawn.rows.at(self.step).by_party)
-            yield from rounded_messages(inputs.roster, inputs.pilot.columns, n_sent, self.step, lengths)
+            yield from rounded_messages(inputs.task, inputs.roster, inputs.pilot.columns, n_sent, self.step, lengths)
 
     def within(self, budget: float) -> int | None:
         """Give the most draws whose bytes stay below a budget, or nearly; none where not even the fewest do."""

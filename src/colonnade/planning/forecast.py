@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.class_law import ClassLaw
 from colonnade.kernels.clustering_law import ClusteringLaw
 from colonnade.planning.laws import Law
 from colonnade.planning.records import Excess
@@ -18,6 +19,8 @@ LAW_ERROR = 0.28
 NINETY_FIVE = 1.96
 # An excess below one in a million is not told from none: what rounding leaves of columns that depend on each other.
 RESOLVED = 1e-6
+# And of classes: how rounding moves rows that nothing but their class tells from others.
+RESOLVED_CLASSES = 3e-5
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ def _grain(law: Law, step: float | None) -> float:
     """Give what fits of the same rows may differ by: least squares have one minimum, and end near it."""
     if isinstance(law, ClusteringLaw):
         return law.grain(step)
-    return 0.0 if step is None else RESOLVED
+    if step is None:
+        return 0.0
+    return RESOLVED_CLASSES if isinstance(law, ClassLaw) else RESOLVED
 
 
 def _around(mean: float, centre: float, deviation: float, grain: float) -> Excess:

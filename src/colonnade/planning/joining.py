@@ -141,7 +141,7 @@ def _most_bytes(
     if meter.left is None:
         return None
     told = sum(telling_bytes(task, card) for card in roster.cards)
-    around = sum(each.bytes + LIMIT_BYTES for each in rounded_messages(roster, columns, size, step, {}))
+    around = sum(each.bytes + LIMIT_BYTES for each in rounded_messages(task, roster, columns, size, step, {}))
     fixed = {party: 0 if isinstance(each, ScaledRows) else each.fixed_bytes(size) for party, each in columns.items()}
     expected = {party: size * length for party, length in row_bytes.items()}
     spare = meter.left - told - around - sum(expected.values())

@@ -7,18 +7,19 @@ import numpy as np
 from colonnade.contracts import Roster
 from colonnade.job_sheets import PILOT_STEP
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.class_law import ClassLaw, class_law
 from colonnade.kernels.clustering_law import ClusteringLaw, clustering_law
 from colonnade.kernels.column_codes import SPARSE
 from colonnade.kernels.regression_law import RegressionLaw, regression_law
 from colonnade.planning.pilot import PilotRows
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling
 from colonnade.sampling.seeds import even_quota
-from colonnade.solvers.compact import directions
+from colonnade.solvers.compact import directions, exact_label
 from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
-from colonnade.tasks import KMeans, PaperTask, Regression
+from colonnade.tasks import Classification, KMeans, PaperTask, Regression
 
-Law = RegressionLaw | ClusteringLaw
+Law = RegressionLaw | ClassLaw | ClusteringLaw
 MOST_PASSES = 50
 
 
@@ -33,15 +34,23 @@ def law_of(task: PaperTask, pilot: PilotRows, rng: np.random.Generator) -> Law:
             rows = np.hstack([columns.values for columns in scaled])
             noise = np.concatenate([_noise(columns, pilot.weights) for columns in scaled])
             return clustering_law(rows, pilot.chances, pilot.counts, task.n_clusters, noise, rng)
-        case Regression():
+        case Regression() | Classification():
             parties = [columns for columns in pilot.columns.values() if isinstance(columns, WhitenedRows)]
             features, label = directions(parties)
             penalty = _penalty(parties, features, 0.0 if isinstance(task.l2, str) else task.l2)
             rounding = [party.noise(pilot.weights) for party in parties]
-            values = [party.values for party in parties]
-            return regression_law(values, rounding, pilot.chances, pilot.counts, features, label, penalty)
+            drawn = [party.values for party in parties], rounding, pilot.chances, pilot.counts, features
+            if isinstance(task, Regression):
+                return regression_law(*drawn, label, penalty)
+            return class_law(*drawn, _later(parties), penalty, fit_intercept=task.fit_intercept)
         case _:
             assert_never(task)
+
+
+def _later(parties: list[WhitenedRows]) -> Floats:
+    """Tell which rows have the later of two classes, shape (m0,)."""
+    (labels,) = (exact_label(party) for party in parties if party.label is not None)
+    return np.asarray(labels == labels.max(), np.float64)
 
 
 def chances_of(sampler: AnySampler, pilot: PilotRows, roster: Roster) -> Floats:

@@ -18,8 +18,9 @@ from colonnade.kernels.rounding_noise import Parted, parted
 from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.solvers.compact import PartyColumns, directions
-from colonnade.solvers.finer_rows import AskFinerRows, FinerRows, read_finer
+from colonnade.solvers.finer_rows import AskFinerRows, FinerRows, finer_kind, read_finer
 from colonnade.solvers.whitened_columns import WhitenedRows
+from colonnade.tasks import PaperTask
 
 # Less variance than so many times that of rounding is no clear sign of any; nor, where nobody looks again, a sure one.
 CLEAR, SURE = 3.0, 10.0
@@ -42,7 +43,7 @@ class Looked:
 
 
 def look_again(
-    roster: Roster, columns: PartyColumns, weights: Floats, shared: int, spare: int | None
+    task: PaperTask, roster: Roster, columns: PartyColumns, weights: Floats, shared: int, spare: int | None
 ) -> Script[Looked]:
     """Look at the pilot's rows with a finer step, as far as is needed and `spare` bytes allow, if they are limited.
 
@@ -57,12 +58,12 @@ def look_again(
     left -= _bytes(columns, len(some))
     if left < 0:
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
-    few, _ = yield from _fetch(roster, columns, some, shared)
+    few, _ = yield from _fetch(task, roster, columns, some, shared)
     if not differ(few, doubtful.shape[1]):
         return Looked(columns, PILOT_STEP, unclear=False, replies={})
     if left < _bytes(columns, len(joined)):
         return Looked(columns, PILOT_STEP, unclear=True, replies={})
-    fine, replies = yield from _fetch(roster, columns, np.arange(len(joined)), shared)
+    fine, replies = yield from _fetch(task, roster, columns, np.arange(len(joined)), shared)
     hidden = hidden_in(fine, weights, SURE)
     return Looked(fine, FINE_STEP, unclear=differ(fine, hidden.shape[1]), replies=replies)
 
@@ -118,17 +119,17 @@ def differ(columns: PartyColumns, n_doubtful: int) -> bool:
 
 
 def _fetch(
-    roster: Roster, columns: PartyColumns, places: Rows, shared: int
+    task: PaperTask, roster: Roster, columns: PartyColumns, places: Rows, shared: int
 ) -> Script[tuple[PartyColumns, Mapping[str, Message]]]:
-    inbox = yield {**_requests(roster, places, shared)}
-    return read_all(roster, columns, places, shared, inbox), inbox
+    inbox = yield {**_requests(task, roster, places, shared)}
+    return read_all(task, roster, columns, places, shared, inbox), inbox
 
 
 def read_all(
-    roster: Roster, columns: PartyColumns, places: Rows, shared: int, inbox: Mapping[str, Message]
+    task: PaperTask, roster: Roster, columns: PartyColumns, places: Rows, shared: int, inbox: Mapping[str, Message]
 ) -> dict[str, WhitenedRows]:
     """Read rows in these places of the pilot, that were looked at with a finer step."""
-    replies, asked = checks.replies(inbox, FinerRows), _requests(roster, places, shared)
+    replies, asked = checks.replies(inbox, FinerRows), _requests(task, roster, places, shared)
     return {
         card.name: read_finer(card, replies[card.name], known, asked[card.name])
         for card in roster.cards
@@ -136,6 +137,7 @@ def read_all(
     }
 
 
-def _requests(roster: Roster, places: Rows, shared: int) -> dict[str, AskFinerRows]:
+def _requests(task: PaperTask, roster: Roster, places: Rows, shared: int) -> dict[str, AskFinerRows]:
     seeds = zip(roster.names, pilot_dithers(roster, shared), finer_dithers(roster, shared), strict=True)
-    return {party: AskFinerRows(PILOT_STEP, known, FINE_STEP, seed, places) for party, known, seed in seeds}
+    kind = finer_kind(task)
+    return {party: kind(PILOT_STEP, known, FINE_STEP, seed, places) for party, known, seed in seeds}

@@ -9,6 +9,7 @@ import numpy as np
 
 from colonnade.branches import SCORE_STEP, pilot_draw, planned_draw
 from colonnade.contracts import ClusteringTask, Inbox, JobView, Roster, Script
+from colonnade.errors import UnsupportedError
 from colonnade.job_sheets import PILOT_STEP, pilot_dithers
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.row_ids import row_id_bytes
@@ -25,11 +26,9 @@ from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.distinct.messages import DistinctCodes
 from colonnade.sampling.plain.messages import Total
 from colonnade.solvers import CompactCentral
-from colonnade.solvers.compact import AskColumns, PartyColumns, read_columns
-from colonnade.solvers.scaled_columns import AskScaledColumns
-from colonnade.solvers.whitened_columns import AskWhitenedColumns
-from colonnade.tasks import KMeans, PaperTask, Regression
-from colonnade.tasks.jobs import shared_seed
+from colonnade.solvers.compact import AskColumns, PartyColumns, kind_of, read_columns
+from colonnade.tasks import Classification, KMeans, PaperTask, Regression
+from colonnade.tasks.jobs import rows_told, shared_seed
 
 T = TypeVar("T")
 SCORE_BITS = 5.5
@@ -69,6 +68,8 @@ class PilotRows:
         Whether rounding still hides directions in which they differ.
     replies, finer : mapping of str to bytes
         In which columns came, by party, and in which they came again with a finer step, if they did.
+    task : PaperTask
+        What is to be learned, with the label's classes, if it has some.
     """
 
     rows: Rows
@@ -82,6 +83,7 @@ class PilotRows:
     unclear: bool
     replies: Mapping[str, bytes]
     finer: Mapping[str, bytes]
+    task: PaperTask
 
     @property
     def weights(self) -> Floats:
@@ -110,12 +112,14 @@ def pilot_rows(
     """Draw a pilot by rounded scores, or evenly, and fetch its rows, rounded: not those of a run with the same seed."""
     rng = np.random.default_rng([seed, 5])
     sampler = pilot_draw(task, size, evenly=evenly)
+    if isinstance(task, Classification):
+        task = yield from settled(task, roster, rows_told(task, sampler, roster))
     heard: list[Inbox] = []
     coreset = yield from _overheard(sampler.sample(roster, task.score_rule(), rng, view.row_weights), heard)
     asked = pilot_requests(task, roster, seed)
     inbox = yield {**asked}
     columns = read_columns(roster, coreset.rows, asked, inbox).columns
-    looked = yield from look_again(roster, columns, coreset.weights, shared_seed(seed), spare)
+    looked = yield from look_again(task, roster, columns, coreset.weights, shared_seed(seed), spare)
     totals, scores = _even_scores(roster, len(coreset)) if evenly else _scores(roster, heard, len(coreset))
     counts = np.ones(len(coreset)) if view.row_weights is None else view.row_weights[coreset.rows]
     return PilotRows(
@@ -130,7 +134,19 @@ def pilot_rows(
         looked.unclear,
         {party: wire_bytes(reply) for party, reply in inbox.items()},
         {party: wire_bytes(reply) for party, reply in looked.replies.items()},
+        task,
     )
+
+
+def settled(task: Classification, roster: Roster, n_told: int) -> Script[Classification]:
+    """Ask for the classes, and require two: of more no law is known."""
+    found = yield from task.settled(roster, n_told)
+    if len(classes := found.known_classes()) > 2:
+        raise UnsupportedError(
+            f"A classification of {len(classes)} classes cannot be planned: only one of two can. Name a sampler and a "
+            "solver: ImportanceSampling(size=2000) and CompactCentral() or Central()."
+        )
+    return found
 
 
 def _scores(roster: Roster, heard: Sequence[Inbox], size: int) -> tuple[Floats, Floats]:
@@ -148,7 +164,7 @@ def _even_scores(roster: Roster, size: int) -> tuple[Floats, Floats]:
 
 def pilot_requests(task: PaperTask, roster: Roster, seed: int) -> dict[str, AskColumns]:
     """Ask every party for a pilot's rows."""
-    kind = AskScaledColumns if isinstance(task, ClusteringTask) else AskWhitenedColumns
+    kind = kind_of(task)
     seeds = zip(roster.names, pilot_dithers(roster, shared_seed(seed)), strict=True)
     return {party: kind(PILOT_STEP, dither) for party, dither in seeds}
 
@@ -178,7 +194,7 @@ def least_pilot(task: PaperTask, roster: Roster) -> int:
     match task:
         case KMeans():
             return max(200, 30 * task.n_clusters)
-        case Regression():
+        case Regression() | Classification():
             return max(150, 8 * (len(roster.feature_names) + 1))
         case _:
             assert_never(task)
@@ -190,7 +206,7 @@ def usual_pilot(task: PaperTask, roster: Roster, budget: int | None) -> int:
     match task:
         case KMeans():
             usual = max(600, 60 * task.n_clusters)
-        case Regression():
+        case Regression() | Classification():
             usual = max(600, 10 * (len(roster.feature_names) + 1))
         case _:
             assert_never(task)
@@ -206,7 +222,7 @@ def least_size(task: PaperTask, roster: Roster) -> int:
     match task:
         case KMeans():
             return 5 * task.n_clusters
-        case Regression():
+        case Regression() | Classification():
             return 4 * (len(roster.feature_names) + 1)
         case _:
             assert_never(task)

@@ -13,7 +13,7 @@ from colonnade.job_sheets import FINE_STEP, PILOT_STEP
 from colonnade.planning.joining import Meter, Pilot, learn_as_chosen
 from colonnade.planning.looking import read_all
 from colonnade.planning.outcome import planned_facts
-from colonnade.planning.pilot import PilotRows, pilot_requests, pilot_rows
+from colonnade.planning.pilot import PilotRows, pilot_requests, pilot_rows, settled
 from colonnade.planning.planner import Limits, choose_branch, pilot_size, spare_bytes
 from colonnade.planning.records import Plan
 from colonnade.planning.sheet_sizes import opening_bytes
@@ -23,8 +23,8 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.plain.server import Scored
 from colonnade.solvers.compact import read_columns
-from colonnade.tasks import PaperTask
-from colonnade.tasks.jobs import JobResult, shared_seed
+from colonnade.tasks import Classification, PaperTask
+from colonnade.tasks.jobs import JobResult, rows_told, shared_seed
 
 
 def planned_fit(
@@ -54,7 +54,7 @@ def _learn_as_planned(
     branch = Branch.of(chosen.sampler, chosen.solver).encoded()
     yield from meter.counting(take_branch(roster.names, branch))
     pilot = Pilot(rows.rows, rows.weights, rows.columns, rows.step, Scored(rows.totals, here=True))
-    learned = yield from learn_as_chosen(task, chosen, pilot, view, roster, seed, meter)
+    learned = yield from learn_as_chosen(rows.task, chosen, pilot, view, roster, seed, meter)
     facts = {**learned.facts, **planned_facts(sent + chosen.bytes, chosen)}
     return replace(learned, facts=facts, chosen=(chosen.sampler, chosen.solver), why=why)
 
@@ -71,6 +71,8 @@ def _learn_by_plan(plan: Plan, roster: Roster, seed: int, what: Mapping[str, Any
     pilot = _pilot_of(plan, roster)
     meter = Meter(plan.budget_bytes, plan.pilot_bytes + opening)
     view = yield from meter.counting(agree_on_view(roster, plan.split, "train", task.scaling))
+    if isinstance(task, Classification):
+        task = yield from meter.counting(settled(task, roster, rows_told(task, plan.chosen.sampler, roster)))
     return (yield from learn_as_chosen(task, plan.chosen, pilot, view, roster, seed, meter))
 
 
@@ -85,7 +87,7 @@ def _pilot_of(plan: Plan, roster: Roster) -> Pilot:
     columns, scored = read_columns(roster, rows, asked, coarse).columns, Scored(np.array(sample.totals), here=False)
     if not fine:
         return Pilot(rows, weights, columns, PILOT_STEP, scored)
-    finer = read_all(roster, columns, np.arange(len(rows)), shared_seed(plan.seed), fine)
+    finer = read_all(plan.task, roster, columns, np.arange(len(rows)), shared_seed(plan.seed), fine)
     return Pilot(rows, weights, finer, FINE_STEP, scored)
 
 

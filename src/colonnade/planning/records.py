@@ -99,7 +99,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Parameters
     ----------
-    task : Regression or KMeans
+    task : Regression, Classification or KMeans
         What is to be learned.
     split : HoldOut, SplitBy or None
         Which rows are held out.

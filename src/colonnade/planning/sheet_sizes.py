@@ -13,7 +13,7 @@ from colonnade.messages import sendable_floats
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.fingerprints import FINGERPRINT_BYTES
 from colonnade.protocol.sheet import ACCEPTANCE_BYTES, JobAccepted, OpenJob
-from colonnade.tasks import KMeans, PaperTask, Regression
+from colonnade.tasks import Classification, KMeans, PaperTask, Regression
 
 A_SIGNATURE, A_DIGEST = bytes(64), bytes(32)
 AN_ACCEPTANCE = bytes(ACCEPTANCE_BYTES)
@@ -34,7 +34,7 @@ def telling_bytes(task: PaperTask, card: PartyCard) -> int:
 def _told_model(task: PaperTask, card: PartyCard) -> TellModel:
     of_one = sendable_floats(np.zeros(card.n_features))
     match task:
-        case Regression():
+        case Regression() | Classification():
             return TellModel(of_one, None, None)
         case KMeans():
             centers = sendable_floats(np.zeros((task.n_clusters, card.n_features)))

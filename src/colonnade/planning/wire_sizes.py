@@ -25,8 +25,8 @@ from colonnade.solvers import AnySolver
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.compact import PartyColumns
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows
-from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns
-from colonnade.tasks import PaperTask
+from colonnade.solvers.whitened_columns import AskClassColumns, AskWhitenedColumns, WhitenedColumns
+from colonnade.tasks import Classification, PaperTask
 
 # Of a seed drawn at random: all but one in a million take as many bytes on the wire.
 A_SEED = 2**62
@@ -116,6 +116,7 @@ def _ids(n_rows: int, size: int) -> float:
 
 
 def rounded_messages(
+    task: PaperTask,
     roster: Roster,
     columns: PartyColumns,
     size: int,
@@ -123,6 +124,7 @@ def rounded_messages(
     row_bytes: dict[str, float],
 ) -> Iterator[MessageSize]:
     """List what fetching rows will send where they are rounded, and moments known from the pilot."""
+    kind = AskClassColumns if isinstance(task, Classification) else AskWhitenedColumns
     for card in roster.cards:
         known, n_codes = columns[card.name], round(size * row_bytes.get(card.name, 0.0))
         if isinstance(known, ScaledRows):
@@ -134,7 +136,7 @@ def rounded_messages(
             label_mean = None if known.label is None else 1 / 3
             codes = bytes(n_codes + known.fixed_bytes(size))
             reply = WhitenedColumns(size, step, len(known.mean), None, None, label_mean, codes)
-            yield from _sent(card.name, AskWhitenedColumns(step, A_SEED, known=True), reply)
+            yield from _sent(card.name, kind(step, A_SEED, known=True), reply)
 
 
 def plain_messages(task: PaperTask, roster: Roster, size: int) -> Iterator[MessageSize]:

@@ -239,7 +239,7 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     joined = np.hstack([party.values for party in parties])
     noise = np.concatenate([party.noise(weights) for party in parties])
     features, _ = _restore(joined, parties)
-    (labels,) = (_exact_label(party) for party in parties if party.label is not None)
+    (labels,) = (exact_label(party) for party in parties if party.label is not None)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total)}
     spans, _ = directions(parties)
     rounding = Noise(
@@ -253,7 +253,7 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
 
 
-def _exact_label(party: WhitenedRows) -> Floats:
+def exact_label(party: WhitenedRows) -> Floats:
     """Give the label, which comes as it is, but where all rows that count have one."""
     (places,) = np.nonzero(party.first == party.label)
     return np.full(len(party.exact), party.mean[-1]) if not len(places) else party.exact[:, places[0]]

@@ -1,11 +1,11 @@
 """A second look at rows that were fetched before: what rounding took off them, rounded more finely."""
 
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import PartyCard
+from colonnade.contracts import LogisticTask, PartyCard, Task
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
 from colonnade.ledger import SERVER
@@ -59,6 +59,15 @@ class AskFinerRows(Message, frozen=True):
     places: Annotated[Rows, Reveals.ROW_IDS]
 
 
+class AskFinerClassRows(AskFinerRows, frozen=True):
+    """As `AskFinerRows`, of rows that `AskClassColumns` asked for: the label has classes, and came as it is."""
+
+
+def finer_kind(task: Task[Any]) -> type[AskFinerRows]:
+    """Say how rows of this task are looked at again."""
+    return AskFinerClassRows if isinstance(task, LogisticTask) else AskFinerRows
+
+
 def read_finer(card: PartyCard, reply: FinerRows, known: WhitenedRows, request: AskFinerRows) -> WhitenedRows:
     """Check and restore rows that are known already, less finely; no value may be another than before."""
     party, size, rank = card.name, len(request.places), known.n_rounded
@@ -87,7 +96,8 @@ def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[
     # A row rounded by many dithers is known to a part of the step.
     if np.any(np.diff(request.places) == 0):
         raise checks.wrong(SERVER, request, "a row twice")
-    values = rounded_part(whitening_of(data), table.take(rows))
+    whitening = whitening_of(data, classes=isinstance(request, AskFinerClassRows))
+    values = rounded_part(whitening, table.take(rows))
     known = round_with_dither(values, request.step, np.random.default_rng(request.seed))
     beyond = values - restore_dithered(known, request.step, np.random.default_rng(request.seed))
     beyond, rng = beyond[request.places], np.random.default_rng(request.finer_seed)
@@ -97,4 +107,7 @@ def _answer(state: PartyState, request: AskFinerRows, data: PartyData) -> tuple[
     )
 
 
-HANDLERS = (Handler(AskFinerRows, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)
+HANDLERS = tuple(
+    Handler(kind, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact")
+    for kind in (AskFinerRows, AskFinerClassRows)
+)

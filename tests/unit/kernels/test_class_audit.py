@@ -13,8 +13,8 @@ RNG = np.random.default_rng(0)
 N = 3000
 A, B = RNG.standard_t(6, size=N) + 1.0, RNG.standard_t(6, size=N) - 2.0
 Y = (A + B + RNG.logistic(size=N) > 0).astype(np.int64)
-P = 1 + np.square(A) + np.square(B) + 5 * Y
-P /= P.sum()
+P = 1.0 + np.square(A) + np.square(B) + 5.0 * Y
+P = P / P.sum()
 
 
 def audit(seed: int, m: int = 400) -> AuditedClasses:

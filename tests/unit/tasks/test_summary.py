@@ -113,7 +113,7 @@ def test_secure_gram_gives_classical_ones_of_all_rows() -> None:
 
 def test_the_population_has_more_errors_than_the_table() -> None:
     run = fit(sampler=cn.ImportanceSampling(200))
-    table, population = (column(run.summary(of), "standard_error") for of in ("table", "population"))  # type: ignore[arg-type]
+    table, population = (column(run.summary(of), "standard_error") for of in ("table", "population"))
     all_rows = column(fit().summary(), "standard_error")
     assert (population > table).all()
     np.testing.assert_allclose(np.sqrt(population**2 - table**2), all_rows, rtol=0.7)
@@ -219,7 +219,7 @@ def test_other_refusals() -> None:
         run.summary("table", "classical")
     for wrong in ({"of": "rows"}, {"covariance": "HC3"}, {"confidence": 1.0}, {"confidence": 0}):
         with pytest.raises(cn.InputError, match=re.escape(f"got {next(iter(wrong.values()))!r}")):
-            run.summary(**wrong)  # type: ignore[arg-type]
+            run.summary(**wrong)
     federation = cn.Federation(cn.split_columns(X, Y, [3, 3]))
     with pytest.raises(cn.UnsupportedError, match="learned no model"):
         federation.coreset(cn.Regression(), cn.AllRows()).summary()
