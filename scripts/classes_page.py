@@ -93,7 +93,7 @@ def everything(lines: list[Line]) -> str:
                 f"{line['step'] or ''}",
                 f"{max(line['bytes']):,}",
             )
-            worst = f"{100 * max(line['excess']):.3g} %"
+            worst = f"{_percent(max(line['excess']))} %"
             rows.append(f"| {' | '.join(place)} | {_excess(line)} | {worst} | {np.mean(line['auc']):.4f} |")
     return "\n".join(rows)
 
@@ -128,7 +128,11 @@ def _whole(lines: list[Line], table: str) -> Line:
 
 def _excess(line: Line) -> str:
     error = np.std(line["excess"]) / np.sqrt(len(line["excess"]))
-    return f"{100 * np.mean(line['excess']):.3g} ± {100 * error:.1g} %"
+    return f"{_percent(float(np.mean(line['excess']))} ± {_percent(float(error), digits=1)} %"
+
+
+def _percent(share: float, digits: int = 3) -> str:
+    return f"{100 * share:,.0f}" if share > 1 or (digits == 1 and share > 0.1) else f"{100 * share:.{digits}g}"
 
 
 def draw(lines: list[Line], path: Path) -> None:

@@ -22,6 +22,7 @@ LIMIT = 60.0
 UP = "Dialling"
 REGRESSION = {"kind": "regression", "l2": 0.1}
 KMEANS = {"kind": "kmeans", "n_clusters": 3, "n_starts": 2}
+CLASSES = {"kind": "classification", "l2": 0.01}
 
 
 def sampler(**changes: object) -> dict[str, object]:
@@ -36,6 +37,7 @@ def coreset(**changes: object) -> dict[str, object]:
     return {"do": "coreset", "task": REGRESSION, "sampler": sampler(**changes), "seed": 4, "out": "run"}
 
 
+BLIND = sampler(class_blind=True)
 # Who is killed at every point: the server, the label party, and another.
 SIDES = ("server", "bank", "shop")
 # By name; `base` is a run that is there before, and `diagnose` no job of a server's file.
@@ -55,6 +57,8 @@ JOBS: dict[str, dict[str, object]] = {
     "fit, k-means": fit({"kind": "central"}, KMEANS),
     "fit, lloyd": fit({"kind": "lloyd"}, KMEANS),
     "fit, distdim": fit({"kind": "distdim"}, KMEANS),
+    "fit, classes": fit({"kind": "central"}, CLASSES),
+    "fit, classes without rows": fit({"kind": "gram"}, CLASSES, sampler=BLIND),
     "planned fit": {"do": "fit", "task": REGRESSION, "budget_bytes": 20_000, "seed": 4, "out": "run"},
     # It draws fewer than all rows, and those of its pilot join them.
     "planned fit, joined": {"do": "fit", "task": REGRESSION, "target_excess": 0.02, "seed": 4, "out": "run"},
@@ -62,15 +66,22 @@ JOBS: dict[str, dict[str, object]] = {
     "deliver": {"do": "deliver", "model": "base", "to": "shop"},
     "evaluate": {"do": "evaluate", "model": "base", "out": "evaluation.json"},
     "evaluate by a party": {"do": "evaluate", "model": "base", "by": "bank", "out": "evaluation.json"},
+    "evaluate classes": {"do": "evaluate", "model": "classes", "out": "evaluation.json"},
+    "evaluate classes by a party": {"do": "evaluate", "model": "classes", "by": "bank", "out": "evaluation.json"},
     "certify": {"do": "certify", "run": "base", "rows": 100, "out": "certificate.json"},
     "diagnose": {"do": "diagnose"},
 }
-# What parties make of their columns, in the jobs that begin so.
-PREPARED = "fit, prepared"
-PREPARE = {
-    "bank": {"columns": {"age": {"kind": "category", "rare": 8}, "income": {"kind": "number", "scale": True}}},
-    "shop": {"columns": {"purchases": {"kind": "category"}, "basket": {"kind": "number", "log": True}}},
+# What is otherwise in the parties' files: what they make of their columns, and a label in words.
+PREPARE: dict[str, dict[str, object]] = {
+    "bank": {
+        "prepare": {"columns": {"age": {"kind": "category", "rare": 8}, "income": {"kind": "number", "scale": True}}}
+    },
+    "shop": {"prepare": {"columns": {"purchases": {"kind": "category"}, "basket": {"kind": "number", "log": True}}}},
 }
+LABEL_CLASSES: dict[str, dict[str, object]] = {
+    "bank": {"data": {"file": "bank-classes.csv", "key": "customer", "label": "spends"}}
+}
+OTHER_FILES = {"fit, prepared": PREPARE} | {job: LABEL_CLASSES for job in JOBS if "classes" in job}
 # Parties draw these with entropy of their own: what comes of them differs from time to time.
 BY_CHANCE = ("coreset, committed", "coreset, committed and secure", "spot check")
 # Where a party dies in a sum under masks, its key dies with it: all mask the same numbers again, under new keys.
@@ -80,10 +91,14 @@ MASKED = (
     "coreset, committed and secure",
     "fit, gram",
     "fit, lloyd",
+    "fit, classes without rows",
     "deliver",
     "evaluate by a party",
+    "evaluate classes by a party",
 )
 FILES = ("predictions.csv", "bank-predictions.csv", "shop-predictions.csv", "evaluation.json", "certificate.json")
+# What somewhat less than half of the customers spend more than.
+MUCH = 1500.0
 AMOUNTS = ("rows", "row_ids", "numbers", "moments")
 
 
@@ -125,10 +140,11 @@ class Sweep:
         self._trial = Trial(folder, [], wait_seconds=LIMIT)
         for name in Trial.names:
             write_party_file(folder, name, self._trial.port, wait_seconds=LIMIT)
+        _write_classes(folder)
         self._nursery = Nursery(folder)
         self.parties = {name: self._party(name) for name in Trial.names}
         self._undisturbed: dict[str, Outcome] = {}
-        self._prepares = False
+        self._files: dict[str, dict[str, object]] = {}
         self._wait_for_parties()
         assert self.play(fit({"kind": "central"}, out="base")).code == 0
 
@@ -164,7 +180,7 @@ class Sweep:
 
     def points(self, job: str, who: str) -> Counter[str]:
         """List the points that a process comes by in a job, and how often; and keep what came of it undisturbed."""
-        self._let_them_prepare(job == PREPARED)
+        self._give_files(OTHER_FILES.get(job, {}))
         trace = self.folder / "trace.txt"
         trace.unlink(missing_ok=True)
         if who == "server":
@@ -176,16 +192,17 @@ class Sweep:
         until(lambda: not list(self.folder.glob("*-state/*.journal")))  # parties end a run when the server has gone
         return Counter(trace.read_text().splitlines())
 
-    def _let_them_prepare(self, prepares: bool) -> None:
-        """Start parties anew where the job wants columns otherwise."""
-        if prepares == self._prepares:
+    def _give_files(self, files: dict[str, dict[str, object]]) -> None:
+        """Start parties anew where the job wants other columns."""
+        if files == self._files:
             return
-        self._prepares = prepares
-        for name, rules in PREPARE.items():
-            changes = {"prepare": rules} if prepares else {}
-            write_party_file(self.folder, name, self._trial.port, wait_seconds=LIMIT, **changes)
+        for name in files | self._files:
+            write_party_file(self.folder, name, self._trial.port, wait_seconds=LIMIT, **files.get(name, {}))
             self.parties[name] = self._renewed(name)
+        self._files = files
         self._wait_for_parties()
+        if files == LABEL_CLASSES and not (self.folder / "classes").exists():
+            assert self.play(fit({"kind": "central"}, CLASSES, out="classes")).code == 0
 
     def play(self, job: dict[str, object], **options: Any) -> Outcome:
         """Let the server do a job, with nobody dying."""
@@ -281,7 +298,8 @@ class Sweep:
 
     def left_behind(self) -> list[str]:
         """Name what stays of runs once a server has come and gone."""
-        assert self.play(JOBS["coreset"]).code == 0
+        any_job = "fit, classes" if self._files == LABEL_CLASSES else "coreset"
+        assert self.play(JOBS[any_job]).code == 0
 
         def left() -> list[str]:
             paths = [path for path in self.folder.rglob("*") if path.suffix in (".journal", ".fresh")]
@@ -331,6 +349,16 @@ class Sweep:
             results["rows"] = run.coreset.rows.tobytes() + run.coreset.weights.tobytes()
             results["model"] = b"" if run.model is None else b"".join(run.model.files().values())
         return results
+
+
+def _write_classes(folder: Path) -> None:
+    """Write the bank's table again, with words for what customers spend."""
+    with (folder / "bank.csv").open() as read, (folder / "bank-classes.csv").open("w") as written:
+        next(read)
+        written.write("customer,income,age,spends\n")
+        for line in read:
+            *others, spending = line.split(",")
+            written.write(",".join([*others, "much" if float(spending) > MUCH else "little"]) + "\n")
 
 
 def _events(log: bytes) -> list[dict[str, Any]]:

@@ -21,6 +21,8 @@ SAMPLE = (
     Kill("coreset, distinct", "shop", "after write log.jsonl", 7),
     Kill("coreset, distinct and secure", "bank", "after write log.jsonl", 11),
     Kill("planned fit, joined", "shop", "after write log.jsonl", 9),
+    Kill("fit, classes without rows", "bank", "after write log.jsonl", 12),
+    Kill("evaluate classes by a party", "server", "before rename .jobs.json.fresh", 1),
 )
 
 

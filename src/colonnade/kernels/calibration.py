@@ -191,10 +191,11 @@ def fitted_rests(
         left, rests = np.square(rest).sum(axis=0), rest @ (roots[:, np.newaxis] * values)
     else:
         factor = scipy.linalg.cholesky(A.T @ A + strength * np.eye(n_moments), lower=True, check_finite=False)
-        T = scipy.linalg.solve_triangular(factor, A.T, lower=True, check_finite=False)
-        left = 1.0 - 2.0 * np.square(T).sum(axis=0) + np.einsum("ki,ki->i", (T @ T.T) @ T, T)
+        back = scipy.linalg.cho_solve((factor, True), A.T, check_finite=False)
+        # H is A back, and its square H - strength back'back.
+        left = 1.0 - np.einsum("ik,ki->i", A, back) - strength * np.square(back).sum(axis=0)
         rooted = roots[:, np.newaxis] * values
-        rests = rooted - T.T @ (T @ rooted)
+        rests = rooted - A @ (back @ rooted)
     # A row that is right as it is takes no part in the fit.
     scale = np.where(roots > 0, roots * np.sqrt(np.maximum(left, LEAST_LEFT)), 1.0)
     return np.where(roots[:, np.newaxis] > 0, rests / scale[:, np.newaxis], values)

@@ -23,8 +23,8 @@ from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem
 
 BLOCK_ROWS = 8192
-# On each side. Chosen on KC House, judged on other tables (benchmarks/statistics.py).
-NEIGHBOURS = 2
+# On each side. Chosen on KC House, judged on other tables (benchmarks/coverage.py).
+NEIGHBOURS = 1
 # A row that decides a direction alone says nothing of how wrong it is there.
 MOST_LEVERAGE = 0.9999
 # A coefficient that has less of a direction that no row decides has nothing of it: what is left is rounding.
@@ -67,8 +67,8 @@ class RoundedSlopes:
     ----------
     features, slopes : (m, d) and (m,) array
         As they came.
-    removed : (d,) array
-        The part of a row's gradient that was taken off as rounding's.
+    removed, kept : (d,) array
+        The parts of a row's gradient, by its curvature, that are rounding's: taken off, and left.
     covariance : (d + 1, d + 1) array
         Of a row's rounding errors: in its features, and last in its prediction, less the label if that is rounded.
     left : callable
@@ -78,6 +78,7 @@ class RoundedSlopes:
     features: Floats
     slopes: Floats
     removed: Floats
+    kept: Floats
     covariance: Floats
     left: Callable[[Floats], Floats]
 
@@ -211,9 +212,8 @@ def spreads_of_sums(problem: LinearProblem, ridge: float, coef: Floats, total: f
     """Say the same of all rows, of this weight, that are known only in sum: if residuals vary alike."""
     at = curvature(problem, ridge, total, entered)
     rank = at.basis.shape[1] - ridge * float(np.square(at.basis).sum()) + entered.intercept
-    squares, degrees = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))), total - rank
-    variance = squares / degrees if degrees > 0 else np.nan
-    return Spreads(None, None, _classical(at, ridge, variance, max(degrees, 1.0)), at.undecided)
+    squares = float(np.sum(np.square(problem.lhs @ coef - problem.rhs)))
+    return Spreads(None, None, _classical(at, ridge, *_per_degree(squares, total - rank, total)), at.undecided)
 
 
 def spread_of_draw(
@@ -244,6 +244,8 @@ def spread_of_draw(
     if rounded is not None:
         squares += (np.square(weights) * (1.0 - uncertain))[:, np.newaxis] * _rounding(rows, found, rounded)
     variance = squares.sum(axis=0)
+    if rounded is not None and not uncertain.any():
+        variance += np.square((rows.bends.sum() * rounded.kept @ found.basis) @ found.leads[:-1])
     variance[_decided_alone(directions[(leverage > MOST_LEVERAGE) & (uncertain > 0)], found)] = np.nan
     return Spread(variance, satterthwaite(squares))
 
@@ -295,10 +297,11 @@ def spread_of_rows(rows: FittedRows, found: Curvature, pull: Floats, *, drawn: b
         counted += np.count_nonzero(parts, axis=0)
         alone += _decided_alone(directions[single > MOST_LEVERAGE], found)
         rank += float(block.weights @ single)
-    degrees = np.full(len(squares), total - rank)
+    unknown, rest = _per_degree(0.0, total - rank, total)
+    degrees = np.full(len(squares), rest)
     if drawn:
         degrees = np.minimum(_degrees(squares, fourths, counted), degrees)
-    return Spread(np.where(alone > 0, np.nan, squares), degrees)
+    return Spread(np.where(alone > 0, np.nan, squares) + unknown, degrees)
 
 
 def _classical(found: Curvature, ridge: float, variance: float, degrees: float) -> Spread:
@@ -319,10 +322,19 @@ def _residual_variance(rows: FittedRows, found: Curvature, *, drawn: bool) -> tu
             for block, each in zip(_blocks(rows), np.split(own, range(BLOCK_ROWS, len(own), BLOCK_ROWS)), strict=True)
         ]
     )
-    degrees = float(rows.weights @ (1.0 - leverage))
     parts = rows.weights * np.square(rows.slopes)
+    rest, total = float(rows.weights @ (1.0 - leverage)), float(rows.weights.sum())
+    variance, degrees = _per_degree(float(parts.sum()), rest, total)
     of_draw = float(satterthwaite(parts[:, np.newaxis])[0])
-    return float(parts.sum()) / degrees, min(degrees, of_draw) if drawn else degrees
+    return variance, min(degrees, of_draw) if drawn else degrees
+
+
+def _per_degree(squares: float, degrees: float, total: float) -> tuple[float, float]:
+    """Divide squares of residuals by degrees of freedom; where coefficients left none, nothing tells a variance: nan.
+
+    Fewer than 1, as a penalty or weights leave, count as 1 where intervals are made.
+    """
+    return squares / degrees if degrees > LEAST_PART * total else np.nan, max(degrees, 1.0)
 
 
 def satterthwaite(squares: Floats) -> Floats:

@@ -62,8 +62,8 @@ class Noise:
     def in_slopes(self, slopes: Floats, direction: Floats) -> RoundedSlopes:
         """Say what it means for the slopes of losses, (m,), where a row is seen along a direction, (d + 1,)."""
         errors = np.column_stack([self.mixing[:, :-1], self.mixing @ direction])
-        covariance, removed = (errors.T @ noise @ errors for noise in (self.removed + self.left, self.removed))
-        return RoundedSlopes(self.features, slopes, removed[:-1, -1], covariance, self.rests)
+        removed, left = (errors.T @ noise @ errors for noise in (self.removed, self.left))
+        return RoundedSlopes(self.features, slopes, removed[:-1, -1], left[:-1, -1], removed + left, self.rests)
 
     def in_features(self) -> RoundedFeatures:
         """Say what is left of it in the columns."""

@@ -194,8 +194,8 @@ def fit(labels: Any, task: Any = None, sampler: Any = None) -> Any:
 @pytest.mark.parametrize(
     ("labels", "task", "words"),
     [
-        (np.ones(N), None, "Every label is 1: there is nothing to tell apart"),
-        (np.full(N, "a"), None, "Every label is 'a'"),
+        (np.ones(N), None, "Every label of party 'party3' is 1: there is nothing to tell apart"),
+        (np.full(N, "a"), None, "Every label of party 'party3' is 'a'"),
         (SIGNAL, None, "more than 100 different values.*Regression"),
         (LATE, cn.Regression(), "'party3_label' of party 'party3' is text. Learn a Classification"),
         (LATE, cn.Classification(classes=("no", "maybe")), "classes 'no', 'yes', and classes= names 'no', 'maybe'"),
@@ -233,18 +233,20 @@ def test_solvers_that_take_two_classes_only_or_none_say_so() -> None:
 @given(st.lists(st.one_of(st.text(max_size=4), st.none()), min_size=12, max_size=12), st.booleans())
 def test_any_text_is_classes_or_a_named_error(labels: list[str | None], framed: bool) -> None:
     rows = np.random.default_rng(1).normal(size=(12, 2))
-    if framed:
+
+    def parties() -> list[cn.Party]:
+        if not framed:
+            return cn.split_columns(rows, np.array(labels, dtype=object), [1, 1])
         frame = pd.DataFrame({"a": rows[:, 0], "y": pd.Series(labels, dtype=object)})
-        named = lambda: [cn.Party("bank", frame, label="y"), cn.Party("shop", rows[:, 1:])]  # noqa: E731  # as below
-    else:
-        named = lambda: cn.split_columns(rows, np.array(labels, dtype=object), [1, 1])  # noqa: E731  # it may be refused
+        return [cn.Party("bank", frame, label="y"), cn.Party("shop", rows[:, 1:])]
+
     words = {None if each is None else each.strip() for each in labels}
     if words & {None, ""} or len(words) < 2:
         with pytest.raises(cn.InputError):
-            cn.Federation(named()).fit(cn.Classification(l2=0.1), sampler=ALL)
+            cn.Federation(parties()).fit(cn.Classification(l2=0.1), sampler=ALL)
         return
     try:
-        model = cn.Federation(named()).fit(cn.Classification(l2=0.1), sampler=ALL).model
+        model = cn.Federation(parties()).fit(cn.Classification(l2=0.1), sampler=ALL).model
     except cn.InputError as error:
         if "not numbers" not in str(error):  # of which a part are: a slip
             raise
