@@ -357,6 +357,8 @@ def _read(folder: Folder) -> Run[Any]:
     record: _Record = storage.read_record(folder, RUN, _Record)
     if not record.parties:
         raise ValueError("it names no parties")
+    if record.errors is not None and not record.errors.is_for(len(Roster(record.parties).feature_names)):
+        raise ValueError("its standard errors are not one a coefficient")
     drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
     alignment = None if record.tables is None else record.tables.alignment
     coreset = Coreset(

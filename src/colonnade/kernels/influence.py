@@ -213,7 +213,7 @@ def spreads_of_sums(problem: LinearProblem, ridge: float, coef: Floats, total: f
     at = curvature(problem, ridge, total, entered)
     rank = at.basis.shape[1] - ridge * float(np.square(at.basis).sum()) + entered.intercept
     squares, degrees = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))), total - rank
-    variance = squares / degrees if degrees > 0 else np.nan
+    variance = squares / degrees if degrees > LEAST_PART else np.nan
     return Spreads(None, None, _classical(at, ridge, variance, max(degrees, 1.0)), at.undecided)
 
 
@@ -298,7 +298,7 @@ def spread_of_rows(rows: FittedRows, found: Curvature, pull: Floats, *, drawn: b
         counted += np.count_nonzero(parts, axis=0)
         alone += _decided_alone(directions[single > MOST_LEVERAGE], found)
         rank += float(block.weights @ single)
-    degrees = np.full(len(squares), total - rank)
+    degrees = np.full(len(squares), max(total - rank, 1.0))
     if drawn:
         degrees = np.minimum(_degrees(squares, fourths, counted), degrees)
     return Spread(np.where(alone > 0, np.nan, squares), degrees)
@@ -325,7 +325,9 @@ def _residual_variance(rows: FittedRows, found: Curvature, *, drawn: bool) -> tu
     degrees = float(rows.weights @ (1.0 - leverage))
     parts = rows.weights * np.square(rows.slopes)
     of_draw = float(satterthwaite(parts[:, np.newaxis])[0])
-    return float(parts.sum()) / degrees, min(degrees, of_draw) if drawn else degrees
+    # Where there are no more rows than coefficients, residuals say nothing.
+    variance = float(parts.sum()) / degrees if degrees > LEAST_PART else np.nan
+    return variance, max(min(degrees, of_draw) if drawn else degrees, 1.0)
 
 
 def satterthwaite(squares: Floats) -> Floats:
