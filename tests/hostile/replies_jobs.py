@@ -13,6 +13,7 @@ import colonnade as cn
 from harness import parties_of
 
 SIZE, N_ROWS = 40, 90
+WORDS, NUMBERS = ("no", "yes"), (0.0, 1.0)
 # What it cost, and what that says: a coded reply of other numbers is longer or shorter. Evidence is what was told.
 NOT_COMPARED = {"ledger", "seconds", "versions", "bytes", "units", "run_bytes", "most_bytes", "reveals", "evidence"} | {
     "pilot",
@@ -32,7 +33,7 @@ class Job(NamedTuple):
     weighted: bool = False
     prepared: bool = False
     alike: bool = False
-    classes: bool = False
+    classes: tuple[str | float, ...] = ()
 
     def parties(self) -> list[cn.Party]:
         """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
@@ -43,7 +44,7 @@ class Job(NamedTuple):
             X[:, 3:] = X[:, :2] + 0.03 * rng.normal(size=(self.n_rows, 2))
         y = X @ rng.normal(size=5) + rng.normal(size=self.n_rows)
         if self.classes:
-            y = (y > np.median(y)).astype(np.float64)
+            y = np.array(self.classes)[(y > np.median(y)).astype(int)]
         weight = rng.uniform(0.5, 2.0, self.n_rows) if self.weighted else None
         shop = cn.Party("shop", X[:, 2:3], weight=weight)
         if self.prepared:
@@ -140,26 +141,35 @@ def _of_classes() -> list[Job]:
         federation.deliver(found.model, "shop")
         return federation.received("shop")
 
-    def evaluate(name: str, weighted: bool = False, **options: Any) -> Job:
-        return Job(name, lambda f, r: f.evaluate(r.model, **options), run, 200, weighted=weighted, classes=True)
+    def evaluate(name: str, weighted: bool = False, classes: Any = NUMBERS, **options: Any) -> Job:
+        return Job(name, lambda f, r: f.evaluate(r.model, **options), run, 200, weighted=weighted, classes=classes)
 
     def plan(federation: cn.Federation, _: object) -> Any:
         return federation.plan(task, budget_bytes=60_000, pilot=220)
 
     return [
-        Job("plan classes", plan, n_rows=400, classes=True),
-        Job("diagnose classes", lambda f, _: f.diagnose(task, sampler=sampler, rows=80), n_rows=200, classes=True),
-        Job("fit Classification, gram", learned(cn.SecureGram()), classes=True),
-        Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=True),
-        evaluate("evaluate classes"),
+        Job("plan classes", plan, n_rows=400, classes=NUMBERS),
+        Job("diagnose classes", lambda f, _: f.diagnose(task, sampler=sampler, rows=80), n_rows=200, classes=NUMBERS),
+        Job("fit Classification, central", learned(cn.Central()), classes=NUMBERS),
+        Job("fit Classification, compact", learned(cn.CompactCentral()), classes=WORDS),
+        Job("fit Classification, gram", learned(cn.SecureGram()), classes=WORDS),
+        Job("fit Classification, saga", learned(cn.Saga(batch=20, max_epochs=3)), classes=NUMBERS),
+        evaluate("evaluate classes", classes=WORDS),
         evaluate("evaluate classes, split", weighted=True, split=cn.SplitBy("post")),
         evaluate("evaluate classes, drawn", rows=120, bits=8, seed=1),
         evaluate("evaluate classes, by", weighted=True, by="bank"),
-        evaluate("evaluate classes, drawn, by", rows=120, by="bank", seed=1),
-        Job("predict classes", lambda f, r: (f.predict(r.model, to="post"), f.received("post")), run, classes=True),
-        Job("deliver classes", deliver, run, classes=True),
-        Job("certify classes", lambda f, r: f.certify(r, rows=90), run, 400, classes=True),
-        Job("certify classes, weighted", lambda f, r: f.certify(r, rows=90), compact, 400, weighted=True, classes=True),
+        evaluate("evaluate classes, drawn, by", rows=120, by="bank", seed=1, classes=WORDS),
+        Job("predict classes", lambda f, r: (f.predict(r.model, to="post"), f.received("post")), run, classes=WORDS),
+        Job("deliver classes", deliver, run, classes=NUMBERS),
+        Job("certify classes", lambda f, r: f.certify(r, rows=90), run, 400, classes=NUMBERS),
+        Job(
+            "certify classes, weighted",
+            lambda f, r: f.certify(r, rows=90),
+            compact,
+            400,
+            weighted=True,
+            classes=NUMBERS,
+        ),
     ]
 
 

@@ -128,6 +128,10 @@ def _most(run: Any, table: Any) -> ScoreBounds:
     """Bound scores as the paper does: leverages and a row's part by 1 each; the three terms of clustering by 4."""
     if isinstance(run.task, cn.KMeans):
         bounds = ScoreBounds(4.0, 2.0 + 2.0 * run.task.n_clusters)
+    elif isinstance(run.task, cn.Classification):
+        # A class of few rows has its part in one of them.
+        classes = 2 / 3 * run.model.coef_.shape[1] * (table.label_name is not None)
+        bounds = ScoreBounds(2.0 + classes, len(table.feature_names) + 1.0 + classes)
     else:
         bounds = ScoreBounds(2.0, len(table.feature_names) + 1.0 + 2 * (table.label_name is not None))
     return ScoreBounds(bounds.total, bounds.total) if run.sampler.totals == "set" else bounds

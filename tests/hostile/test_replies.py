@@ -50,8 +50,10 @@ ROUNDED = {"fit, ckks": 1e-3}
 # A reply with such a field stands for a table; the server checks that there is one, as far as it sees.
 FALSE_DATA: Mapping[str, tuple[str, ...]] = {
     # What the table has, which rows count, and in which units: the owner's to say.
-    "Card": ("feature_names", "label_name", "key_digest", "has_weights", "has_split", "prepares"),
+    "Card": ("feature_names", "label_name", "key_digest", "has_weights", "has_split", "prepares", "label_is_text"),
     "Split": ("held_out",),
+    # What the classes are called; numbers, which labels are then held to, stay what they are.
+    "Classes": ("names", "values"),
     # Which table it says that it has.
     "JobAccepted": ("digest", "fingerprint"),
     "RowWeights": ("weights",),
@@ -309,6 +311,23 @@ def test_lies_that_were_silent_or_crashes(kind: str, change: dict[str, Any], tas
     with pytest.raises(cn.RemoteProtocolError, match=match) as caught:
         attacked.play(federation, given)
     assert caught.value.party == "shop"
+
+
+@pytest.mark.parametrize(
+    ("job", "kind", "change", "match"),
+    [
+        ("central", "Columns", {"labels": 0.5}, "'bank' sent a label that is none of the classes that it named"),
+        ("central", "Classes", {"names": ("no", "yes")}, "'bank' sent a Classes with text for a label of numbers"),
+        ("compact", "Classes", {"names": None}, "'bank' sent a Classes with text for a label of numbers, or numbers"),
+    ],
+)
+def test_classes_that_the_label_does_not_have(job: str, kind: str, change: dict[str, Any], match: str) -> None:
+    """The first named nobody; the others led to a model of classes that the party's table has not."""
+    attacked = JOBS[f"fit Classification, {job}"]
+    lies = Replacing("bank", lambda reply: _with(reply, kind, change))
+    with pytest.raises(cn.RemoteProtocolError, match=match) as caught:
+        attacked.play(cn.Federation(attacked.parties(), transport=lies), None)
+    assert caught.value.party == "bank"
 
 
 def test_the_variance_of_rows_that_nobody_drew_leads_to_a_result() -> None:

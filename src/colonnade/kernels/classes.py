@@ -24,8 +24,8 @@ def class_codes(values: Floats, classes: npt.ArrayLike) -> Rows:
     known = np.asarray(classes, dtype=np.float64)
     order = np.argsort(known)
     at = np.minimum(np.searchsorted(known[order], values), len(known) - 1)
-    if (other := known[order][at] != values).any():
-        raise ValueError(f"{values[other][0]:g} is none of the classes")
+    if (known[order][at] != values).any():
+        raise ValueError("a value is none of the classes")
     return order[at]
 
 

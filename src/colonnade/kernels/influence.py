@@ -212,9 +212,8 @@ def spreads_of_sums(problem: LinearProblem, ridge: float, coef: Floats, total: f
     """Say the same of all rows, of this weight, that are known only in sum: if residuals vary alike."""
     at = curvature(problem, ridge, total, entered)
     rank = at.basis.shape[1] - ridge * float(np.square(at.basis).sum()) + entered.intercept
-    squares, degrees = float(np.sum(np.square(problem.lhs @ coef - problem.rhs))), total - rank
-    variance = squares / degrees if degrees > LEAST_PART else np.nan
-    return Spreads(None, None, _classical(at, ridge, variance, max(degrees, 1.0)), at.undecided)
+    squares = float(np.sum(np.square(problem.lhs @ coef - problem.rhs)))
+    return Spreads(None, None, _classical(at, ridge, *_per_degree(squares, total - rank, total)), at.undecided)
 
 
 def spread_of_draw(
@@ -298,10 +297,11 @@ def spread_of_rows(rows: FittedRows, found: Curvature, pull: Floats, *, drawn: b
         counted += np.count_nonzero(parts, axis=0)
         alone += _decided_alone(directions[single > MOST_LEVERAGE], found)
         rank += float(block.weights @ single)
-    degrees = np.full(len(squares), max(total - rank, 1.0))
+    unknown, rest = _per_degree(0.0, total - rank, total)
+    degrees = np.full(len(squares), rest)
     if drawn:
         degrees = np.minimum(_degrees(squares, fourths, counted), degrees)
-    return Spread(np.where(alone > 0, np.nan, squares), degrees)
+    return Spread(np.where(alone > 0, np.nan, squares) + unknown, degrees)
 
 
 def _classical(found: Curvature, ridge: float, variance: float, degrees: float) -> Spread:
@@ -322,12 +322,19 @@ def _residual_variance(rows: FittedRows, found: Curvature, *, drawn: bool) -> tu
             for block, each in zip(_blocks(rows), np.split(own, range(BLOCK_ROWS, len(own), BLOCK_ROWS)), strict=True)
         ]
     )
-    degrees = float(rows.weights @ (1.0 - leverage))
     parts = rows.weights * np.square(rows.slopes)
+    rest, total = float(rows.weights @ (1.0 - leverage)), float(rows.weights.sum())
+    variance, degrees = _per_degree(float(parts.sum()), rest, total)
     of_draw = float(satterthwaite(parts[:, np.newaxis])[0])
-    # Where there are no more rows than coefficients, residuals say nothing.
-    variance = float(parts.sum()) / degrees if degrees > LEAST_PART else np.nan
-    return variance, max(min(degrees, of_draw) if drawn else degrees, 1.0)
+    return variance, min(degrees, of_draw) if drawn else degrees
+
+
+def _per_degree(squares: float, degrees: float, total: float) -> tuple[float, float]:
+    """Divide squares of residuals by degrees of freedom; where coefficients left none, nothing tells a variance: nan.
+
+    Fewer than 1, as a penalty or weights leave, count as 1 where intervals are made.
+    """
+    return squares / degrees if degrees > LEAST_PART * total else np.nan, max(degrees, 1.0)
 
 
 def satterthwaite(squares: Floats) -> Floats:

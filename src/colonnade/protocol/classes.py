@@ -60,6 +60,8 @@ def agree_on_classes(roster: Roster, n_told: int) -> Script[tuple[ClassName, ...
         raise checks.wrong(party, reply, f"classes that do not ascend, or are not 1 to {MOST_CLASSES}")
     if (reply.n_told or 0) != n_told:
         raise checks.wrong(party, reply, "another number of rows than it was asked for")
+    if (reply.names is not None) != roster.cards[roster.names.index(party)].label_is_text:
+        raise checks.wrong(party, reply, "text for a label of numbers, or numbers for one of text")
     if reply.names is not None:
         _check_names(party, reply, reply.names)
     return class_names(reply.values, reply.names)

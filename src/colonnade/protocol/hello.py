@@ -61,6 +61,8 @@ def _read_card(party: str, card: Card) -> PartyCard:
         )
     if not 1 <= card.n_rows <= MAX_ROWS or len(set(card.feature_names)) != len(card.feature_names):
         raise wrong(party, card, f"a row count outside 1..{MAX_ROWS}, or a feature name twice")
+    if card.label_is_text and card.label_name is None:
+        raise wrong(party, card, "a label of text, and no label")
     has, prepared = (card.has_weights, card.has_split), "" if card.prepares else None
     return PartyCard(
         party, card.n_rows, card.feature_names, card.label_name, *has, prepared, label_is_text=card.label_is_text

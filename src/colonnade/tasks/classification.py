@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr, replace
 
 from colonnade.contracts import Agreed, JobView, Model, Roster, Scaling, Script
 from colonnade.coreset import WeightedRows
-from colonnade.errors import InputError
+from colonnade.errors import InputError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.classes import MOST_CLASSES, class_codes
 from colonnade.kernels.logistic import Separable, log_loss, solve_logistic
@@ -96,13 +96,13 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         found = yield from agree_on_classes(roster, n_told)
         if len(found) < 2:
             raise InputError(
-                f"Every label is {found[0]!r}: there is nothing to tell apart. A Classification needs two classes or "
-                "more."
+                f"Every label of party {roster.label_party!r} is {found[0]!r}: there is nothing to tell apart. A "
+                "Classification needs two classes or more."
             )
         if self.classes is not None and set(self.classes) != set(found):
             raise InputError(
-                f"The label has the classes {listed(list(map(repr, found)))}, and classes= names "
-                f"{listed(list(map(repr, self.classes)))}. Name just the label's."
+                f"The label of party {roster.label_party!r} has the classes {listed(list(map(repr, found)))}, and "
+                f"classes= names {listed(list(map(repr, self.classes)))}. Name just the label's."
             )
         return self if self.classes is not None else replace(self, classes=found)
 
@@ -112,10 +112,7 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
 
     def codes_of(self, labels: Floats) -> Rows:
         """Give the place of each label, as it travels, among the classes."""
-        try:
-            return class_codes(labels, self.label_values())
-        except ValueError as error:
-            raise InputError(f"A label is none of the classes: {error}. Check where the rows come from.") from error
+        return class_codes(labels, self.label_values())
 
     def label_values(self) -> Floats:
         """Give the numbers that stand for the classes where labels travel, in the order of the classes."""
@@ -131,6 +128,12 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         """Minimise the objective on rows in one place; choose a penalty first where that is asked."""
         if rows.labels is None:
             raise InputError("Classification needs labels. Let the label party reveal them, or choose another solver.")
+        if not np.isin(rows.labels, self.label_values()).all():
+            raise RemoteProtocolError(
+                f"Party {roster.label_party!r} sent a label that is none of the classes that it named. The run was "
+                "stopped; nothing of it was used. Ask its owner, and start again.",
+                party=roster.label_party,
+            )
         codes = self.codes_of(rows.labels)
         _check_all_there(codes, rows.weights, self.known_classes())
         path = self._path(rows, codes, rng)

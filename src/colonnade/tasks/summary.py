@@ -302,7 +302,8 @@ def _lines(
 
 
 def _with_error(line: Coefficient, error: float, degrees: float | None, confidence: float) -> Coefficient:
-    t = line.coefficient / error if error > 0 else math.copysign(math.inf, line.coefficient)
+    surely = math.copysign(math.inf, line.coefficient) if line.coefficient else 0.0
+    t = line.coefficient / error if error > 0 else surely
     p = 2 * float(ndtr(-abs(t)) if degrees is None else stdtr(degrees, -abs(t)))
     upper = (1 + confidence) / 2
     half = error * float(ndtri(upper) if degrees is None else stdtrit(degrees, upper))
@@ -328,6 +329,8 @@ def _why_undefined(errors: StandardErrors, place: int, names: tuple[str, ...], v
         return "does not vary" if place < len(names) else "columns that depend on each other have part in it"
     if place in errors.hidden:
         return "rounding hides how its column differs from those of other parties; use Central(), or a smaller step"
+    if errors.classical.variance[place] is None:
+        return "there are no more rows, in weight, than coefficients, so that none says how wrong they are"
     return "a single row decides it, so that no other says how wrong it is" if variance is None else None
 
 

@@ -16,6 +16,8 @@ from colonnade.kernels.influence import (
     satterthwaite,
     spread_of_draw,
     spread_of_rows,
+    spreads,
+    spreads_of_sums,
 )
 from colonnade.kernels.linear import reduce_rows, solve_ridge
 
@@ -78,6 +80,20 @@ def test_a_row_that_decides_alone_says_nothing_unless_it_is_certain() -> None:
     rows, coef, at = fitted(X, y, np.ones(50))
     alone = spread_of_rows(rows, at, 0 * coef, drawn=False)
     assert np.isnan(alone.variance).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("n_rows", [1, 3, 4])
+def test_without_degrees_of_freedom_no_variance_is_known(n_rows: int) -> None:
+    X, y, w = RNG.normal(size=(n_rows, 2)), RNG.normal(size=n_rows), np.ones(n_rows)
+    rows, coef, _ = fitted(X, y, w)
+    problem, entered = reduce_rows(X, y, w, fit_intercept=True), Entered(None, None, True)
+    found = spreads(rows, problem, 0.0, coef, entered, None, None)
+    in_sum = spreads_of_sums(problem, 0.0, coef, float(n_rows), entered)
+    for each in (found.sandwich, found.classical, in_sum.classical):
+        assert each is not None
+        assert np.isnan(each.variance).all() == (n_rows < 4)
+        assert each.degrees.tolist() == pytest.approx([1.0] * 3)
+    np.testing.assert_allclose(found.classical.variance, in_sum.classical.variance)
 
 
 def test_degrees_are_fewer_where_few_rows_count() -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from colonnade.contracts import Roster
 from colonnade.errors import AlignmentError, InputError, RemoteProtocolError, WireVersionError
@@ -55,6 +56,11 @@ def test_features_keep_their_names_unless_they_clash(features: Any, names: tuple
 def test_hostile_cards(bad: Card) -> None:
     with pytest.raises(RemoteProtocolError, match="'p1' sent a Card with a row count outside"):
         greet(card(), bad)
+
+
+def test_text_without_a_label() -> None:
+    with pytest.raises(RemoteProtocolError, match="'p1' sent a Card with a label of text, and no label"):
+        greet(card(), replace(card(), label_is_text=True))
 
 
 def test_other_versions_counts_keys_and_labels() -> None:

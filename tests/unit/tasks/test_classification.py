@@ -194,8 +194,8 @@ def fit(labels: Any, task: Any = None, sampler: Any = None) -> Any:
 @pytest.mark.parametrize(
     ("labels", "task", "words"),
     [
-        (np.ones(N), None, "Every label is 1: there is nothing to tell apart"),
-        (np.full(N, "a"), None, "Every label is 'a'"),
+        (np.ones(N), None, "Every label of party 'party3' is 1: there is nothing to tell apart"),
+        (np.full(N, "a"), None, "Every label of party 'party3' is 'a'"),
         (SIGNAL, None, "more than 100 different values.*Regression"),
         (LATE, cn.Regression(), "'party3_label' of party 'party3' is text. Learn a Classification"),
         (LATE, cn.Classification(classes=("no", "maybe")), "classes 'no', 'yes', and classes= names 'no', 'maybe'"),

@@ -23,6 +23,7 @@ X[:, 1] += 100
 X[:, 3] = RNG.random(400) < 0.02
 X[:, 4] += X[:, 0]
 Y = X @ [1.0, 2.0, 3.0, -1.0, 0.0, 2.0] + RNG.normal(size=400) * (1 + X[:, 0] ** 2)
+FEW = np.random.default_rng(1).normal(size=(7, 6))
 LATE = np.where(X[:, [0, 2]] @ [1.0, -0.5] + RNG.logistic(size=400) > 0, "yes", "no")
 
 
@@ -160,12 +161,39 @@ def test_a_level_of_one_row_is_undefined() -> None:
     assert {each.feature: each for each in run.summary(covariance="classical").coefficients}["party2_0"].p_value
 
 
-@pytest.mark.filterwarnings("ignore::colonnade.AssumptionWarning")
-def test_as_many_coefficients_as_rows_leave_nothing_to_tell(tmp_path: Path) -> None:
-    run = fit(X=X[:6, [0, 1, 2, 4, 5]], y=Y[:6])
-    for covariance in ("sandwich", "classical"):
-        assert all(each.undefined for each in run.summary(covariance=covariance).coefficients)
-    assert cn.Run.load(run.save(tmp_path / "run")).summary() == run.summary()
+@pytest.mark.filterwarnings("ignore:.*coefficients were learned on:colonnade.AssumptionWarning")
+@pytest.mark.parametrize("covariance", ["sandwich", "classical"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("n_rows", "width"), [(1, 1), (1, 3), (2, 1), (2, 2), (3, 2), (4, 4)])
+@pytest.mark.parametrize("weight", [None, 1 / 3, "one row"])
+def test_few_rows_say_nothing_or_something_finite(
+    n_rows: int, width: int, weight: Any, fit_intercept: bool, covariance: Any
+) -> None:
+    """They divided by zero, in the fit; rows that count a third had fewer than no degrees of freedom."""
+    weights = {None: np.ones(n_rows), "one row": np.eye(n_rows)[0]}.get(weight, np.full(n_rows, 1 / 3))
+    (party,) = cn.split_columns(FEW[:n_rows, :width], Y[:n_rows], [width], weight=weights)
+    run = cn.Federation([party]).fit(cn.Regression(fit_intercept=fit_intercept), sampler=cn.AllRows())
+    lines = run.summary(covariance=covariance).coefficients
+    told = [each for each in lines if each.undefined is None]
+    assert len(lines) == width + fit_intercept
+    if weights.sum() <= min(n_rows, width + fit_intercept):
+        assert not told
+    for each in told:
+        assert np.isfinite([each.standard_error, each.statistic, each.p_value, each.low, each.high]).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*coefficients were learned on:colonnade.AssumptionWarning")
+def test_as_many_rows_as_coefficients_are_named_as_the_reason() -> None:
+    lines = fit(X=FEW, y=Y[:7]).summary().coefficients
+    assert {each.undefined for each in lines} == {
+        "there are no more rows, in weight, than coefficients, so that none says how wrong they are"
+    }
+
+
+def test_a_coefficient_of_zero_without_error_is_no_finding() -> None:
+    intercept, *features = fit(y=np.full(400, 2.0)).summary().coefficients
+    assert (intercept.coefficient, intercept.p_value) == (2.0, 0.0)
+    assert {(each.coefficient, each.statistic, each.p_value) for each in features} == {(0.0, 0.0, 1.0)}
 
 
 @pytest.mark.parametrize(
