@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ import statsmodels.api as sm
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 import colonnade as cn
+from colonnade.coreset import Variances
 from colonnade.kernels.arrays import Floats
 
 RNG = np.random.default_rng(0)
@@ -250,6 +252,15 @@ def test_it_prints_by_party_and_leaves_as_a_frame_and_a_file(tmp_path: Path) -> 
     assert list(frame.index)[:2] == [("", "(intercept)"), ("left", "a")]
     assert frame.loc[("right", "f"), "coefficient"] == run.model.coef_[-1]
     assert cn.Run.load(run.save(tmp_path / "run")).summary() == summary
+
+
+def test_a_file_with_other_standard_errors_is_refused(tmp_path: Path) -> None:
+    run = fit(sampler=cn.ImportanceSampling(200))
+    assert run.errors is not None
+    for wrong in ({"inflation": (1.0,)}, {"undefined": (99,)}, {"classical": Variances((-1.0,) * 7, (1.0,) * 7)}):
+        saved = replace(run, errors=msgspec.structs.replace(run.errors, **wrong)).save(tmp_path / "run")
+        with pytest.raises(cn.InputError, match="standard errors are not one a coefficient"):
+            cn.Run.load(saved)
 
 
 def test_even_draws_of_heavy_tails_warn() -> None:
