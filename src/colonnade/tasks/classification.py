@@ -222,8 +222,8 @@ def _check_all_there(codes: Rows, weights: Floats, classes: tuple[ClassName, ...
     counted = np.bincount(codes, weights, minlength=len(classes))
     if absent := [repr(classes[place]) for place in np.flatnonzero(counted == 0).tolist()]:
         raise InputError(
-            f"No drawn row has the class {listed(absent)} in the label of party {party!r}, so nothing can be learned of "
-            "it. Draw more rows, or by scores, which give each class its share: ImportanceSampling(size=...)."
+            f"No drawn row has the class {listed(absent)} in the label of party {party!r}, so nothing can be learned "
+            "of it. Draw more rows, or by scores, which give each class its share: ImportanceSampling(size=...)."
         )
 
 

@@ -179,7 +179,8 @@ def test_few_rows_say_nothing_or_something_finite(
     if weights.sum() <= min(n_rows, width + fit_intercept):
         assert not told
     for each in told:
-        assert np.isfinite([each.standard_error, each.statistic, each.p_value, each.low, each.high]).all()
+        numbers = (each.standard_error, each.statistic, each.p_value, each.low, each.high)
+        assert all(number is not None and np.isfinite(number) for number in numbers)
 
 
 @pytest.mark.filterwarnings("ignore:.*coefficients were learned on:colonnade.AssumptionWarning")
