@@ -128,7 +128,7 @@ def _whole(lines: list[Line], table: str) -> Line:
 
 def _excess(line: Line) -> str:
     error = np.std(line["excess"]) / np.sqrt(len(line["excess"]))
-    return f"{_percent(float(np.mean(line['excess']))} ± {_percent(float(error), digits=1)} %"
+    return f"{_percent(float(np.mean(line['excess'])))} ± {_percent(float(error), digits=1)} %"
 
 
 def _percent(share: float, digits: int = 3) -> str:

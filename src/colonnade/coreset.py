@@ -249,3 +249,17 @@ class StandardErrors(msgspec.Struct, frozen=True):
     dependent: tuple[tuple[int, ...], ...] = ()
     undefined: tuple[int, ...] = ()
     hidden: tuple[int, ...] = ()
+
+    def is_for(self, n_features: int) -> bool:
+        """Tell whether these are standard errors of so many features, as a file that somebody wrote may not have."""
+        n_coefficients = len(self.classical.variance)
+        kinds = [each for each in (self.draw, self.sandwich, self.classical) if each is not None]
+        numbers = (*self.undefined, *self.hidden, *(place for group in self.dependent for place in group))
+        return (
+            len(self.inflation) == n_features
+            and n_coefficients - n_features in (0, 1)
+            and all(len(each.variance) == len(each.degrees) == n_coefficients for each in kinds)
+            and all(value is None or value >= 0 for each in kinds for value in each.variance)
+            and all(value is None or value >= 1 for each in kinds for value in each.degrees)
+            and all(0 <= number < n_coefficients for number in numbers)
+        )

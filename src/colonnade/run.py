@@ -176,6 +176,15 @@ class Run(Generic[M]):
         >>> y = X @ [1.0, 0.5] + 3 * rng.normal(size=1000)
         >>> run = cn.Federation(cn.split_columns(X, y, [1, 1])).fit(cn.Regression(), sampler=cn.AllRows())
         >>> print(run.summary())
+        Coefficients for the population that rows are drawn from; sandwich (HC2) standard errors, 95 % intervals
+        <BLANKLINE>
+        party   feature      coefficient  std. error      t        p       low      high  VIF
+                (intercept)    -0.142203      0.0933  -1.52   0.1278  -0.32529  0.040886
+        party1  party1_0        0.892641     0.09012   9.91  <0.0001   0.71579    1.0695    1
+        party2  party2_0        0.446312     0.09915   4.50  <0.0001   0.25174   0.64088    1
+        <BLANKLINE>
+        Condition number of all columns: 1.02.
+        Learned on all rows, 1,000 in weight.
         """
         errors = (self.coreset, self.errors)
         return summarise(self.task, self.model, self.solver, *errors, of, covariance, confidence)
@@ -348,6 +357,8 @@ def _read(folder: Folder) -> Run[Any]:
     record: _Record = storage.read_record(folder, RUN, _Record)
     if not record.parties:
         raise ValueError("it names no parties")
+    if record.errors is not None and not record.errors.is_for(len(Roster(record.parties).feature_names)):
+        raise ValueError("its standard errors are not one a coefficient")
     drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
     alignment = None if record.tables is None else record.tables.alignment
     coreset = Coreset(

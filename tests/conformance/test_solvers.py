@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 MIDDLES = np.array([[8.0, 0.0, 0.0, 8.0], [0.0, 8.0, 0.0, -8.0], [0.0, 0.0, 8.0, 0.0]])
 X = MIDDLES[np.arange(N) % 3] / 8 + 0.4 * RNG.normal(size=(N, 4))
 Y = X @ [1.0, -2.0, 0.0, 0.5] + 3.0 + 0.3 * RNG.normal(size=N)
-LATE = np.where(X @ [1.0, -2.0, 0.0, 0.5] + RNG.logistic(size=N) > 0, 1.0, 0.0)
+LATE = np.where(X @ [1.0, -2.0, 0.0, 0.5] + np.random.default_rng(1).logistic(size=N) > 0, 1.0, 0.0)
 COPIES = RNG.integers(0, 4, size=N)
 KEPT = np.arange(N) % 4 > 0
 TASKS: list[Any] = [

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings(
 PARTIES = ("bank", "shop", "post")
 JOBS = {job.name: job for job in all_jobs()}
 # Of a hundred attacks on each of the others so many are on these, which take ten times as long or more.
-SELDOM = {"plan Regression": 10, "plan KMeans": 10, "look again": 10}
+SELDOM = {"plan Regression": 10, "plan KMeans": 10, "plan classes": 10, "look again": 10}
 # Encryption adds noise, other noise each time.
 ROUNDED = {"fit, ckks": 1e-3}
 # A reply with such a field stands for a table; the server checks that there is one, as far as it sees.

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from failpoint_trial import JOBS, LIMIT, PREPARED, Sweep
+from failpoint_trial import JOBS, LIMIT, Sweep
 from network_trial import events
 
-LOG = "server-state/log.jsonl"
+LOG, PREPARED = "server-state/log.jsonl", "fit, prepared"
 
 
 @pytest.fixture

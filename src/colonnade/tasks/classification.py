@@ -135,7 +135,7 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
                 party=roster.label_party,
             )
         codes = self.codes_of(rows.labels)
-        _check_all_there(codes, rows.weights, self.known_classes())
+        _check_all_there(codes, rows.weights, self.known_classes(), roster.label_party)
         path = self._path(rows, codes, rng)
         l2, l1 = self.penalties() if path is None else (path.chosen.l2, path.chosen.l1)
         n, n_classes = rows.total_weight, len(self.known_classes())
@@ -218,12 +218,12 @@ class Classification(msgspec.Struct, frozen=True, tag_field="kind", tag="classif
         return choose_class_penalty(rows, codes, n_classes, vary, fixed, rng, fit_intercept=self.fit_intercept)
 
 
-def _check_all_there(codes: Rows, weights: Floats, classes: tuple[ClassName, ...]) -> None:
+def _check_all_there(codes: Rows, weights: Floats, classes: tuple[ClassName, ...], party: str | None) -> None:
     counted = np.bincount(codes, weights, minlength=len(classes))
     if absent := [repr(classes[place]) for place in np.flatnonzero(counted == 0).tolist()]:
         raise InputError(
-            f"No drawn row has the class {listed(absent)}, so nothing can be learned of it. Draw more rows, or by "
-            "scores, which give each class its share: ImportanceSampling(size=...)."
+            f"No drawn row has the class {listed(absent)} in the label of party {party!r}, so nothing can be learned "
+            "of it. Draw more rows, or by scores, which give each class its share: ImportanceSampling(size=...)."
         )
 
 

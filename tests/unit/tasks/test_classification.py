@@ -214,7 +214,9 @@ def test_separable_classes_are_learned_under_a_penalty() -> None:
 
 def test_a_class_that_no_drawn_row_has_is_named() -> None:
     rare = np.where(np.arange(N) == 0, "fraud", LATE)
-    with pytest.raises(cn.InputError, match=r"No drawn row has the class 'fraud'.*ImportanceSampling"):
+    with pytest.raises(
+        cn.InputError, match=r"No drawn row has the class 'fraud' in the label of party 'party3'.*ImportanceSampling"
+    ):
         fit(rare, sampler=cn.UniformSampling(20))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ import statsmodels.api as sm
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 import colonnade as cn
+from colonnade.coreset import Variances
 from colonnade.kernels.arrays import Floats
 
 RNG = np.random.default_rng(0)
@@ -177,7 +179,8 @@ def test_few_rows_say_nothing_or_something_finite(
     if weights.sum() <= min(n_rows, width + fit_intercept):
         assert not told
     for each in told:
-        assert np.isfinite([each.standard_error, each.statistic, each.p_value, each.low, each.high]).all()
+        numbers = (each.standard_error, each.statistic, each.p_value, each.low, each.high)
+        assert all(number is not None and np.isfinite(number) for number in numbers)
 
 
 @pytest.mark.filterwarnings("ignore:.*coefficients were learned on:colonnade.AssumptionWarning")
@@ -250,6 +253,15 @@ def test_it_prints_by_party_and_leaves_as_a_frame_and_a_file(tmp_path: Path) -> 
     assert list(frame.index)[:2] == [("", "(intercept)"), ("left", "a")]
     assert frame.loc[("right", "f"), "coefficient"] == run.model.coef_[-1]
     assert cn.Run.load(run.save(tmp_path / "run")).summary() == summary
+
+
+def test_a_file_with_other_standard_errors_is_refused(tmp_path: Path) -> None:
+    run = fit(sampler=cn.ImportanceSampling(200))
+    assert run.errors is not None
+    for wrong in ({"inflation": (1.0,)}, {"undefined": (99,)}, {"classical": Variances((-1.0,) * 7, (1.0,) * 7)}):
+        saved = replace(run, errors=msgspec.structs.replace(run.errors, **wrong)).save(tmp_path / "run")
+        with pytest.raises(cn.InputError, match="standard errors are not one a coefficient"):
+            cn.Run.load(saved)
 
 
 def test_even_draws_of_heavy_tails_warn() -> None:
