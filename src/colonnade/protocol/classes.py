@@ -34,6 +34,10 @@ class Classes(Message, frozen=True):
     names: Annotated[tuple[str, ...] | None, Reveals.LEVELS]
     n_told: Annotated[int | None, Reveals.LABELS]
 
+    def units(self) -> int:
+        """Count the classes; what tells those of rows is counted where it is sent."""
+        return len(self.values)
+
     def numbers_told(self, units: int) -> dict[Reveals, int]:
         """Count a class a row that is drawn."""
         told = super().numbers_told(units)
