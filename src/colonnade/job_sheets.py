@@ -26,7 +26,7 @@ from colonnade.evaluation.applying import (
     masked_route,
     predicted_route,
 )
-from colonnade.evaluation.telling import TOLD, model_digest
+from colonnade.evaluation.telling import TOLD, TOLD_CLASSES, model_digest
 from colonnade.options import learn_types
 from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
@@ -232,7 +232,8 @@ class _Reader:
         if size is None:
             most, least = (agreed.size, 1) if self.n_counted is None else (self.n_counted, self.n_counted)
             agreed = replace(agreed, size=most, least=least)
-        return then(source, solver.route(self.task, agreed), TOLD)
+        told = TOLD_CLASSES if isinstance(self.task, LogisticTask) else TOLD
+        return then(source, solver.route(self.task, agreed), told)
 
     def by_branch(self, branch: Branch) -> Route:
         """Expect that a model is learned as this branch says: its scores are those of the pilot."""

@@ -46,7 +46,8 @@ def in_python() -> None:
     ):
         with pytest.raises(cn.UnsupportedError) as caught:
             ask()
-        assert str(caught.value) == (f"Median() is not a task that can be {words}. Pass one of: Regression | KMeans.")
+        known = "Regression | Classification | KMeans"
+        assert str(caught.value) == f"Median() is not a task that can be {words}. Pass one of: {known}."
 
 
 def by_command() -> None:

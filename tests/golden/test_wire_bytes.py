@@ -49,7 +49,7 @@ from colonnade.evaluation.masked.messages import (
     SummedLosses,
 )
 from colonnade.evaluation.rounding import RoundedParts
-from colonnade.evaluation.telling import ModelKept, TellModel
+from colonnade.evaluation.telling import ModelKept, TellClassModel, TellModel
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.column_codes import encode_columns
 from colonnade.kernels.fixed_codes import encode_fixed
@@ -186,6 +186,7 @@ EXAMPLES: dict[str, Message] = {
     "take branch": TakeBranch(b"choice"),
     "tell model": TellModel(sendable_floats([0.5, -1.0]), None, None),
     "tell model, centres": TellModel(None, sendable_floats([[0.5, -1.0]]), sendable_floats([2.0, 1.0])),
+    "tell class model": TellClassModel(sendable_floats([[0.5, -1.0], [0.0, 2.0], [-0.5, -1.0]])),
     "model kept": ModelKept(bytes(32)),
     "ask total, regression": AskTotal(LeverageScores(fit_intercept=True)),
     "ask total, clustering": AskTotal(ClusteringScores(10)),

@@ -17,7 +17,7 @@ from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.memory import ModelNote
 from colonnade.protocol.session import Handler, PartyData, PartyState
-from colonnade.routes import Ask, Route
+from colonnade.routes import Ask, Route, either
 from colonnade.signing import digest
 
 
@@ -49,15 +49,40 @@ class TellModel(Message, frozen=True):
         return self.coef, self.centers, self.scale
 
 
+class TellClassModel(Message, frozen=True):
+    """The party's part of a model of more classes than two: coefficients for each class and feature."""
+
+    phase: ClassVar[str] = "telling"
+    reply: ClassVar[type[Message]] = ModelKept
+
+    coef: Annotated[Floats, Reveals.MODEL]
+
+    def units(self) -> int:
+        """Count nothing, as of other models."""
+        return 0
+
+    @property
+    def part(self) -> ModelPart:
+        """All of it."""
+        return self.coef, None, None
+
+
 TOLD: Route = Ask(TellModel)
+# How many classes there are only the label party knows.
+TOLD_CLASSES = either(TOLD, Ask(TellClassModel))
 
 
 def tell_model(parts: Mapping[str, ModelPart]) -> Script[None]:
     """Tell every party its part."""
-    inbox = yield {party: TellModel(*part) for party, part in parts.items()}
+    inbox = yield {party: _telling(part) for party, part in parts.items()}
     for party, reply in checks.replies(inbox, ModelKept).items():
         if reply.digest != model_digest(parts[party]):
             raise checks.wrong(party, reply, "the digest of another model than it was told")
+
+
+def _telling(part: ModelPart) -> TellModel | TellClassModel:
+    coef = part[0]
+    return TellClassModel(coef) if coef is not None and coef.ndim == 2 else TellModel(*part)
 
 
 def model_digest(part: ModelPart) -> bytes:
@@ -71,10 +96,10 @@ def _bytes(numbers: Floats | None) -> bytes:
     return repr(numbers.shape).encode() + np.ascontiguousarray(numbers, "<f8").tobytes()
 
 
-def _answer(state: PartyState, request: TellModel, data: PartyData) -> tuple[PartyState, Message]:
+def _answer(state: PartyState, request: TellModel | TellClassModel, data: PartyData) -> tuple[PartyState, Message]:
     n_features = len(data.table.feature_names)
-    for numbers, n_axes in zip(request.part, ((1, 2), (2,), (1,)), strict=True):
-        if numbers is not None and (numbers.ndim not in n_axes or numbers.shape[-1] != n_features):
+    for numbers, n_axes in zip(request.part, (2 if isinstance(request, TellClassModel) else 1, 2, 1), strict=True):
+        if numbers is not None and (numbers.ndim != n_axes or numbers.shape[-1] != n_features):
             raise checks.wrong(SERVER, request, f"an array of shape {numbers.shape} for {n_features} features")
     known_by = kept = model_digest(request.part)
     if state.prepared is not None:
@@ -83,4 +108,4 @@ def _answer(state: PartyState, request: TellModel, data: PartyData) -> tuple[Par
     return replace(state, notes=(*state.notes, ModelNote(known_by))), ModelKept(kept)
 
 
-HANDLERS = (Handler(TellModel, _answer, after=None, then="told"),)
+HANDLERS = tuple(Handler(kind, _answer, after=None, then="told") for kind in (TellModel, TellClassModel))

@@ -5,9 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from colonnade.contracts import ModelPart
 from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
 from colonnade.ledger import in_a_line
 from colonnade.node.state_folder import write_private
 from colonnade.options import listed
@@ -60,7 +62,7 @@ class PreparationFiles:
         words = {"prepared": name, "columns": columns, "coef": coef, "centers": centers, "scale": scale}
         path = self._path("part", name)
         write_private(path, msgspec.json.format(msgspec.json.encode(words)))
-        self._say(f"Its part of the model, {path.name}.{_coefficients(columns, coef)}")
+        self._say(f"Its part of the model, {path.name}.{_coefficients(columns, part[0])}")
 
     def tell(self, notes: Iterable[str]) -> None:
         """Tell the owner how it went."""
@@ -76,11 +78,13 @@ class PreparationFiles:
         return self._folder / f"{what}-{name}.json"
 
 
-def _coefficients(columns: Iterable[str], coef: list[float] | None) -> str:
-    """List coefficients that are large first."""
+def _coefficients(columns: Iterable[str], coef: Floats | None) -> str:
+    """List coefficients that are large first; of several classes, the largest of each column."""
     if coef is None:
         return ""
-    named = sorted(zip(columns, coef, strict=True), key=lambda pair: -abs(pair[1]))
+    lines = np.atleast_2d(coef)
+    largest = lines[np.abs(lines).argmax(axis=0), np.arange(lines.shape[1])]
+    named = sorted(zip(columns, largest.tolist(), strict=True), key=lambda pair: -abs(pair[1]))
     return f" Largest coefficients: {_shown([f'{name} {value:.4g}' for name, value in named])}."
 
 
