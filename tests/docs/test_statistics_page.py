@@ -10,11 +10,11 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(PROJECT / "scripts" / "statistics_page.py"))
 LINES = SCRIPT["read"](PROJECT / "benchmarks" / "coverage.jsonl")
-# These miss the bar: their intervals are too long. The page says so.
-TOO_OFTEN = {
-    ("credit default, classes", "distinct", "rounded", 500): 0.972,
-    ("credit default, classes", "stratified", "rounded", 1000): 0.966,
-}
+# These miss the bar: their intervals hold too often. The page says so.
+TOO_OFTEN = [
+    ("credit default, classes", "distinct", "rounded", 500),
+    ("credit default, classes", "stratified", "rounded", 1000),
+]
 BARRED = [line for line in LINES if line["barred"]]
 
 
@@ -23,10 +23,15 @@ def test_the_table_is_that_of_the_stored_lines() -> None:
     assert SCRIPT["page"](text, LINES) == text, "run scripts/statistics_page.py, and read the page again"
 
 
-@pytest.mark.parametrize("line", BARRED, ids=lambda line: "-".join(str(line[name]) for name in list(line)[:5]))
+def marked(line: dict[str, Any]) -> Any:
+    missed = tuple(line[name] for name in ("table", "draws", "wire", "size")) in TOO_OFTEN
+    marks = [pytest.mark.xfail(reason="open: calibrated weights gain more than rows tell", strict=True)] * missed
+    return pytest.param(line, marks=marks, id="-".join(str(line[name]) for name in list(line)[:5]))
+
+
+@pytest.mark.parametrize("line", list(map(marked, BARRED)))
 def test_what_was_stored_holds_the_bar(line: dict[str, Any]) -> None:
-    most = TOO_OFTEN.get(tuple(line[name] for name in ("table", "draws", "wire", "size")), 0.965)
-    assert 0.935 <= np.mean(line["covered"]) <= most
+    assert 0.935 <= np.mean(line["covered"]) <= 0.965
     assert line["seeds"] < 200 or min(line["covered"]) >= 0.90
 
 

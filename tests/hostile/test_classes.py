@@ -75,14 +75,15 @@ def test_what_draws_tell_is_said_before_they_are_made(tmp_path: Path) -> None:
         turned_away(lambda: server.told(TARGET, AskTotal(rule), Total), "AskClasses would be next")
 
 
-def test_no_choice_of_rows_tells_which_have_a_rare_class(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sharpened", [False, True])
+def test_no_choice_of_rows_tells_which_have_a_rare_class(tmp_path: Path, sharpened: bool) -> None:
     """Splits of a thousand seeds would, if classes were those of the rows that count: so do totals by class."""
     rare = half()
     rare[7] = 2.0
     with hostile_server(tmp_path, parties_with(rare), {"level": "open"}) as server:
-        rule, told = class_rule(ClassScores(fit_intercept=True), server.roster), []
+        rule, told = class_rule(ClassScores(fit_intercept=True), server.roster, sharpened=sharpened), []
         for seed in range(12):
-            opened(server, SAMPLER, cn.HoldOut(0.5, seed))
+            opened(server, cn.ImportanceSampling(40, sharpened=sharpened), cn.HoldOut(0.5, seed))
             classes = server.told(TARGET, AskClasses(40), Classes)
             told.append((tuple(classes.values.tolist()), round(server.told(TARGET, AskTotal(rule), Total).total, 6)))
     assert len(set(told)) == 1
