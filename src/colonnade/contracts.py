@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from colonnade.coreset import Coreset, Precision, StandardErrors, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.blocks import Work
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
+from colonnade.kernels.per_row import PerRow
 from colonnade.messages import Message, Reveals
 from colonnade.routes import Route
 from colonnade.signing import DrawSeeds, SignedRows
@@ -161,7 +163,7 @@ class Table(Protocol):
         """What its owner should know of how it was read, or prepared."""
 
     @property
-    def row_weights(self) -> Floats | None:
+    def row_weights(self) -> PerRow | None:
         """How much each row counts, or None where all count 1; rows held out count 0."""
 
     @property
@@ -172,11 +174,14 @@ class Table(Protocol):
     def split_column(self) -> Flags | None:
         """The column that marks rows to hold out, if this party has one."""
 
-    def blocks(self) -> Iterator[Floats]:
-        """Yield consecutive row blocks, column-major: features, then the label if there is one."""
+    def map(self, work: Work[T], numbers: Sequence[int] | None = None) -> Iterator[T]:
+        """Give what `work` makes of each block, or of those with these numbers, in their order (`RowBlocks`).
+
+        Blocks are column-major: features, then the label if there is one.
+        """
 
     def take(self, rows: Rows) -> Floats:
-        """Copy the given rows (they may repeat), C-contiguous, columns as in `blocks`."""
+        """Copy the given rows (they may repeat), C-contiguous, columns as in blocks."""
 
 
 @dataclass(frozen=True)
@@ -198,8 +203,8 @@ class ScoreBounds:
 class ScoreRule(Protocol):
     """How a party scores its own rows: a small struct that travels, and a function of the data alone."""
 
-    def scores(self, table: Table) -> Floats:
-        """Compute g^(j), non-negative, one for each row."""
+    def scores(self, table: Table) -> PerRow:
+        """Score rows by g^(j), non-negative, one for each row."""
 
     def bounds(self, card: "PartyCard", n_counted: int) -> ScoreBounds:
         """Bound the scores of a party with these columns, where so many rows count."""
@@ -293,11 +298,11 @@ Scaling: TypeAlias = Literal["own", "scaled", "standard"]
 class JobView:
     """What counts in a job: which rows, how much, and in which units their columns enter.
 
-    `row_weights`, shape (n_rows,), is 0 for rows held out; None where all rows count 1. A feature enters as (value -
+    `row_weights`, one a row, is 0 for rows held out; None where all rows count 1. A feature enters as (value -
     shift) / scale, both of shape (n_features,); None where it enters as it is.
     """
 
-    row_weights: Floats | None = None
+    row_weights: PerRow | None = None
     shift: Floats | None = None
     scale: Floats | None = None
 
@@ -380,7 +385,7 @@ class Sampler(Protocol):
         """Say what parties score their rows by, where the task's rule is this."""
 
     def sample(
-        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: Floats | None = None
+        self, roster: Roster, rule: ScoreRule, rng: np.random.Generator, row_weights: PerRow | None = None
     ) -> Script[Coreset]:
         """Draw rows and weights; the parties know the rows' own weights."""
 

@@ -2,24 +2,28 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
+from colonnade.data.engines import in_threads
 from colonnade.data.keys import Duplicates, digest_of_keys
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.text_labels import levels_left
 from colonnade.data.unprepared import Unprepared
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.blocks import Block, Work, n_blocks_of, rows_of_block
+from colonnade.kernels.per_row import PerRow
 from colonnade.options import LARGEST
 from colonnade.preparation.reading import FIRST_INEXACT_INTEGER
 from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
-BLOCK_ROWS = 16_384
+R = TypeVar("R")
 
 # Squares of larger or smaller values leave float64's range (about 1e-308 to 1e308), with room to sum them.
 SMALLEST_MAGNITUDE = 1 / LARGEST
@@ -56,17 +60,16 @@ class ArrayTable:
     row_numbers: Rows | None = field(default=None, repr=False)
     preparing: Unprepared | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)  # what its owner should know
-    row_weights: Floats | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
+    row_weights: PerRow | None = field(default=None, init=False, repr=False)  # all rows count 1 in a table as it is
 
     @property
     def n_rows(self) -> int:
         """How many rows the table has."""
         return len(self.values)
 
-    def blocks(self) -> Iterator[Floats]:
-        """Read the table once, first row to last: up to BLOCK_ROWS at a time, column-major, read-only views."""
-        for start in range(0, self.n_rows, BLOCK_ROWS):
-            yield self.values[start : start + BLOCK_ROWS]
+    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
+        """Give what `work` makes of each block, a view; on all cores."""
+        return in_threads(partial(_of_block, self.values, work), n_blocks_of(self.n_rows), numbers)
 
     def take(self, rows: Rows) -> Floats:
         """Copy rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
@@ -116,6 +119,10 @@ class ArrayTable:
         values[:, len(names) :] = self.values
         values.setflags(write=False)
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
+
+
+def _of_block(values: Floats, work: Work[R], number: int) -> R:
+    return work(Block(number, values[rows_of_block(number)]))
 
 
 def read_table(

@@ -6,6 +6,7 @@ shorter intervals it tells which share of all rows has the later class, and its 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.audit import ResidualPart
 from colonnade.kernels.bits import pack_bits, unpack_bits
+from colonnade.kernels.blocks import Block
 from colonnade.kernels.possible import first_copies, moments_fit
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol import checks
@@ -144,17 +146,22 @@ def _answer(state: PartyState, request: AskAuditedLogits, data: PartyData) -> tu
 
 def _own_classes(table: Table, rows: Rows, coef: Floats, data: PartyData) -> tuple[bytes, float, float]:
     """Give the selected rows' bits, the later class's share of all that counts, and its mean of the party's part."""
-    values, d = data.seen(None).once(label_classes), len(coef)
+    values = data.seen(None).once(label_classes)
     if len(values) != 2:
         raise InputError(f"its label has {len(values)} classes; an audit is of two.")
-    weights = np.ones(table.n_rows) if table.row_weights is None else table.row_weights
+    weights = np.ones(table.n_rows) if table.row_weights is None else np.asarray(table.row_weights)
     # One pass over the table: whether each row is of the later class, and the party's part of its logit.
-    later, own = np.concatenate([np.stack([b[:, d] == values[1], b[:, :d] @ coef]) for b in table.blocks()], axis=1)
+    later, own = np.concatenate(list(table.map(partial(_class_and_part, values[1], coef))), axis=1)
     total = float(weights @ later)
     if not 0 < total < weights.sum():
         raise InputError("only one of its two classes is among the rows that count. Hold out other rows.")
     bits = pack_bits(later[rows].astype(np.uint64), 1)
     return bits, total / float(weights.sum()), float(weights @ (later * own)) / total
+
+
+def _class_and_part(later: float, coef: Floats, block: Block) -> Floats:
+    d = len(coef)
+    return np.stack([block.values[:, d] == later, block.values[:, :d] @ coef])
 
 
 HANDLERS = (Handler(AskAuditedLogits, _answer, after=frozenset({SELECTED}), then=SELECTED),)

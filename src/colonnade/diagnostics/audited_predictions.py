@@ -5,6 +5,7 @@ almost its labels, so they count as such.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.audit import ResidualPart
+from colonnade.kernels.blocks import Block
 from colonnade.kernels.moments import mean_and_variance
 from colonnade.kernels.possible import first_copies, moments_fit
 from colonnade.kernels.sixteen_bits import restore_evenly, round_evenly
@@ -171,10 +173,14 @@ def told_part(table: Table, rows: Rows, hidden: Floats, seed: int, part: Callabl
     """Round what `part` makes of the rows, and these along hidden directions; add its moments over all rows."""
     chosen = table.take(rows)
     values = np.stack([part(chosen), *(hidden @ chosen[:, : hidden.shape[1]].T)])
-    mean, variance = mean_and_variance((part(block) for block in table.blocks()), table.row_weights)
+    mean, variance = mean_and_variance(table.map(partial(_part, part)))
     rng = np.random.default_rng(seed)
     lows, steps, codes = zip(*(round_evenly(value, rng) for value in values), strict=True)
     return PartTold(len(rows), sendable_floats(lows), sendable_floats(steps), b"".join(codes), mean, variance)
+
+
+def _part(part: Callable[[Floats], Floats], block: Block) -> tuple[Floats, Floats | None]:
+    return part(block.values), block.weights
 
 
 def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) -> tuple[PartyState, Message]:

@@ -23,6 +23,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.audit import AuditedRows, ResidualPart, clustering_cost, gradient_p, weights_p
 from colonnade.kernels.class_audit import AuditedClasses
 from colonnade.kernels.estimates import Estimate
+from colonnade.kernels.per_row import PerRow, ones
 from colonnade.kernels.sixteen_bits import LOG_STEP
 from colonnade.ledger import Ledger
 from colonnade.protocol.checks import SLACK
@@ -304,7 +305,7 @@ def _with_intercept(told: Mapping[str, ResidualPart], roster: Roster, intercept:
     )
 
 
-def _also_of_coreset(run: AuditSubject, chance: float, counted: Floats) -> float:
+def _also_of_coreset(run: AuditSubject, chance: float, counted: PerRow) -> float:
     """Join the chance of the audit's draws with that of the coreset's, if it was drawn by scores."""
     coreset = run.coreset
     if coreset.rule is None:
@@ -312,12 +313,12 @@ def _also_of_coreset(run: AuditSubject, chance: float, counted: Floats) -> float
     return min(1.0, 2 * min(chance, weights_p(coreset.weights, coreset.total_weight, _chances(coreset, counted))))
 
 
-def _counted(roster: Roster, view: JobView) -> Floats:
-    """Say what each row counts, shape (n_rows,)."""
-    return np.ones(roster.n_rows) if view.row_weights is None else view.row_weights
+def _counted(roster: Roster, view: JobView) -> PerRow:
+    """Say what each row counts."""
+    return ones(roster.n_rows) if view.row_weights is None else view.row_weights
 
 
-def _chances(drawn: Coreset, counted: Floats) -> Floats | None:
+def _chances(drawn: Coreset, counted: PerRow) -> Floats | None:
     """Give each row's chance of being there, shape (m,), if they are distinct: what it counts over its weight."""
     return np.minimum(counted[drawn.rows] / drawn.weights, 1.0) if drawn.distinct else None
 

@@ -28,6 +28,7 @@ from colonnade.diagnostics.row_distances import distances_to
 from colonnade.diagnostics.whitened_rows import coordinates, own_basis, own_class_basis
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import gram, inverse_condition, sensitivities, spectrum, triangle, unit_columns
+from colonnade.kernels.blocks import ArrayBlocks, values_of
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.measured_error import costs_of_sets, random_sets, relative_errors
 from colonnade.kernels.robust import share_set_aside
@@ -80,7 +81,7 @@ class _JoinedTables:
         return int(sum(W.shape[1] for W in self.bases)) - 1
 
     def blocks(self) -> Iterator[Floats]:
-        return map(self.join, zip(*(table.blocks() for table in self.tables), strict=True))
+        return map(self.join, zip(*(table.map(values_of) for table in self.tables), strict=True))
 
     def take(self, rows: Rows) -> Floats:
         return self.join(tuple(table.take(rows) for table in self.tables))
@@ -102,7 +103,7 @@ def _regression(
     joined = _JoinedTables(tuple(tables.values()), task.fit_intercept)
     whole = JoinedSpectrum(spectrum(np.sum([gram(U) for U in joined.blocks()], axis=0)), joined.label)
     gamma = gamma_of(whole, bounds=_lemma_bounds(joined))
-    scores = np.sum([task.score_rule().scores(table) for table in tables.values()], axis=0)
+    scores = np.sum([np.asarray(task.score_rule().scores(table)) for table in tables.values()], axis=0)
     influence = np.concatenate([sensitivities(U, whole.spectrum) for U in joined.blocks()])
     limit = 1 / gamma.effective**2 if gamma.effective else float("inf")
     sensitivity = Sensitivity(float(scores.sum()), float((influence / scores).max()), limit, float(influence.sum()))
@@ -131,12 +132,14 @@ def _classes(
     found = label_classes(label)
     check_two_classes(len(found))
     bases = {name: own_class_basis(table, fit_intercept=task.fit_intercept) for name, table in tables.items()}
-    own = [np.vstack([coordinates(b[:, : d[name]], bases[name]) for b in t.blocks()]) for name, t in tables.items()]
-    later = np.concatenate([block[:, -1] == found[-1] for block in label.blocks()]).astype(np.float64)
+    own = [
+        np.vstack([coordinates(b[:, : d[name]], bases[name]) for b in t.map(values_of)]) for name, t in tables.items()
+    ]
+    later = np.concatenate([block[:, -1] == found[-1] for block in label.map(values_of)]).astype(np.float64)
     rows = ClassRows(np.hstack(own), later, np.ones(len(later)))
     whole, mu = spectrum(gram(rows.rows)), rows.mu(None)
     rule = ClassScores(task.fit_intercept, sum(d.values()))
-    scores = np.sum([rule.scores(table) for table in tables.values()], axis=0)
+    scores = np.sum([np.asarray(rule.scores(table)) for table in tables.values()], axis=0)
     random, near = rows.models(rng)
     sensitivity = rows.sensitivity(scores, whole, mu, np.vstack([random, near]), len(later))
     epsilon = robustness = None
@@ -160,7 +163,7 @@ def _classes(
 
 def _lemma_bounds(joined: _JoinedTables) -> tuple[float, float]:
     """Lemma B.1 on [X, y], with a column of ones where the label party counts one."""
-    rows = zip(*(table.blocks() for table in joined.tables), strict=True)
+    rows = zip(*(table.map(values_of) for table in joined.tables), strict=True)
     R = triangle([*parts, np.ones((len(parts[0]), int(joined.fit_intercept)))] for parts in rows)
     return inverse_condition(R), inverse_condition(unit_columns(R))
 
@@ -196,22 +199,16 @@ def _clustering(
         seed = int(rng.integers(2**63))
         tau = tau_of(np.stack([distances_of_pairs(table, pairs, seed) for table in features.values()]), list(features))
 
-    def blocks() -> Iterator[Floats]:
-        parts = zip(*(table.blocks() for table in features.values()), strict=True)
-        return (np.hstack([_features(t, p) for t, p in zip(features.values(), part, strict=True)]) for part in parts)
-
-    def take(rows: Rows) -> Floats:
-        return np.hstack([_features(table, table.take(rows)) for table in features.values()])
-
+    joined = ArrayBlocks(np.hstack([_all_features(table) for table in features.values()]))
     k = task.n_clusters
-    pool = take(rng.permutation(n_rows)[: pool_size(k)])
-    centers = local_kmeans(blocks, take, n_rows, k, rng)
+    pool = joined.values[rng.permutation(n_rows)[: pool_size(k)]]
+    centers = local_kmeans(joined, k, rng)
     versions = moved_centers(centers, rng)
     candidates = np.vstack([pool, versions.reshape(-1, pool.shape[1])])
-    distances = np.vstack([distances_to(block, candidates) for block in blocks()])
+    distances = np.vstack([distances_to(block, candidates) for block in joined.map(values_of)])
     random = random_sets(len(pool), min(k, len(pool)), 100, rng)
     near = near_sets(len(centers), len(versions), 30, rng) + len(pool)
-    scores = np.sum([task.score_rule().scores(table) for table in tables.values()], axis=0)
+    scores = np.sum([np.asarray(task.score_rule().scores(table)) for table in tables.values()], axis=0)
     ones = np.ones(n_rows)
     zeta = max(clustering_zeta(distances, ones, scores, [sets]) for sets in (random, near))
     total = float(scores.sum())
@@ -246,8 +243,8 @@ def _clustering_robustness(distances: Floats, coreset: Coreset, tried: list[Rows
     return Robustness(within, max(shares), len(shares))
 
 
-def _features(table: Table, values: Floats) -> Floats:
-    return values[:, : len(table.feature_names)]
+def _all_features(table: Table) -> Floats:
+    return np.concatenate([block[:, : len(table.feature_names)] for block in table.map(values_of)])
 
 
 def _facts(task: PaperTask, tables: Mapping[str, Table]) -> tuple[str, int, int, int, bool, int]:

@@ -14,6 +14,7 @@ from colonnade.contracts import PartyCard, Roster, Script, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import label_last
+from colonnade.kernels.blocks import FirstColumns, Unweighted
 from colonnade.kernels.leverage import basis
 from colonnade.kernels.possible import first_copies, norm_fits
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
@@ -113,7 +114,7 @@ def own_basis(table: Table, *, fit_intercept: bool) -> Floats:
     ones among its own. The label enters the last coordinate alone.
     """
     holds_label = table.label_name is not None
-    W = basis(table.blocks, constant=fit_intercept and holds_label)
+    W = basis(Unweighted(table), constant=fit_intercept and holds_label)
     return label_last(W, len(table.feature_names)) if holds_label and W.shape[1] else W
 
 
@@ -130,9 +131,7 @@ def own_class_basis(table: Table, *, fit_intercept: bool) -> Floats:
     From features to coordinates, shape (d_j [+ 1], rank).
     """
     d = len(table.feature_names)
-    return basis(
-        lambda: (block[:, :d] for block in table.blocks()), constant=fit_intercept and table.label_name is not None
-    )
+    return basis(FirstColumns(Unweighted(table), d), constant=fit_intercept and table.label_name is not None)
 
 
 def _answer_classes(state: PartyState, request: AskWhitenedClassRows, data: PartyData) -> tuple[PartyState, Message]:

@@ -5,15 +5,19 @@ leverage: the best chances go as residual sqrt(leverage), and no party knows eit
 with its own: residuals of a model of its own columns, which some rows are enough for, and its own leverages.
 """
 
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 
-from colonnade.kernels.arrays import Blocks, Floats, Rows
-from colonnade.kernels.classes import class_codes, class_shares, distinct_values
-from colonnade.kernels.leverage import basis, column_norms, transposed_pieces
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import Block, FirstColumns, RowBlocks, taken
+from colonnade.kernels.classes import class_codes, distinct_values
+from colonnade.kernels.draws import draw_evenly_distinct
+from colonnade.kernels.leverage import basis, column_norms, coordinates, share_in, weight_of
 from colonnade.kernels.logistic import solve_logistic
 from colonnade.kernels.logits import probabilities
+from colonnade.kernels.per_row import PerRow, numbers_from
 
 # So many rows tell the party's own model. They are the same each time: scores hang on nothing that a run could change.
 LOCAL_ROWS, LOCAL_SEED = 20_000, 20_250_713
@@ -22,14 +26,8 @@ LOCAL_RIDGE = 1e-3
 
 
 def class_scores(
-    blocks: Blocks,
-    n_features: int,
-    part: float,
-    sharpened: float = 0.0,
-    *,
-    constant: bool = False,
-    weights: Floats | None = None,
-) -> Floats | None:
+    rows: RowBlocks, n_features: int, part: float, sharpened: float = 0.0, *, constant: bool = False
+) -> PerRow | None:
     """Score each row by its leverage, and by w_i / (K W_class) times the class part; None where there are no classes.
 
     Leverage is in [X, 1] where the constant is among the columns; else w_i / W is added to it. A row of weight k scores
@@ -37,69 +35,139 @@ def class_scores(
 
     Parameters
     ----------
-    blocks
-        Features and, if the part is not zero, the label, as consecutive blocks of rows.
+    rows
+        Features and, if the part is not zero, the label. Not all weights are zero.
     n_features
         d, of these columns.
     part, sharpened
         What all rows have together beside leverage: by class, and by residuals too.
-    constant, weights
-        As for `leverage`; not all weights are zero.
+    constant
+        As for `leverage`.
     """
-
-    def features() -> Iterator[Floats]:
-        return (block[:, :n_features] for block in blocks())
-
-    def units() -> Iterator[Floats]:
-        """Yield rows of an orthonormal basis, (r, b) each: the columns in which every direction is equally long."""
-        return (W.T @ piece for piece in transposed_pieces(features(), constant, weights))
-
-    W = basis(features, constant=constant, weights=weights)
-    scores = np.concatenate([column_norms(piece) for piece in units()])
-    share = np.full(len(scores), 1.0 / len(scores)) if weights is None else weights / weights.sum()
-    if not constant:
-        scores = scores + share
+    W = basis(FirstColumns(rows, n_features), constant=constant)
+    own = _Own(W, n_features, constant, weight_of(rows))
     if not part:
-        return scores
-    if (classes := distinct_values(blocks, n_features)) is None:
+        return numbers_from(rows, own.leverage)
+    if (classes := distinct_values(rows, n_features)) is None:
         return None
-    codes = np.concatenate([class_codes(block[:, n_features], classes) for block in blocks()])
-    scores_by_class = scores + part * class_shares(codes, weights, len(classes))
+    weights = reduce(np.add, rows.map(partial(_class_weights, n_features, classes)))
+    of_classes = np.divide(part / np.count_nonzero(weights), weights, out=np.zeros(len(classes)), where=weights > 0)
+    labelled = _Labelled(own, classes, of_classes)
     if not sharpened:
-        return np.asarray(scores_by_class)
-    pull = np.sqrt(share * scores) * _residuals(units, codes, share, len(classes))
-    return np.asarray(scores_by_class + sharpened * pull / pull.sum())
+        return numbers_from(rows, labelled.scores)
+    model = _learned(rows, labelled)
+    pull = sum(rows.map(partial(_total_pull, labelled, model)))
+    return numbers_from(rows, partial(_sharpened, labelled, model, sharpened / pull))
 
 
-def _residuals(units: Callable[[], Iterator[Floats]], codes: Rows, share: Floats, n_classes: int) -> Floats:
-    """Give 1 less the chance of each row's class, by a model of the party's columns, learned on some rows; shape (n,).
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """A party's features as a basis W has them: rows u_i of an orthonormal basis; all rows count so much."""
 
-    Rows u_i of an orthonormal basis, and w_i / W; in u_i / sqrt(w_i / W) every column has mean square 1.
-    """
-    roots = np.sqrt(np.where(share > 0, share, 1.0))
-    some = np.flatnonzero(share)
-    if len(some) > LOCAL_ROWS:
-        some = np.sort(np.random.default_rng(LOCAL_SEED).permutation(some)[:LOCAL_ROWS])
-    present, own = np.unique(codes[some], return_inverse=True)
+    W: Floats
+    n_features: int
+    constant: bool
+    total: float
+
+    def of(self, block: Block) -> Floats:
+        """Give u_i, transposed: shape (r, b)."""
+        features = Block(block.number, block.values[:, : self.n_features], block.weights)
+        return np.concatenate(list(coordinates(features, self.W, self.constant)), axis=1)
+
+    def leverage(self, block: Block) -> Floats:
+        """Score a block's rows by leverage; w_i / W is added where the constant is not there."""
+        return self.leverage_of(block, self.of(block))
+
+    def leverage_of(self, block: Block, units: Floats) -> Floats:
+        """Score rows whose u_i are known."""
+        norms = column_norms(units)
+        return norms if self.constant else norms + share_in(block, self.total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Labelled:
+    """The same with classes, and what a row of weight 1 of each class has beside its leverage."""
+
+    own: _Own
+    classes: Floats
+    of_classes: Floats
+
+    def codes(self, block: Block) -> Rows:
+        """Give the place of each row's class."""
+        return class_codes(block.values[:, self.own.n_features], self.classes)
+
+    def scores(self, block: Block) -> Floats:
+        """Score rows by leverage and class."""
+        return self.with_classes(block, self.own.leverage(block))
+
+    def with_classes(self, block: Block, leverage: Floats) -> Floats:
+        """Add the part of classes."""
+        part = self.of_classes[self.codes(block)]
+        return leverage + (part if block.weights is None else part * block.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A model of the party's own columns: the classes that it knows, and its coefficients in u_i / sqrt(w_i / W)."""
+
+    present: Rows
+    coef: Floats
+
+
+def _class_weights(n_features: int, classes: Floats, block: Block) -> Floats:
+    return np.bincount(class_codes(block.values[:, n_features], classes), block.weights, len(classes)).astype(
+        np.float64
+    )
+
+
+def _learned(rows: RowBlocks, labelled: _Labelled) -> _Model:
+    """Learn a model on some rows; in u_i / sqrt(w_i / W) every column has mean square 1."""
+    some = _some_rows(rows)
+    block = Block(0, *taken(rows, some))
+    present, codes = np.unique(labelled.codes(block), return_inverse=True)
     if len(present) < 2:
+        return _Model(present, np.empty((0, 0)))
+    share = np.broadcast_to(share_in(block, labelled.own.total), len(some))
+    X = (labelled.own.of(block) / np.sqrt(share)).T
+    coef, _ = solve_logistic(X, codes, share / share.sum(), len(present), LOCAL_RIDGE, 0.0, fit_intercept=False)
+    return _Model(present, coef)
+
+
+def _some_rows(rows: RowBlocks) -> Rows:
+    """Draw LOCAL_ROWS rows of those that count, or take all; they are the same each time."""
+    rng, counted = np.random.default_rng(LOCAL_SEED), numbers_from(rows, _counted)
+    return draw_evenly_distinct(rows.n_rows, LOCAL_ROWS, rng, counted)[1]
+
+
+def _counted(block: Block) -> Floats:
+    return np.ones(len(block.values)) if block.weights is None else (block.weights > 0).astype(np.float64)
+
+
+def _pulls(labelled: _Labelled, model: _Model, block: Block) -> tuple[Floats, Floats]:
+    """Give leverages, and sqrt(w_i / W leverage) times 1 less the chance of each row's class."""
+    units = labelled.own.of(block)
+    leverage = labelled.own.leverage_of(block, units)
+    roots = np.sqrt(np.broadcast_to(share_in(block, labelled.own.total), len(leverage)))
+    return leverage, roots * np.sqrt(leverage) * _residuals(
+        labelled.codes(block), model, units, roots, labelled.classes
+    )
+
+
+def _residuals(codes: Rows, model: _Model, units: Floats, roots: Floats, classes: Floats) -> Floats:
+    if len(model.present) < 2:
         return np.ones(len(codes))
-    X = _taken(units, some) / roots[some, np.newaxis]
-    w = share[some] / share[some].sum()
-    coef, _ = solve_logistic(X, own, w, len(present), LOCAL_RIDGE, 0.0, fit_intercept=False)
-    products = np.concatenate([(coef @ piece).T for piece in units()]) / roots[:, np.newaxis]
-    # Of a class that none of these rows has, there is no chance.
-    chances = np.zeros((len(codes), n_classes))
-    logits = np.column_stack([np.zeros(len(codes)), products]) if len(present) == 2 else products
-    chances[:, present] = probabilities(logits)
+    products = (model.coef @ units / np.where(roots > 0, roots, 1.0)).T
+    # Of a class that none of the model's rows has, there is no chance.
+    chances = np.zeros((len(codes), len(classes)))
+    logits = np.column_stack([np.zeros(len(codes)), products]) if len(model.present) == 2 else products
+    chances[:, model.present] = probabilities(logits)
     return np.asarray(1.0 - chances[np.arange(len(codes)), codes])
 
 
-def _taken(units: Callable[[], Iterator[Floats]], rows: Rows) -> Floats:
-    """Take rows, ascending, of pieces that come one after another."""
-    taken, first = [], 0
-    for piece in units():
-        last = first + piece.shape[1]
-        here = rows[np.searchsorted(rows, first) : np.searchsorted(rows, last)] - first
-        taken.append(piece[:, here].T)
-        first = last
-    return np.concatenate(taken)
+def _total_pull(labelled: _Labelled, model: _Model, block: Block) -> float:
+    return float(_pulls(labelled, model, block)[1].sum())
+
+
+def _sharpened(labelled: _Labelled, model: _Model, factor: float, block: Block) -> Floats:
+    leverage, pull = _pulls(labelled, model, block)
+    return np.asarray(labelled.with_classes(block, leverage) + factor * pull)

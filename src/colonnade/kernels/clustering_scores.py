@@ -1,15 +1,19 @@
 """Scores of a party's rows for k-means clustering, from its own centres (Algorithm 3, lines 3 to 11)."""
 
+from functools import partial
+
 import numpy as np
 
-from colonnade.kernels.arrays import Blocks, Floats, Rows
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import Block, RowBlocks
 from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.per_row import PerRow, numbers_from
 
 # Distances of a few units in the last place of the centres are no distances: a centre is itself rounded.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
-def clustering_scores(blocks: Blocks, centers: Floats, weights: Floats | None = None) -> Floats:
+def clustering_scores(rows: RowBlocks, centers: Floats) -> PerRow:
     """Score every row: g_i^(j) of Algorithm 3, line 10, with α = 1.
 
     With l = π(i) the nearest centre, B_l its rows and W_l their weight::
@@ -35,32 +39,25 @@ def clustering_scores(blocks: Blocks, centers: Floats, weights: Floats | None = 
     - *duplicate rows*: they share a cluster and a distance, hence a score; nothing in the proof asks
       for distinct rows.
 
-    The blocks, shape (b, d), are read once; there is one centre C^(j) of line 2 at least, shape (k, d).
+    The blocks, shape (b, d), are read once, and again where scores are asked for; there is one centre C^(j) of line 2
+    at least, shape (k, d).
     """
-    labels, squared_distances = _assignment(blocks, centers)
-    w = np.ones(len(labels)) if weights is None else weights
-    cluster_weights = _sum_by_cluster(w, labels, len(centers))
-    cluster_costs = _sum_by_cluster(w * squared_distances, labels, len(centers))
-    coincides = cluster_costs <= ROUNDING**2 * cluster_weights * np.einsum("lj,lj->l", centers, centers)
-    cluster_costs[coincides] = 0.0
-    squared_distances[coincides[labels]] = 0.0
-    cost = float(cluster_costs.sum()) or 1.0  # where all distances are zero, so are their shares
-    shared = _per_weight(cluster_costs / cost + 2.0, cluster_weights)
-    return w * (squared_distances / cost + shared[labels])
+    weights, costs = np.sum(list(rows.map(partial(_cluster_sums, centers))), axis=0)
+    costs[costs <= ROUNDING**2 * weights * np.einsum("lj,lj->l", centers, centers)] = 0.0
+    cost = float(costs.sum()) or 1.0  # where all distances are zero, so are their shares
+    # No row of positive weight refers to a cluster without weight.
+    shared = np.divide(costs / cost + 2.0, weights, out=np.zeros(len(centers)), where=weights > 0)
+    return numbers_from(rows, partial(_scores, centers, np.where(costs > 0, 1.0 / cost, 0.0), shared))
 
 
-def _assignment(blocks: Blocks, centers: Floats) -> tuple[Rows, Floats]:
-    """π(i) and d(x_i, C)² for all rows, lines 4 to 7: the only pass over the data."""
-    assigned = [nearest_centers(block, centers) for block in blocks()]
-    return np.concatenate([labels for labels, _ in assigned]), np.concatenate([squared for _, squared in assigned])
+def _cluster_sums(centers: Floats, block: Block) -> Floats:
+    """Sum up each cluster's weights, and w_i d(x_i, C)², of a block's rows: shape (2, k)."""
+    labels, squared = nearest_centers(block.values, centers)
+    weighted = squared if block.weights is None else block.weights * squared
+    return np.stack([np.bincount(labels, each, len(centers)) for each in (block.weights, weighted)])
 
 
-def _sum_by_cluster(values: Floats, labels: Rows, n_clusters: int) -> Floats:
-    return np.bincount(labels, values, minlength=n_clusters).astype(np.float64)
-
-
-def _per_weight(values: Floats, cluster_weights: Floats) -> Floats:
-    """Divide by W_l, and leave 0 for clusters without weight: no row of positive weight refers to them."""
-    shares = np.zeros_like(cluster_weights)
-    np.divide(values, cluster_weights, out=shares, where=cluster_weights > 0)
-    return shares
+def _scores(centers: Floats, per_square: Floats, shared: Floats, block: Block) -> Floats:
+    labels, squared = nearest_centers(block.values, centers)
+    scores = squared * per_square[labels] + shared[labels]
+    return np.asarray(scores if block.weights is None else scores * block.weights)

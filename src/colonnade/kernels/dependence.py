@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import RowBlocks
 from colonnade.kernels.linear import RANK_TOLERANCE
 from colonnade.kernels.whitening import whiten
 
@@ -22,13 +23,13 @@ class Dependence:
     rest: float
 
 
-def dependences(blocks: Blocks, least: float, weights: Floats | None = None) -> tuple[float, list[Dependence]]:
+def dependences(rows: RowBlocks, least: float) -> tuple[float, list[Dependence]]:
     """Find the condition number of centred columns at length 1, and each column of which others leave a small rest.
 
     Blocks have shape (b, d). Columns without spread do not count. The condition number is infinite where columns depend
     on each other exactly. A rest below `least` counts as small; the smallest comes first. Weights are not all 0.
     """
-    return of_triangle(whiten(blocks, weights).mixing, least)
+    return of_triangle(whiten(rows).mixing, least)
 
 
 def of_triangle(triangle: Floats, least: float) -> tuple[float, list[Dependence]]:

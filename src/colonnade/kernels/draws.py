@@ -1,43 +1,81 @@
-"""Drawing rows: by scores (Algorithm 1, line 5), evenly, each at most once, and to hold them out."""
+"""Drawing rows: by scores (Algorithm 1, line 5), evenly, each at most once, and to hold them out.
+
+Rows are laid end to end on a line, each as long as its score, in whole steps so small that no table shows them: sums
+of whole numbers are exact, whoever adds them up. Only how long the parts of each block are is kept; where a point
+falls into a block, its rows are scored again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import frexp, ldexp
 
 import numpy as np
+import numpy.typing as npt
 
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import BLOCK_ROWS
+from colonnade.kernels.per_row import PerRow, numbers_by
 
 # exp(-35) is below 10^-15.
 UNLIKELY = 35.0
 # Of a product and a quotient.
 ROUNDING = 2.0**-50
+# All rows together are fewer steps than 2^62, whatever is rounded up.
+TOTAL_BITS = 61
+# Classes of rows of similar score: so many for a factor of 2.
+CLASS_BITS = 2
+N_CLASSES = 64 << CLASS_BITS
+_HALF, _LOW = 31, (1 << 31) - 1
+
+Codes = npt.NDArray[np.uint8]
 
 
-def draw_by_scores(scores: Floats, count: int, rng: np.random.Generator, *, stratified: bool) -> Rows:
+def draw_by_scores(scores: PerRow, count: int, rng: np.random.Generator, *, stratified: bool) -> Rows:
     """Draw rows with replacement, row i count g_i / G times on average.
 
-    Independent draws are Algorithm 1 to the letter. Stratified ones lay the rows end to end in the order of their
-    scores, each as long as its score, cut that line into `count` equal parts and draw one point in each. Both give any
-    row the same expected number, so weights and unbiasedness are the same, and the draws stay independent of each
+    Independent draws are Algorithm 1 to the letter. Stratified ones lay the rows end to end, those of similar scores
+    together, each as long as its score, cut that line into `count` equal parts and draw one point in each. Both give
+    any row the same expected number, so weights and unbiasedness are the same, and the draws stay independent of each
     other; the variance of any weighted sum is never larger, because what varied between the strata no longer does.
 
-    The scores g, shape (n,), are non-negative, with a sum that is positive and not subnormal. Row ids ascend; a row
+    The scores g, one a row, are non-negative, with a sum that is positive and not subnormal. Row ids ascend; a row
     drawn twice is there twice, and one of score zero never.
     """
-    if not stratified:
-        return _draw_independently(scores, count, rng)
-    order = np.argsort(scores, kind="stable")
-    upper_ends = np.cumsum(scores[order])
-    points = (np.arange(count) + rng.random(count)) / max(count, 1) * upper_ends[-1]
-    # The last point can round to G itself, which lies in the last row.
-    positions = np.minimum(np.searchsorted(upper_ends, points, side="right"), len(order) - 1)
-    return np.sort(order[positions])
+    if not count:
+        return np.empty(0, np.int64)
+    line = _Line.of(scores)
+    drawn = rng.integers(line.total, size=count)
+    return line.rows_at(_cut(line.total, count, drawn) if stratified else np.sort(drawn))
 
 
-def _draw_independently(scores: Floats, count: int, rng: np.random.Generator) -> Rows:
-    upper_ends = np.cumsum(scores)
-    points = rng.random(count) * upper_ends[-1]
-    points.sort()
-    # u <= 1 - 2^-53, so u G rounds to less than G and every point falls below the last end.
-    rows: Rows = np.searchsorted(upper_ends, points, side="right")
-    return rows
+def draw_distinct(scores: PerRow, count: int, rng: np.random.Generator) -> tuple[float, Rows]:
+    """Draw so many distinct rows, row i with chance min(1, c g_i); give c, and the rows.
+
+    Chances add up to `count`: a row that c g_i brings to 1 is certain; the rest share what is left, which can bring
+    more of them to 1. Where `count` is no less than the number of positive scores, all of these are certain. Rows that
+    are not, laid end to end in a random order of blocks and of rows in each, are drawn where the points u, u + 1, ...
+    fall, in units of 1 / c. Row ids ascend; one without a score is never among them.
+    """
+    line = _Line.of(scores)
+    certain = line.certain(count)
+    factor = line.factor(certain)
+    if not certain.left:
+        return factor, certain.rows
+    order, key, start = rng.permutation(len(line.lengths)), int(rng.integers(2**63)), int(rng.integers(certain.rest))
+    rows = line.rows_in_random_order(certain, order, key, _cut(certain.rest, certain.left, start))
+    return factor, np.sort(np.concatenate([certain.rows, rows]))
+
+
+def distinct_factor(scores: PerRow, count: int) -> float:
+    """Give the c that `draw_distinct` draws so many rows by."""
+    line = _Line.of(scores)
+    return line.factor(line.certain(count))
+
+
+def chances(factor: float, scores: Floats) -> Floats:
+    """Give the chances min(1, c g_i) of distinct draws."""
+    return np.minimum(1.0, factor * scores)
 
 
 def most_copies(share: Floats, count: int, *, stratified: bool) -> Floats:
@@ -51,49 +89,6 @@ def most_copies(share: Floats, count: int, *, stratified: bool) -> Floats:
     return np.floor(expected) + 2 if stratified else most
 
 
-def chances(scores: Floats, count: int) -> tuple[float, Floats]:
-    """Give the factor c, and the chances min(1, c g_i) of distinct draws: they add up to `count`, or to all rows.
-
-    A row that c g_i brings to 1 is certain; the rest share what is left, which can bring more of them to 1. Where
-    `count` is no less than the number of positive scores, all of these are certain.
-
-    The scores g, shape (n,), are non-negative; positive ones are no less than 10^-300.
-    """
-    rest, left = scores[scores > 0], count
-    factor, least_certain = 0.0, np.inf
-    while len(rest) and left > 0:
-        factor = left / float(rest.sum())
-        reached = rest * factor >= 1 if left < len(rest) else np.ones(len(rest), np.bool_)
-        if not reached.any():
-            break
-        least_certain = min(least_certain, float(rest[reached].min()))
-        rest, left = rest[~reached], left - int(np.count_nonzero(reached))
-    # So that the product with c is no less than 1, however it rounds.
-    factor = max(factor, (1 + ROUNDING) / least_certain)
-    return factor, np.minimum(1.0, factor * scores)
-
-
-def draw_distinct(chance: Floats, rng: np.random.Generator) -> Rows:
-    """Draw distinct rows, row i with chance pi_i: as many as the chances, shape (n,), add up to, a whole number.
-
-    Rows that are certain, and of the others, laid end to end in a random order, each as long as its chance, those that
-    the points u, u + 1, ... fall on. Row ids ascend; one without a chance is never among them.
-    """
-    certain = np.flatnonzero(chance >= 1)
-    others = rng.permutation(np.flatnonzero((chance > 0) & (chance < 1)))
-    upper_ends = np.cumsum(chance[others])
-    count = round(float(upper_ends[-1])) if len(others) else 0
-    if count == 0:
-        return certain
-    points = (np.arange(count) + rng.random()) * (upper_ends[-1] / count)
-    places = np.searchsorted(upper_ends, points, side="right")
-    # A row is shorter than 1, and met once; only where ends and points were rounded could two meet one, or none.
-    numbers = np.arange(count)
-    places = np.maximum.accumulate(places - numbers) + numbers
-    places = np.minimum(places, len(others) - count + numbers)
-    return np.sort(np.concatenate([certain, others[places]]))
-
-
 def log_of(chance: Floats) -> Floats:
     """Give -log(1 - pi_i), infinite where a row is certain: a row is among several draws with 1 - exp(-their sum)."""
     logs = np.full(len(chance), np.inf)
@@ -101,20 +96,193 @@ def log_of(chance: Floats) -> Floats:
     return logs
 
 
-def even_chances(n_rows: int, count: int, weights: Floats | None = None) -> tuple[float, Floats]:
-    """Give `chances` of so many distinct rows that are drawn evenly, or by their weight, as if it counted copies."""
-    return chances(np.ones(n_rows) if weights is None else weights, count)
-
-
-def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: Floats | None = None) -> Rows:
+def draw_evenly(n_rows: int, count: int, rng: np.random.Generator, weights: PerRow | None = None) -> Rows:
     """Draw rows with replacement, ascending: each with probability 1 / n, or by its weight, as if it counted copies."""
     if weights is None:
         return np.sort(rng.integers(n_rows, size=count, dtype=np.int64))
-    return _draw_independently(weights, count, rng)
+    return draw_by_scores(weights, count, rng, stratified=False)
 
 
-def hold_out(n_rows: int, fraction: float, rng: np.random.Generator) -> Flags:
-    """Mark round(fraction n) rows, all choices of them alike."""
-    held_out = np.zeros(n_rows, dtype=np.bool_)
-    held_out[rng.permutation(n_rows)[: round(fraction * n_rows)]] = True
-    return held_out
+def draw_evenly_distinct(
+    n_rows: int, count: int, rng: np.random.Generator, weights: PerRow | None = None
+) -> tuple[float, Rows]:
+    """Draw so many distinct rows evenly, or by their weight, as if it counted copies: as `draw_distinct` does."""
+    if weights is not None:
+        return draw_distinct(weights, count, rng)
+    drawn = np.arange(n_rows) if count >= n_rows else np.sort(rng.choice(n_rows, count, replace=False, shuffle=False))
+    return even_factor(n_rows, count), drawn
+
+
+def even_factor(n_rows: int, count: int, weights: PerRow | None = None) -> float:
+    """Give the c that `draw_evenly_distinct` draws so many rows by: a row's chance is c times its weight, or 1."""
+    return min(count / n_rows, 1.0) if weights is None else distinct_factor(weights, count)
+
+
+def held_out(n_rows: int, fraction: float, seed: int) -> PerRow:
+    """Mark round(fraction n) rows by 1, and the others by 0; each is marked with the same chance.
+
+    A block has its share of the marks, rounded up or down, in places that it draws by itself: no choice of rows is ever
+    listed.
+    """
+    count = round(fraction * n_rows)
+    start = int(np.random.default_rng(seed).integers(n_rows))
+    return numbers_by(n_rows, partial(_marks, n_rows, count, seed, start))
+
+
+def _marks(n_rows: int, count: int, seed: int, start: int, number: int) -> Floats:
+    first, end = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, n_rows)
+    # Of n places, `start` on, every n / count-th has a mark: those before a row are as many as those before another.
+    before, until = ((place * count + start) // n_rows for place in (first, end))
+    marks = np.zeros(end - first)
+    marks[np.random.default_rng([seed, number]).permutation(end - first)[: until - before]] = 1.0
+    return marks
+
+
+def _cut(total: int, count: int, within: Rows | int) -> Rows:
+    """Cut the numbers below `total` into `count` parts of one length, and give the number at a place of each.
+
+    They ascend: the t-th is floor((t G + r_t) / a), with r_t, the place, below G. G is below 2^62, and a below 2^31.
+    """
+    whole, rest = divmod(total, count)
+    part = np.arange(count)
+    return part * whole + (part * rest + within) // count
+
+
+@dataclass(frozen=True, eq=False)
+class _Certain:
+    """Rows that every draw has, ascending, and their lengths; so many are left to draw, and so long are the others."""
+
+    rows: Rows
+    steps: Rows
+    left: int
+    rest: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """All rows end to end, class after class, and in each class block after block.
+
+    Scores are counted in steps of 2^-exponent. `lengths`, shape (blocks, classes), has the steps of the rows of each
+    block and class, and `counts` says how many of these have any; `total` is the steps of all.
+    """
+
+    scores: PerRow
+    exponent: int
+    lengths: Rows
+    counts: npt.NDArray[np.int16]
+    total: int
+
+    @classmethod
+    def of(cls, scores: PerRow) -> "_Line":
+        exponent = TOTAL_BITS - frexp(scores.sum())[1]
+        found = list(scores.map(partial(_measured, exponent)))
+        lengths, counts = (np.array(each) for each in zip(*found, strict=True))
+        return cls(scores, exponent, lengths, counts, int(lengths.sum()))
+
+    def rows_at(self, points: Rows) -> Rows:
+        """Find the rows on which points fall, ascending numbers below the total; row ids ascend."""
+        ends = np.cumsum(self.lengths.T)
+        part = np.searchsorted(ends, points, side="right")
+        classes, numbers = np.divmod(part, len(self.lengths))
+        # A block's own line has its classes in the same order.
+        before = np.cumsum(self.lengths, axis=1) - self.lengths
+        within = points - (ends - self.lengths.T.reshape(-1))[part] + before[numbers, classes]
+        return self._rows(partial(_rows_by_class, self.exponent), numbers, within)
+
+    def rows_in_random_order(self, certain: _Certain, order: Rows, key: int, points: Rows) -> Rows:
+        """Find the rows on which points fall where blocks, less certain rows, are laid in this order."""
+        own = self.lengths.sum(axis=1)
+        np.subtract.at(own, certain.rows // BLOCK_ROWS, certain.steps)
+        ends = np.cumsum(own[order])
+        place = np.searchsorted(ends, points, side="right")
+        left_out = _by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
+        within = points - (ends - own[order])[place]
+        return self._rows(partial(_rows_at_random, self.exponent, left_out, key), order[place], within)
+
+    def _rows(self, find: Callable[[Mapping[int, Rows], int, Floats], Rows], numbers: Rows, within: Rows) -> Rows:
+        wanted = _by_block(numbers, within)
+        return np.concatenate(list(self.scores.map(partial(find, wanted), list(wanted))))
+
+    def certain(self, count: int) -> _Certain:
+        """Find which rows are certain among so many distinct ones."""
+        if count >= self.counts.sum():
+            return _Certain(*self._longest(0), left=0, rest=0)
+        rest, left, lowest = self.total, count, N_CLASSES
+        rows = steps = np.empty(0, np.int64)
+        while True:
+            # A row as long as the distance of points is met by one: it is certain, and what others share grows.
+            distance = -(-rest // left)
+            if (longer := int(_classes(np.array([float(distance)]))[0])) < lowest:
+                lowest, (rows, steps) = longer, self._longest(longer)
+            reached = steps >= distance
+            if np.count_nonzero(reached) == count - left:
+                return _Certain(rows[reached], steps[reached], left, rest)
+            left, rest = count - int(np.count_nonzero(reached)), self.total - int(steps[reached].sum())
+
+    def factor(self, certain: _Certain) -> float:
+        """Give c, by which the chance of a score is min(1, c g_i)."""
+        # So that the product with c is no less than 1 for a certain row, however it rounds.
+        least = (1 + ROUNDING) / float(self.scores[certain.rows].min(initial=np.inf))
+        return max(ldexp(certain.left / certain.rest, self.exponent), least) if certain.left else least
+
+    def _longest(self, lowest: int) -> tuple[Rows, Rows]:
+        """List the rows of this class and of those above it, and their lengths."""
+        numbers = np.flatnonzero(self.counts[:, lowest:].any(axis=1)).tolist()
+        found = [np.empty((2, 0), np.int64), *self.scores.map(partial(_from_class, self.exponent, lowest), numbers)]
+        rows, steps = np.concatenate(found, axis=1)
+        return rows, steps
+
+
+def _by_block(numbers: Rows, values: Rows) -> dict[int, Rows]:
+    """Put together the values of each block, in the order of blocks."""
+    order = np.argsort(numbers, kind="stable")
+    found, firsts = np.unique(numbers[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(values[order], firsts[1:]), strict=True)) if len(found) else {}
+
+
+def _lengths(exponent: int, scores: Floats) -> Floats:
+    """Count the steps of each score, one at least where it is positive."""
+    # In two factors, each of which is there, however small the scores are.
+    steps = np.rint(scores * ldexp(1.0, exponent // 2) * ldexp(1.0, exponent - exponent // 2))
+    return np.maximum(steps, scores > 0)
+
+
+def _classes(steps: Floats) -> Codes:
+    """Tell the classes of lengths: the exponent of the number, and its first bits."""
+    first_bits = (steps.view(np.int64) >> (52 - CLASS_BITS)) - (1023 << CLASS_BITS)
+    return np.asarray(np.maximum(first_bits, 0), np.uint8)
+
+
+def _measured(exponent: int, _: int, scores: Floats) -> tuple[Rows, npt.NDArray[np.int16]]:
+    """Add up the steps of each class, and count its rows that have any."""
+    lengths = _lengths(exponent, scores)
+    classes, steps = _classes(lengths), lengths.astype(np.int64)
+    # In halves: sums of 16,384 numbers of 31 bits are exact also in floats.
+    high, low = (np.bincount(classes, half, N_CLASSES).astype(np.int64) for half in (steps >> _HALF, steps & _LOW))
+    return (high << _HALF) + low, np.bincount(classes[steps > 0], minlength=N_CLASSES).astype(np.int16)
+
+
+def _rows_by_class(exponent: int, wanted: Mapping[int, Rows], number: int, scores: Floats) -> Rows:
+    """Find the rows at places of a block's line, on which classes come one after another."""
+    lengths = _lengths(exponent, scores)
+    order = np.argsort(_classes(lengths), kind="stable")
+    at = np.searchsorted(np.cumsum(lengths.astype(np.int64)[order]), wanted[number], side="right")
+    return np.sort(order[at]) + number * BLOCK_ROWS
+
+
+def _rows_at_random(
+    exponent: int, left_out: Mapping[int, Rows], key: int, wanted: Mapping[int, Rows], number: int, scores: Floats
+) -> Rows:
+    """Find the rows at places of a block's line, on which rows are in a random order, some left out."""
+    steps = _lengths(exponent, scores).astype(np.int64)
+    steps[left_out.get(number, [])] = 0
+    order = np.random.default_rng([key, number]).permutation(len(steps))
+    at = np.searchsorted(np.cumsum(steps[order]), wanted[number], side="right")
+    return np.sort(order[at]) + number * BLOCK_ROWS
+
+
+def _from_class(exponent: int, lowest: int, number: int, scores: Floats) -> Rows:
+    """List the rows from a class on that have a length, and that length: shape (2, k)."""
+    lengths = _lengths(exponent, scores)
+    found = np.flatnonzero((_classes(lengths) >= lowest) & (lengths > 0))
+    return np.stack([found + number * BLOCK_ROWS, lengths[found].astype(np.int64)])

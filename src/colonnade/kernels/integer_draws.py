@@ -13,6 +13,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Words
+from colonnade.kernels.per_row import PerRow
 
 # A party's total, in steps, is below 2^62 but for rounding: sums of two fit in a word.
 TOTAL_BITS = 62
@@ -92,10 +93,10 @@ def count_even(share: float, count: int, key: bytes) -> int:
     return count if below >= _ALL_WORDS else int(np.count_nonzero(uniform_words(key, count) < np.uint64(below)))
 
 
-def even_rows(n_rows: int, count: int, key: bytes, weights: Floats | None = None) -> Rows:
+def even_rows(n_rows: int, count: int, key: bytes, weights: PerRow | None = None) -> Rows:
     """Draw rows by the key, ascending: evenly, or by their weights, not all 0."""
     if weights is None:
         return np.sort(high_product(uniform_words(key, count), n_rows)).astype(np.int64)
-    _, exponent = math.frexp(n_rows * float(weights.max()))
-    steps = to_steps(on_grid(weights, TOTAL_BITS - exponent), TOTAL_BITS - exponent)
+    _, exponent = math.frexp(n_rows * weights.max())
+    steps = to_steps(on_grid(np.asarray(weights), TOTAL_BITS - exponent), TOTAL_BITS - exponent)
     return rows_at(steps, np.sort(high_product(uniform_words(key, count), int(steps.sum()))))

@@ -6,13 +6,15 @@ matrix and once for the norms. Where the columns are nearly dependent, rounding 
 and the basis is corrected in one more pass over the rows (shifted Cholesky QR, with eigenvectors for factor).
 """
 
-from collections.abc import Iterable, Iterator
-from functools import reduce
+from collections.abc import Iterator
+from functools import partial, reduce
 
 import numpy as np
 import scipy.linalg
 
-from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import Block, RowBlocks
+from colonnade.kernels.per_row import PerRow, numbers_from
 
 _EPS = float(np.finfo(np.float64).eps)
 # The relative error of each leverage is about eps times the condition number of the scaled Gram matrix: with
@@ -24,54 +26,45 @@ _PRESENT = 1e-8
 # Squares below this have lost digits to underflow: a column with no larger sum of squares (all |x| below
 # 1e-146 or so) counts as zero.
 _UNDERFLOW = float(np.finfo(np.float64).tiny) / _EPS
-# Products this small stay in cache, and BLAS computes them on the calling thread: on a busy machine its
-# threads would wait for each other longer than they work.
-_MULTIPLICATIONS = 1_000_000
-_NUMBERS = 32_768
+# Rows whose products are made at once: they stay in the cache.
+_CHUNK_ROWS = 4_096
 
 
-def regression_scores(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
+def regression_scores(rows: RowBlocks, *, constant: bool = False) -> PerRow:
     """Score each row: its leverage plus its share of the total weight (Algorithm 2, line 3).
 
     g_i^(j) = ||u_i^(j)||^2 + 1/n, with total rank(X^(j)) + 1. A row of weight k scores k times what one of its k copies
     would. The parameters are those of `leverage`; there is at least one row, and not all weights are zero.
     """
-    row_leverage = leverage(blocks, constant=constant, weights=weights)
-    share = 1.0 / row_leverage.size if weights is None else weights / weights.sum()
-    return row_leverage + share
+    W, total = basis(rows, constant=constant), weight_of(rows)
+    return numbers_from(rows, partial(_leverage_and_share, W, constant, total))
 
 
-def leverage(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
+def leverage(rows: RowBlocks, *, constant: bool = False) -> PerRow:
     """Squared row norms of an orthonormal basis of the columns (Algorithm 2, line 2).
 
     ||u_i||^2 is in [0, 1] and they sum to the rank of X, up to rounding. The rank is counted with columns scaled to
-    unit norm, and singular values below about 1e-11 of the largest as zero.
+    unit norm, and singular values below about 1e-11 of the largest as zero. Where rows have weights, it is the leverage
+    of sqrt(w_i) x_i.
 
     Parameters
     ----------
-    blocks
-        X, as consecutive blocks of rows, each (b, d), finite and at most 1e100 in absolute value; read two times, or
-        three where columns are nearly dependent. Fastest column-major; any block size will do.
+    rows
+        X, finite and at most 1e100 in absolute value; read once, or twice where columns are nearly dependent, and
+        again where leverages are asked for.
     constant
         Whether a column of ones belongs to X. It is never stored at length n.
-    weights
-        Shape (n,), non-negative: the leverage of sqrt(w_i) x_i.
     """
-    W = basis(blocks, constant=constant, weights=weights)
-    return np.concatenate([column_norms(W.T @ piece) for piece in transposed_pieces(blocks(), constant, weights)])
+    return numbers_from(rows, partial(leverage_in, basis(rows, constant=constant), constant))
 
 
-def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = None) -> Floats:
+def basis(rows: RowBlocks, *, constant: bool = False) -> Floats:
     """Find W, shape (d + constant, rank), that turns rows into coordinates of an orthonormal basis of the columns.
 
     u_i = sqrt(w_i) [x_i, 1] W are the rows of a U with orthonormal columns that spans the columns of X. U need not be
     the factor of a particular decomposition: leverage is the same for all. The parameters are those of `leverage`.
     """
-
-    def pieces() -> Iterator[Floats]:
-        return transposed_pieces(blocks(), constant, weights)
-
-    gram = _gram(pieces())
+    gram = reduce(np.add, rows.map(partial(_gram, constant)))
     squares = np.diag(gram)
     scale = np.sqrt(np.where(squares > _UNDERFLOW, squares, 1.0))[:, np.newaxis]
     eigenvalues, V = eigen(gram / scale / scale.T)
@@ -82,44 +75,64 @@ def basis(blocks: Blocks, *, constant: bool = False, weights: Floats | None = No
     # tame length, until the second Gram matrix shows it accurately.
     shift = _EPS * len(eigenvalues)
     W = V / np.sqrt(np.maximum(eigenvalues, 0.0) + shift) / scale
-    eigenvalues, V = eigen(_gram(W.T @ piece for piece in pieces()))
+    eigenvalues, V = eigen(reduce(np.add, rows.map(partial(_gram_of_coordinates, W, constant))))
     present = eigenvalues > _PRESENT
     return W @ (V[:, present] / np.sqrt(eigenvalues[present]))
 
 
-def transposed_pieces(blocks: Iterable[Floats], constant: bool, weights: Floats | None) -> Iterator[Floats]:
-    """Cut blocks into cache-sized pieces, transposed to (columns, rows), weights and constant applied.
-
-    A piece is valid until the next one is taken: those that cannot be views share one buffer.
-    """
-    roots = None if weights is None else np.sqrt(weights)
-    first = 0
-    for block in blocks:
-        n_rows, d = block.shape
-        length = _piece_length(d + constant)
-        buffer = np.empty((d + constant, length))
-        for start in range(0, n_rows, length):
-            columns = block[start : start + length].T
-            if not constant and roots is None:
-                yield columns
-                continue
-            piece = buffer[:, : columns.shape[1]]
-            root = 1.0 if roots is None else roots[first + start : first + start + columns.shape[1]]
-            np.multiply(columns, root, out=piece[:d])
-            piece[d:] = root
-            yield piece
-        first += n_rows
+def coordinates(block: Block, W: Floats, constant: bool) -> Iterator[Floats]:
+    """Give u_i = sqrt(w_i) [x_i, 1] W of consecutive rows, transposed: shapes (rank, some)."""
+    d = block.values.shape[1]
+    roots = None if block.weights is None else np.sqrt(block.weights)
+    for start in range(0, len(block.values), _CHUNK_ROWS):
+        some = slice(start, start + _CHUNK_ROWS)
+        U = W[:d].T @ block.values[some].T
+        if constant:
+            U += W[d][:, np.newaxis]
+        if roots is not None:
+            U *= roots[some]
+        yield U
 
 
-def _piece_length(d: int) -> int:
-    """Count the rows of d numbers whose products with a d by d matrix stay small; 64 at least."""
-    d = max(d, 1)
-    return max(64, min(_MULTIPLICATIONS // d**2, _NUMBERS // d))
+def leverage_in(W: Floats, constant: bool, block: Block) -> Floats:
+    """Compute the leverages of a block's rows by a basis W of all."""
+    return np.concatenate([column_norms(U) for U in coordinates(block, W, constant)])
 
 
-def _gram(pieces: Iterable[Floats]) -> Floats:
-    """X^T X, shape (d, d), of transposed pieces (d, b)."""
-    return reduce(np.add, (piece @ piece.T for piece in pieces))
+def weight_of(rows: RowBlocks) -> float:
+    """Add up what all rows count."""
+    return sum(rows.map(_weight))
+
+
+def share_in(block: Block, total: float) -> Floats | float:
+    """Give each row's share of the total weight."""
+    return 1.0 / total if block.weights is None else block.weights / total
+
+
+def _leverage_and_share(W: Floats, constant: bool, total: float, block: Block) -> Floats:
+    return leverage_in(W, constant, block) + share_in(block, total)
+
+
+def _weight(block: Block) -> float:
+    return float(len(block.values) if block.weights is None else block.weights.sum())
+
+
+def _gram(constant: bool, block: Block) -> Floats:
+    """X^T X of a block, shape (d + constant, d + constant)."""
+    P = block.values.T
+    roots = None if block.weights is None else np.sqrt(block.weights)
+    if roots is not None:
+        P = P * roots
+    inner = P @ P.T
+    if not constant:
+        return inner
+    ones = np.ones(P.shape[1]) if roots is None else roots
+    border = P @ ones
+    return np.block([[inner, border[:, np.newaxis]], [border, ones @ ones]])
+
+
+def _gram_of_coordinates(W: Floats, constant: bool, block: Block) -> Floats:
+    return reduce(np.add, (U @ U.T for U in coordinates(block, W, constant)))
 
 
 def eigen(S: Floats) -> tuple[Floats, Floats]:

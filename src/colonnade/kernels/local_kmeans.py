@@ -5,14 +5,14 @@ the party's own columns, and the clustering of these is the result. The first al
 misses rows that are few, far and decide the cost: on columns with long tails it costs a third more or worse.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from colonnade.kernels.arrays import Blocks, Floats, Rows
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import Block, RowBlocks, taken
 from colonnade.kernels.clustering_scores import clustering_scores
-from colonnade.kernels.draws import draw_by_scores
+from colonnade.kernels.draws import draw_by_scores, draw_evenly_distinct
 from colonnade.kernels.kmeans import best_of_starts
+from colonnade.kernels.per_row import numbers_from
 
 # Rows to cluster, each time. More cost time and gain little.
 LOCAL_ROWS = 20_000
@@ -21,29 +21,30 @@ LOCAL_ROWS = 20_000
 FIRST_STARTS, LOCAL_STARTS = 1, 5
 
 
-def local_kmeans(
-    blocks: Blocks,
-    take: Callable[[Rows], Floats],
-    n_rows: int,
-    n_clusters: int,
-    rng: np.random.Generator,
-    weights: Floats | None = None,
-) -> Floats:
+def local_kmeans(rows: RowBlocks, n_clusters: int, rng: np.random.Generator) -> Floats:
     """Cluster a party's own columns: the centres C^(j), shape (k, d).
 
-    Blocks of rows, shape (b, d), are read once, and only where n is above LOCAL_ROWS; `take` fetches rows by their
-    sorted ids. Rows of weight 0 are never looked at. Where the rows drawn have no more than k distinct values, these
-    values are the centres: they may be fewer than k.
+    All rows are read once, and only where more than LOCAL_ROWS of them count. Rows of weight 0 are never looked at.
+    Where the rows drawn have no more than k distinct values, these values are the centres: they may be fewer than k.
     """
-    row_weights = np.ones(n_rows) if weights is None else weights
-    candidates = np.flatnonzero(row_weights)
-    if len(candidates) <= LOCAL_ROWS:
-        return _cluster(take(candidates), row_weights[candidates], n_clusters, LOCAL_STARTS, rng)
-    rows = np.sort(rng.choice(candidates, LOCAL_ROWS, replace=False, shuffle=False))
-    first = _cluster(take(rows), row_weights[rows], n_clusters, FIRST_STARTS, rng)
-    scores = clustering_scores(blocks, first, weights)
-    rows = draw_by_scores(scores, LOCAL_ROWS, rng, stratified=False)
-    return _cluster(take(rows), row_weights[rows] / scores[rows], n_clusters, LOCAL_STARTS, rng)
+    counted = numbers_from(rows, _counted)
+    if counted.n_positive <= LOCAL_ROWS:
+        return _cluster(*_weighted(rows, counted.positive_rows()), n_clusters, LOCAL_STARTS, rng)
+    some = draw_evenly_distinct(rows.n_rows, LOCAL_ROWS, rng, counted)[1]
+    first = _cluster(*_weighted(rows, some), n_clusters, FIRST_STARTS, rng)
+    scores = clustering_scores(rows, first).kept()
+    drawn = draw_by_scores(scores, LOCAL_ROWS, rng, stratified=False)
+    X, weights = _weighted(rows, drawn)
+    return _cluster(X, weights / scores[drawn], n_clusters, LOCAL_STARTS, rng)
+
+
+def _counted(block: Block) -> Floats:
+    return np.ones(len(block.values)) if block.weights is None else (block.weights > 0).astype(np.float64)
+
+
+def _weighted(rows: RowBlocks, some: Rows) -> tuple[Floats, Floats]:
+    X, weights = taken(rows, some)
+    return X, np.ones(len(X)) if weights is None else weights
 
 
 def _cluster(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:

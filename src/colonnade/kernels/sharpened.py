@@ -6,25 +6,21 @@ leverages, which do in their place; beside them leverages in all parties' featur
 """
 
 from collections.abc import Iterator
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 
-from colonnade.kernels.arrays import Blocks, Floats
-from colonnade.kernels.leverage import basis, column_norms, transposed_pieces
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import Block, FirstColumns, RowBlocks
+from colonnade.kernels.leverage import basis, column_norms, coordinates, share_in, weight_of
+from colonnade.kernels.per_row import PerRow, numbers_from
 
 # A residual this small beside the label is rounding: the basis is good to 1e-9.
 NO_RESIDUAL = 1e-8
 
 
-def sharpened_scores(
-    blocks: Blocks,
-    n_features: int,
-    residuals: float | None,
-    *,
-    constant: bool = False,
-    weights: Floats | None = None,
-) -> Floats:
+def sharpened_scores(rows: RowBlocks, n_features: int, residuals: float | None, *, constant: bool = False) -> PerRow:
     """Score each row by w_i h_i / W, and where there is a label by c w_i |r_i| sqrt(h_i) / W more.
 
     w_i h_i / W is the leverage in the features; where the constant is among these, h_i is 1 or more, and else 1 is
@@ -33,43 +29,68 @@ def sharpened_scores(
 
     Parameters
     ----------
-    blocks
-        Features and, if there is one, the label, as consecutive blocks of rows, each (b, d) or (b, d + 1). Read as
-        often as `leverage` reads them, and once more where there is a label.
+    rows
+        Features and, if there is one, the label, (b, d) or (b, d + 1) a block. Read as often as `leverage` reads them,
+        and twice more where there is a label. Not all weights are zero.
     n_features
         d.
     residuals
         c, or None where there is no label.
-    constant, weights
-        As for `leverage`; not all weights are zero.
+    constant
+        As for `leverage`.
     """
-
-    def features() -> Iterator[Floats]:
-        return (block[:, :n_features] for block in blocks())
-
-    def pieces() -> Iterator[Floats]:
-        return transposed_pieces(blocks(), constant, weights)
-
-    W = basis(features, constant=constant, weights=weights)
+    W = basis(FirstColumns(rows, n_features), constant=constant)
+    own = _Own(W, n_features, constant, weight_of(rows))
     if residuals is None:
-        leverage, left = np.concatenate([column_norms(W.T @ piece) for piece in pieces()]), None
-    else:
-        leverage, left = _leverage_and_residuals(pieces, W, n_features)
-    share = 1.0 / len(leverage) if weights is None else weights / weights.sum()
-    scores = leverage if constant else leverage + share
-    return scores if residuals is None or left is None else scores + residuals * left * np.sqrt(scores)
+        return numbers_from(rows, own.scores)
+    coef = reduce(np.add, rows.map(own.products))
+    left, square = np.sum(list(rows.map(partial(own.squares, coef))), axis=0)
+    if left <= NO_RESIDUAL**2 * square:
+        return numbers_from(rows, own.scores)
+    return numbers_from(rows, partial(own.sharpened, coef, residuals / float(np.sqrt(left))))
 
 
-def _leverage_and_residuals(pieces: Blocks, W: Floats, label: int) -> tuple[Floats, Floats | None]:
-    """Find also the label's absolute residuals, of norm 1, or None if it has none; the label is this row of a piece."""
-    W = np.insert(W, label, 0.0, axis=0)
-    coef = reduce(np.add, (W.T @ piece @ piece[label] for piece in pieces()))
-    norms, residuals, square = [], [], 0.0
-    for piece in pieces():
-        U = W.T @ piece
-        norms.append(column_norms(U))
-        residuals.append(np.abs(piece[label] - coef @ U))
-        square += float(piece[label] @ piece[label])
-    left = np.concatenate(residuals)
-    norm = float(np.linalg.norm(left))
-    return np.concatenate(norms), left / norm if norm > NO_RESIDUAL * np.sqrt(square) else None
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """A party's features as a basis W has them; all rows count so much. The label, if there is one, is next to them."""
+
+    W: Floats
+    n_features: int
+    constant: bool
+    total: float
+
+    def scores(self, block: Block) -> Floats:
+        """Compute the leverages of a block's rows, 1 / W of each one's weight added where the constant is not there."""
+        return self._scored(block, np.concatenate([column_norms(U) for U in self._coordinates(block)]))
+
+    def products(self, block: Block) -> Floats:
+        """Multiply the label with the basis."""
+        return reduce(np.add, (U @ label for U, label in self._labelled(block)))
+
+    def squares(self, coef: Floats, block: Block) -> tuple[float, float]:
+        """Add up the squares of the label's residuals, and of the label."""
+        pairs = [(label - coef @ U, label) for U, label in self._labelled(block)]
+        return sum(float(rest @ rest) for rest, _ in pairs), sum(float(label @ label) for _, label in pairs)
+
+    def sharpened(self, coef: Floats, factor: float, block: Block) -> Floats:
+        """Add the residuals, times the factor and the root of the score."""
+        found = [(column_norms(U), np.abs(label - coef @ U)) for U, label in self._labelled(block)]
+        norms, residuals = (np.concatenate(each) for each in zip(*found, strict=True))
+        scores = self._scored(block, norms)
+        return np.asarray(scores + factor * residuals * np.sqrt(scores))
+
+    def _scored(self, block: Block, norms: Floats) -> Floats:
+        return norms if self.constant else norms + share_in(block, self.total)
+
+    def _coordinates(self, block: Block) -> Iterator[Floats]:
+        features = Block(block.number, block.values[:, : self.n_features], block.weights)
+        return coordinates(features, self.W, self.constant)
+
+    def _labelled(self, block: Block) -> Iterator[tuple[Floats, Floats]]:
+        """Give coordinates with the label beside them, both times the root of the weight."""
+        label, first = block.values[:, self.n_features], 0
+        if block.weights is not None:
+            label = label * np.sqrt(block.weights)
+        for U in self._coordinates(block):
+            yield U, label[first : first + U.shape[1]]
+            first += U.shape[1]

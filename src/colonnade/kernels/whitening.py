@@ -5,15 +5,20 @@ the means and the mixing matrix that lead back knows the columns' exact first an
 first: as many whitened ones are then made of these alone, and known where they are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from typing import TypeVar
 
 import numpy as np
 import scipy.linalg
 
-from colonnade.kernels.arrays import Blocks, Floats, Rows
-from colonnade.kernels.leverage import basis, transposed_pieces
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import Block, RowBlocks, Work
+from colonnade.kernels.leverage import basis
 from colonnade.kernels.linear import ROUNDING
+
+R = TypeVar("R")
 
 CHUNK_NUMBERS = 1 << 15
 # A column that has less of its own, of its deviation, than others before it have not is none that comes first.
@@ -42,28 +47,20 @@ class Whitening:
         return whitened.T
 
 
-def whiten(blocks: Blocks, weights: Floats | None = None, first: Rows | None = None) -> Whitening:
+def whiten(rows: RowBlocks, first: Rows | None = None) -> Whitening:
     """Find the whitened basis of centred columns: sum_i w_i u_i = 0 and sum_i w_i u_i u_i' = (sum_i w_i) I.
 
-    The table is read up to six times, in blocks of shape (b, d). The weights are not all 0; 1 each if left out. Of the
-    columns in places `first`, all that do not depend on those named before come first, in the order of their places.
+    The table is read up to four times, in blocks of shape (b, d). The weights are not all 0. Of the columns in places
+    `first`, all that do not depend on those named before come first, in the order of their places.
     """
-    mean, total, magnitude = _mean(blocks, weights)
-
-    def centred() -> Iterator[Floats]:
-        for block in blocks():
-            rest = block - mean
-            # A constant column leaves its rounding behind, which is no direction of its own.
-            rest[:, np.abs(rest).max(axis=0, initial=0.0) <= ROUNDING * magnitude] = 0.0
-            yield rest
-
-    W = basis(centred, weights=weights) * np.sqrt(total)
+    sums, total, magnitude = reduce(_joined, rows.map(_sums))
+    mean = sums / total
+    centred = _Centred(rows, mean, magnitude)
+    W = basis(centred) * np.sqrt(total)
     # Nor is a direction that rounding alone, of values far larger than their spread, could have made.
     W = W[:, np.linalg.norm(W * (ROUNDING * magnitude)[:, np.newaxis], axis=0) < 1.0]
     # Z = U M for U = Z W, and so M = U'Z / n: the directions that Z lacks are in neither.
-    M = np.zeros((W.shape[1], len(mean)))
-    for piece in transposed_pieces(centred(), False, weights):
-        M += (W.T @ piece) @ piece.T
+    M = reduce(np.add, centred.map(partial(_mixed, W)))
     # Nor has a constant column a part in any: whatever its rounding is, large or small.
     W = np.where(np.asarray(M.any(axis=0))[:, np.newaxis], W, 0.0)
     M /= total
@@ -95,16 +92,46 @@ def _independent(columns: Floats, candidates: Rows) -> Rows:
     return np.array(sorted(kept), np.int64)
 
 
-def _mean(blocks: Blocks, weights: Floats | None) -> tuple[Floats, float, Floats]:
-    """Weighted means, the weight of all rows, and the largest magnitude of each column."""
-    sums, total, magnitude, first = np.zeros(0), 0.0, np.zeros(0), 0
-    for block in blocks():
-        w = np.ones(len(block)) if weights is None else weights[first : first + len(block)]
-        sums = w @ block + (sums if first else 0.0)
-        largest = np.abs(block).max(axis=0, initial=0.0)
-        magnitude = np.maximum(magnitude, largest) if first else largest
-        total, first = total + float(w.sum()), first + len(block)
-    return sums / total, total, magnitude
+_Sums = tuple[Floats, float, Floats]
+
+
+def _sums(block: Block) -> _Sums:
+    """Weighted sums, the weight of all rows, and the largest magnitude of each column."""
+    weights = np.ones(len(block.values)) if block.weights is None else block.weights
+    return weights @ block.values, float(weights.sum()), np.abs(block.values).max(axis=0, initial=0.0)
+
+
+def _joined(one: _Sums, other: _Sums) -> _Sums:
+    return one[0] + other[0], one[1] + other[1], np.maximum(one[2], other[2])
+
+
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """Rows less their mean, and columns that are constant but for rounding as zeros."""
+
+    rows: RowBlocks
+    mean: Floats
+    magnitude: Floats
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
+        return self.rows.map(partial(_of_centred, work, self.mean, self.magnitude), numbers)
+
+
+def _of_centred(work: Work[R], mean: Floats, magnitude: Floats, block: Block) -> R:
+    rest = block.values - mean
+    # A constant column leaves its rounding behind, which is no direction of its own.
+    rest[:, np.abs(rest).max(axis=0, initial=0.0) <= ROUNDING * magnitude] = 0.0
+    return work(Block(block.number, rest, block.weights))
+
+
+def _mixed(W: Floats, block: Block) -> Floats:
+    """Compute U'Z of a block, with U = Z W: shape (r, d)."""
+    Z = block.values if block.weights is None else block.values * np.sqrt(block.weights)[:, np.newaxis]
+    return np.asarray((W.T @ Z.T) @ Z)
 
 
 def mix(whitened: Floats, mean: Floats, mixing: Floats) -> Floats:

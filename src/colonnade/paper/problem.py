@@ -11,6 +11,7 @@ from colonnade.contracts import Table
 from colonnade.data.parties import split_columns
 from colonnade.federation import Federation
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import values_of
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.leverage import leverage
 from colonnade.kernels.linear import weighted_triangle
@@ -63,17 +64,14 @@ class Problem:
         tables = self.tables.values()
         shares = len(tables) if variant.share_each else 1
         ones = variant.intercept_scored and self.part.learn.fit_intercept
-        own = _sum(leverage(t.blocks, constant=ones and t.label_name is not None) for t in tables)
+        own = _sum(np.asarray(leverage(t, constant=ones and t.label_name is not None)) for t in tables)
         return own + shares / self.n_rows
 
     @cached_property
     def _local_centers(self) -> list[tuple[Table, Floats]]:
         """Cluster each party's columns as the library's own rule does."""
         k = self.part.learn.n_clusters if isinstance(self.part.learn, KMeans) else 0
-        return [
-            (t, local_kmeans(t.blocks, t.take, t.n_rows, k, np.random.default_rng(LOCAL_SEED)))
-            for t in self.tables.values()
-        ]
+        return [(t, local_kmeans(t, k, np.random.default_rng(LOCAL_SEED))) for t in self.tables.values()]
 
 
 def _sum(scores: Iterable[Floats]) -> Floats:
@@ -84,7 +82,7 @@ def _sum(scores: Iterable[Floats]) -> Floats:
 def _three_terms(table: Table, centers: Floats, factors: tuple[float, float, float]) -> Floats:
     """Score rows by the three terms of Algorithm 3, line 10, with factors of one's own; the kernel's are (1, 1, 2)."""
     own, of_cluster, of_size = factors
-    assigned = [nearest_centers(block, centers) for block in table.blocks()]
+    assigned = [nearest_centers(block, centers) for block in table.map(values_of)]
     labels = np.concatenate([labels for labels, _ in assigned])
     distances = np.concatenate([squares for _, squares in assigned])
     sizes = np.maximum(np.bincount(labels, minlength=len(centers)), 1)

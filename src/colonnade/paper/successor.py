@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.leverage import leverage
 from colonnade.kernels.logistic import solve_logistic
 from colonnade.kernels.logits import log_loss
@@ -64,7 +65,7 @@ def _paper(split: Split) -> Floats:
     """Score as for linear regression: leverages, the label among the last party's columns."""
     *others, last = split.blocks
     blocks = [*others, np.column_stack([last, split.labels])]
-    return _by_party(blocks, lambda X: leverage(lambda: [X])) + 1 / len(split.labels)
+    return _by_party(blocks, lambda X: np.asarray(leverage(ArrayBlocks(X)))) + 1 / len(split.labels)
 
 
 def _ridge_leverage(X: Floats, ridge: float) -> Floats:
@@ -104,7 +105,7 @@ def _classes(split: Split) -> Floats:
     part = CLASS_PART * sum(X.shape[1] for X in split.blocks)
     positive = split.labels > 0
     by_class: Floats = part / 2 / np.where(positive, positive.sum(), (~positive).sum())
-    return _by_party(split.blocks, lambda X: leverage(lambda: [X], constant=True)) + by_class
+    return _by_party(split.blocks, lambda X: np.asarray(leverage(ArrayBlocks(X), constant=True))) + by_class
 
 
 def _by_party(blocks: Sequence[Floats], scores: Callable[[Floats], Floats]) -> Floats:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
-from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Ring
+from colonnade.kernels.per_row import PerRow
 from colonnade.signing import digest
 
 DIGEST_BYTES = 32
@@ -68,9 +67,9 @@ def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:
     return digest(PROTOCOL, b"agreement", transcript, sent)
 
 
-def digest_of_view(row_weights: Floats | None, scaling: str) -> bytes:
+def digest_of_view(row_weights: PerRow | None, scaling: str) -> bytes:
     """Hash which rows count, how much, and in which units columns enter."""
-    counted = b"" if row_weights is None else np.ascontiguousarray(row_weights, "<f8").tobytes()
+    counted = b"" if row_weights is None else row_weights.fingerprint
     return digest(PROTOCOL, b"frame", counted, scaling.encode())
 
 

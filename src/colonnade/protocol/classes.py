@@ -4,6 +4,7 @@ They are those of its whole table, whatever rows a job holds out: no choice of r
 """
 
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from colonnade.contracts import Agreed, Roster, Script, Table
 from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import Block
 from colonnade.kernels.classes import MOST_CLASSES, distinct_values
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
@@ -86,7 +88,7 @@ def label_values(classes: Sequence[ClassName]) -> Floats:
 
 def label_classes(table: Table) -> Floats:
     """Find the label's values, ascending, in a table whose label has classes."""
-    if (found := distinct_values(table.blocks, len(table.feature_names))) is None:
+    if (found := distinct_values(table, len(table.feature_names))) is None:
         raise InputError(
             f"its label {table.label_name!r} has more than {MOST_CLASSES} different values, which are no classes. Name "
             "another label, or learn a Regression."
@@ -122,10 +124,11 @@ def _answer(state: PartyState, request: AskClasses, data: PartyData) -> tuple[Pa
 def class_counts(table: Table) -> Rows:
     """Count the rows of each of the label's values, in the order of `label_classes`."""
     values = label_classes(table)
-    counts = np.zeros(len(values), dtype=np.int64)
-    for block in table.blocks():
-        counts += np.bincount(np.searchsorted(values, block[:, -1]), minlength=len(values))
-    return counts
+    return reduce(np.add, table.map(partial(_counts, values)))
+
+
+def _counts(values: Floats, block: Block) -> Rows:
+    return np.bincount(np.searchsorted(values, block.values[:, -1]), minlength=len(values))
 
 
 def _check_common(table: Table, data: PartyData) -> None:

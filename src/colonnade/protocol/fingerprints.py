@@ -15,6 +15,7 @@ import numpy as np
 
 from colonnade.contracts import Table
 from colonnade.errors import AlignmentError
+from colonnade.kernels.blocks import values_of
 from colonnade.protocol.memory import TableKey, table_key
 from colonnade.protocol.session import PartyData
 from colonnade.signing import digest
@@ -110,7 +111,7 @@ def table_digest(table: Table) -> bytes:
     """Read a table once, with its names, keys, weights and split; whoever has this can try values: it is for no one."""
     names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
     columns = [hashlib.sha256(name.encode()) for name in names]
-    for block in table.blocks():
+    for block in table.map(values_of):
         for column, values in zip(columns, block.T, strict=True):
             column.update(np.ascontiguousarray(values, "<f8").data)
     what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)

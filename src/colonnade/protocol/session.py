@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeVar
 
 from colonnade.contracts import Alignment, Keys, ScoreRule, Table, View
 from colonnade.errors import AlignmentError, ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.per_row import PerRow
 from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import KeptHere, Memory, Note, table_key
@@ -146,7 +147,7 @@ class PartyData:
     preparations: Preparations = field(default_factory=PreparationsHere, repr=False)
     # The name of the one that the table's columns come of, if they are prepared.
     preparation: str = ""
-    _scores: dict[ScoreRule, Floats] = field(default_factory=dict, repr=False)
+    _scores: dict[ScoreRule, PerRow] = field(default_factory=dict, repr=False)
     _views: list[tuple[View, "PartyData"]] = field(default_factory=list, repr=False)
     _unseen: "PartyData | None" = field(default=None, repr=False)
     _prepared: list[tuple[str, "PartyData"]] = field(default_factory=list, repr=False)
@@ -238,14 +239,14 @@ class PartyData:
         kept: T = self._kept[compute]
         return kept
 
-    def scores(self, rule: ScoreRule | None) -> Floats:
-        """Compute the scores of all rows, once a rule."""
+    def scores(self, rule: ScoreRule | None) -> PerRow:
+        """Score all rows, once a rule: few scores are kept, of many only how to compute them."""
         if rule is None:
             raise LocalProtocolError("No score rule was agreed: ask for the total first.")
         if rule not in self._scores:
             if len(self._scores) == KEPT_RULES:
                 self._scores.pop(next(iter(self._scores)))
-            self._scores[rule] = rule.scores(self.table)
+            self._scores[rule] = rule.scores(self.table).kept()
         return self._scores[rule]
 
 

@@ -1,5 +1,6 @@
 """Held-out rows: which, and how much the others count."""
 
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -8,7 +9,8 @@ from msgspec.structs import force_setattr
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.draws import hold_out
+from colonnade.kernels.draws import held_out
+from colonnade.kernels.per_row import PerRow, numbers_in
 from colonnade.options import whole_number
 
 Side = Literal["train", "test"]
@@ -73,18 +75,26 @@ AnySplit = HoldOut | SplitBy
 
 def counted(
     n_rows: int, side: Side, split: AnySplit | None, marked: Flags | None, weights: Floats | None
-) -> Floats | None:
+) -> PerRow | None:
     """Decide how much each row counts, None where all count 1; the server and every party come to the same.
 
     `marked` are the rows held out by a column, and `weights` the rows' own.
     """
+    own = None if weights is None else numbers_in(weights)
     if isinstance(split, HoldOut):
-        marked = hold_out(n_rows, split.fraction, np.random.default_rng(split.seed))
-    if marked is None:
-        return weights
-    kept = marked if side == "test" else ~marked
-    row_weights = kept.astype(np.float64) if weights is None else np.where(kept, weights, 0.0)
-    if not row_weights.any():
+        marks = held_out(n_rows, split.fraction, split.seed)
+    elif marked is not None:
+        marks = numbers_in(marked.astype(np.float64))
+    else:
+        return own
+    row_weights = marks.changed(partial(_kept, side, own)).kept()
+    if not row_weights.n_positive:
         by = f" by the column of {split.party!r}" if isinstance(split, SplitBy) else ""
         raise InputError(f"The split{by} leaves no row to {side}, or none that has weight. Choose another split.")
     return row_weights
+
+
+def _kept(side: Side, weights: PerRow | None, number: int, marks: Floats) -> Floats:
+    """Give the rows of one side their weight, and the others none."""
+    kept = marks if side == "test" else 1.0 - marks
+    return kept if weights is None else np.where(kept > 0, weights.block(number), 0.0)

@@ -73,8 +73,7 @@ def check_view(
     """Require the same of sums over all rows that count, as the run looks at the table."""
     if data.policy.least_rows == 1 or not n_columns:
         return state
-    table = data.table
-    weights = np.ones(table.n_rows) if table.row_weights is None else table.row_weights
+    weights = np.ones(data.table.n_rows) if data.table.row_weights is None else np.asarray(data.table.row_weights)
     rows = np.flatnonzero(weights)
     return check_sums(state, data, what, [(rows, weights[rows])], n_columns, n_numbers, least=1, of_each=of_each)
 
@@ -149,7 +148,12 @@ def effective_rows(rows: Rows, weights: Floats) -> float:
 def rows_alike(rows: Rows, weights: Floats) -> int:
     """Count distinct rows as if all weighed what the heaviest does: its part of a sum is one over that, at most."""
     total = _by_row(rows, weights)
-    return int(total.sum() / max(float(total.max()), TINY) * (1 + ROUNDING))
+    return alike_by(float(total.sum()), float(total.max()))
+
+
+def alike_by(total: float, largest: float) -> int:
+    """Count rows as if all weighed what the heaviest does, from the weight of all and of that one."""
+    return int(total / max(largest, TINY) * (1 + ROUNDING))
 
 
 def _by_row(rows: Rows, weights: Floats) -> Floats:

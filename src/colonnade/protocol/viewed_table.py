@@ -1,13 +1,18 @@
 """A party's table as a job looks at it: some rows count otherwise, columns are in other units."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from colonnade.contracts import Alignment, Keys, Preparing, Table
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.blocks import Block, Work
+from colonnade.kernels.per_row import PerRow
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +20,7 @@ class ViewedTable:
     """A table whose features enter as (value - shift) / scale, or as they are; its label stays as it is."""
 
     base: Table
-    row_weights: Floats | None = field(repr=False)
+    row_weights: PerRow | None = field(repr=False)
     shift: Floats | None = field(repr=False)
     scale: Floats | None = field(repr=False)
 
@@ -91,19 +96,25 @@ class ViewedTable:
         """As in the base."""
         return self.base.split_column
 
-    def blocks(self) -> Iterator[Floats]:
-        """Yield consecutive row blocks, column-major: features, then the label if there is one."""
-        return (self._rescaled(block) for block in self.base.blocks())
+    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
+        """Give what `work` makes of each block, in these units and with these weights."""
+        return self.base.map(partial(_viewed, work, self.row_weights, self.shift, self.scale), numbers)
 
     def take(self, rows: Rows) -> Floats:
-        """Copy the given rows (they may repeat), C-contiguous, columns as in `blocks`."""
-        return np.ascontiguousarray(self._rescaled(self.base.take(rows)))
+        """Copy the given rows (they may repeat), C-contiguous, columns as in blocks."""
+        return np.ascontiguousarray(_rescaled(self.base.take(rows), self.shift, self.scale))
 
-    def _rescaled(self, values: Floats) -> Floats:
-        if self.shift is None or self.scale is None:
-            return values
-        n_features = len(self.scale)
-        rescaled = np.empty_like(values)  # in the same order
-        rescaled[:, :n_features] = (values[:, :n_features] - self.shift) / self.scale
-        rescaled[:, n_features:] = values[:, n_features:]
-        return rescaled
+
+def _viewed(work: Work[R], weights: PerRow | None, shift: Floats | None, scale: Floats | None, block: Block) -> R:
+    own = None if weights is None else weights.block(block.number)
+    return work(Block(block.number, _rescaled(block.values, shift, scale), own))
+
+
+def _rescaled(values: Floats, shift: Floats | None, scale: Floats | None) -> Floats:
+    if shift is None or scale is None:
+        return values
+    n_features = len(scale)
+    rescaled = np.empty_like(values)  # in the same order
+    rescaled[:, :n_features] = (values[:, :n_features] - shift) / scale
+    rescaled[:, n_features:] = values[:, n_features:]
+    return rescaled

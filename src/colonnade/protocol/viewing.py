@@ -16,13 +16,14 @@ from colonnade.contracts import JobView, PartyCard, Roster, Scaling, Script, Tab
 from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.moments import centre_and_spread
+from colonnade.kernels.per_row import PerRow
 from colonnade.ledger import SERVER
 from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_flags, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
-from colonnade.protocol.sums import check_view, rows_alike
+from colonnade.protocol.sums import alike_by, check_view
 from colonnade.protocol.viewed_table import ViewedTable
 from colonnade.routes import END, Ask, Route, then
 from colonnade.signing import SignedMarks, SignedWeights, marks_statement, weights_statement
@@ -195,7 +196,7 @@ def _check_weights(sender: str, message: Message, weights: Floats) -> None:
 
 
 def _read_moments(
-    replies: Mapping[str, Moments], roster: Roster, scaling: Scaling, row_weights: Floats | None
+    replies: Mapping[str, Moments], roster: Roster, scaling: Scaling, row_weights: PerRow | None
 ) -> JobView:
     if scaling == "own":
         return JobView(row_weights)
@@ -219,10 +220,11 @@ def _due_moments(card: PartyCard, reply: Moments, scaling: Scaling) -> tuple[Flo
     return reply.shift, reply.scale
 
 
-def _moments(table: Table, scaling: Scaling, row_weights: Floats | None) -> tuple[Floats | None, Floats | None]:
+def _moments(table: Table, scaling: Scaling, row_weights: PerRow | None) -> tuple[Floats | None, Floats | None]:
     if scaling == "own":
         return None, None
-    mean, deviation = centre_and_spread(table.blocks, len(table.feature_names), centred=True, weights=row_weights)
+    counted_rows = ViewedTable(table, row_weights, None, None)
+    mean, deviation = centre_and_spread(counted_rows, len(table.feature_names), centred=True)
     return (mean if scaling == "standard" else np.zeros_like(mean)), deviation
 
 
@@ -270,19 +272,18 @@ def _check_relayed(request: UseFrame, sheet: bytes, data: PartyData) -> None:
             raise checks.wrong(SERVER, request, f"row weights that {weighed.party!r} did not sign for this job")
 
 
-def _check_counted(request: UseFrame, row_weights: Floats, data: PartyData) -> None:
+def _check_counted(request: UseFrame, row_weights: PerRow, data: PartyData) -> None:
     """Require that enough rows count, whatever is told of them later: a total of scores is a rank of the rows."""
-    least, counted_rows = data.policy.least_rows, np.flatnonzero(row_weights)
-    left, out = len(counted_rows), len(row_weights) - len(counted_rows)
-    if least == 1:
+    if (least := data.policy.least_rows) == 1:
         return
+    left, out = row_weights.n_positive, len(row_weights) - row_weights.n_positive
     if request.split is not None and not (least <= left and least <= out):
         raise PolicyRefusedError(
             f"its owner's policy asks that a split holds out, and leaves, {least} rows at least; this one has {left} "
             f"on one side and {out} on the other.",
             party=data.name,
         )
-    if (alike := rows_alike(counted_rows, row_weights[counted_rows])) < least:
+    if (alike := alike_by(row_weights.sum(), row_weights.max())) < least:
         raise PolicyRefusedError(
             f"its owner's policy asks for {least} rows at least, none of which has more than its share of the weight; "
             f"by these weights there are {alike}.",

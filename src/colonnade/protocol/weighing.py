@@ -105,6 +105,6 @@ def _range(state: PartyState, rows: Rows, data: PartyData) -> Limits:
         return counts, counts / least
     if share == 0:  # the total of all scores is the factor
         return counts / (own + others * MOST_SCORE), counts / (own + others * part)
-    least_total = float(scores.sum()) + others
+    least_total = scores.sum() + others
     highest = (1 - share) * (own + others * MOST_SCORE) / least_total + share * part
     return counts / highest, counts / (share * part)

@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Agreed, Roster, ScoreRule, Script, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import PerRow
 from colonnade.routes import Ask, Route
 from colonnade.sampling.selecting import UseAllRows, even_draw_route, use_all_rows, use_distinct_draw, use_even_draw
 from colonnade.sampling.size import sample_size
@@ -68,7 +68,7 @@ class UniformSampling(
         roster: Roster,
         rule: ScoreRule,  # noqa: ARG002
         rng: np.random.Generator,
-        row_weights: Floats | None = None,
+        row_weights: PerRow | None = None,
     ) -> Script[Coreset]:
         """Share a seed, and draw from it here as the parties do there."""
         draw = use_distinct_draw if self.draws == "distinct" else use_even_draw
@@ -106,7 +106,7 @@ class AllRows(msgspec.Struct, frozen=True, tag_field="kind", tag="all", forbid_u
         roster: Roster,
         rule: ScoreRule,  # noqa: ARG002
         rng: np.random.Generator,  # noqa: ARG002
-        row_weights: Floats | None = None,
+        row_weights: PerRow | None = None,
     ) -> Script[Coreset]:
         """Tell the parties to take all rows."""
         return use_all_rows(roster, row_weights)

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 from colonnade.contracts import Agreed, Roster, ScoreRule, Script, SumMechanism, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP
 from colonnade.options import flag, share
 from colonnade.privacy.primitives import check_available
@@ -192,7 +192,7 @@ class ImportanceSampling(
         roster: Roster,
         rule: ScoreRule,
         rng: np.random.Generator,
-        row_weights: Floats | None = None,
+        row_weights: PerRow | None = None,
         scored: Scored | None = None,
     ) -> Script[Coreset]:
         """Play Algorithm 1 with rows drawn, and scores summed, as asked; totals may be known of rows scored before."""
@@ -246,13 +246,13 @@ class ImportanceSampling(
             return integer_rule(rule, roster)
         return rounded_rule(rule, self.round_scores) if self.round_scores else rule
 
-    def _way(self, rule: ScoreRule, row_weights: Floats | None) -> Way:
+    def _way(self, rule: ScoreRule, row_weights: PerRow | None) -> Way:
         if self.draws == "distinct":
             in_secret = self.scores == "secure"
             return Distinct(SecureLogs(row_weights) if in_secret else LogsInTheClear(rule, row_weights))
         return WithReplacement(DRAWN[self.draws], self._sum_mechanism(rule, row_weights))
 
-    def _sum_mechanism(self, rule: ScoreRule, row_weights: Floats | None) -> SumMechanism:
+    def _sum_mechanism(self, rule: ScoreRule, row_weights: PerRow | None) -> SumMechanism:
         if self.scores == "secure":
             return SecureSum(rule, row_weights)
         if isinstance(rule, RoundedScores):

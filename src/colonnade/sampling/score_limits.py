@@ -10,6 +10,7 @@ import numpy as np
 
 from colonnade.contracts import ScoreRule
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.per_row import PerRow
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.rounded import RoundedScores
 
@@ -55,12 +56,12 @@ class ScoreLimits:
         return None
 
 
-def score_limits(rule: ScoreRule, row_weights: Floats | None, n_rows: int, rows: Rows) -> ScoreLimits:
+def score_limits(rule: ScoreRule, row_weights: PerRow | None, n_rows: int, rows: Rows) -> ScoreLimits:
     """Find the limits from what all sides know: how rows are scored, and what they weigh, shape (n_rows,)."""
     # A rule that rounds scores may round them down.
     rounded_by = math.exp(rule.log_step / 2) if isinstance(rule, RoundedScores) else 1.0
     parts = np.full(len(rows), 1 / n_rows) if row_weights is None else row_weights[rows] / row_weights.sum()
-    n_counted = n_rows if row_weights is None else int(np.count_nonzero(row_weights))
+    n_counted = n_rows if row_weights is None else row_weights.n_positive
     first = np.unique(rows, return_index=True)[1]
     unseen = max(1.0 - float(parts[first].sum()), 0.0)
     n_unseen = max(n_counted - len(first), 0)

@@ -11,8 +11,9 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.coreset import ALL_ROWS, Coreset
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_distinct, draw_evenly, even_chances
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.draws import chances, draw_evenly, draw_evenly_distinct
+from colonnade.kernels.per_row import PerRow
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.protocol import checks
@@ -74,7 +75,7 @@ class Chosen:
 
 
 def use_even_draw(
-    roster: Roster, size: int, rng: np.random.Generator, row_weights: Floats | None = None
+    roster: Roster, size: int, rng: np.random.Generator, row_weights: PerRow | None = None
 ) -> Script[Coreset]:
     """Let all parties, and the server, draw the same m rows evenly from one seed; each weighs W / m.
 
@@ -90,7 +91,7 @@ def use_even_draw(
 
 
 def use_distinct_draw(
-    roster: Roster, size: int, rng: np.random.Generator, row_weights: Floats | None = None
+    roster: Roster, size: int, rng: np.random.Generator, row_weights: PerRow | None = None
 ) -> Script[Coreset]:
     """Let all draw the same distinct rows: m of them, or all that count. Each weighs W / m, or what it counts if more.
 
@@ -98,9 +99,9 @@ def use_distinct_draw(
     """
     seed = Seeds.of(rng, len(roster.names)).shared
     yield {party: UseSharedDraw(size, seed, distinct=True) for party in roster.names}
-    _, chance = even_chances(roster.n_rows, size, row_weights)
-    rows = draw_distinct(chance, np.random.default_rng(seed))
-    weights = (1.0 if row_weights is None else row_weights[rows]) / chance[rows]
+    factor, rows = draw_evenly_distinct(roster.n_rows, size, np.random.default_rng(seed), row_weights)
+    counts = np.ones(len(rows)) if row_weights is None else row_weights[rows]
+    weights = counts / chances(factor, counts)
     sampler, total_weight = f"UniformSampling(size={size})", weight_of_all(roster, row_weights)
     return Coreset(rows, weights, roster.n_rows, total_weight, sampler, distinct=True)
 
@@ -110,7 +111,7 @@ def even_draw_route(size: int, seeds: DrawSeeds | None, *, distinct: bool = Fals
     return Ask(UseSharedDraw, count=size, seed=0 if seeds is None else seeds.shared, distinct=distinct)
 
 
-def use_all_rows(roster: Roster, row_weights: Floats | None = None) -> Script[Coreset]:
+def use_all_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[Coreset]:
     """Let all parties take every row that counts, once; it weighs what it counts (`row_weights`, shape (n_rows,))."""
     n = roster.n_rows
     if n > MAX_NUMBERS:
@@ -138,8 +139,7 @@ def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyDa
     table, rng = data.table, np.random.default_rng(request.seed)
     factor = None
     if request.distinct:
-        factor, chance = even_chances(table.n_rows, request.count, table.row_weights)
-        rows = draw_distinct(chance, rng)
+        factor, rows = draw_evenly_distinct(table.n_rows, request.count, rng, table.row_weights)
     else:
         rows = draw_evenly(table.n_rows, request.count, rng, table.row_weights)
     return with_coreset(replace(state, rows=rows, weighing="evenly", even_factor=factor), data), Ready()
@@ -155,8 +155,8 @@ def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[
     return replace(state, rows=request.rows, weighing="given"), Ready()
 
 
-def _counted_rows(n_rows: int, row_weights: Floats | None) -> Rows:
-    return np.arange(n_rows) if row_weights is None else np.flatnonzero(row_weights)
+def _counted_rows(n_rows: int, row_weights: PerRow | None) -> Rows:
+    return np.arange(n_rows) if row_weights is None else row_weights.positive_rows()
 
 
 HANDLERS = (

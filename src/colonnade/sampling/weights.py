@@ -7,6 +7,7 @@ import numpy as np
 from colonnade.contracts import Roster
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.per_row import PerRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +16,7 @@ class Design:
 
     Parameters
     ----------
-    row_weights : ndarray of float64, shape (n_rows,), or None
+    row_weights : PerRow or None
         w, what each row counts, also in its scores; 1 if None.
     size : int
         m.
@@ -24,25 +25,30 @@ class Design:
     """
 
     roster: Roster
-    row_weights: Floats | None
+    row_weights: PerRow | None
     size: int
     even_share: float
 
+    def counts(self, rows: Rows) -> Floats:
+        """Say what rows count, shape (m,)."""
+        return np.ones(len(rows)) if self.row_weights is None else self.row_weights[rows]
+
     def weigh(self, rows: Rows, scores: Floats, total: float) -> Coreset:
         """Weigh the drawn rows S, shape (m,), by their scores g_i, summed over parties, and by G."""
-        counts = 1.0 if self.row_weights is None else self.row_weights[rows]
+        counts = self.counts(rows)
         all_weight = weight_of_all(self.roster, self.row_weights)
         weights = weights_of(scores, total, counts, all_weight, self.size, self.even_share)
         return Coreset(rows, weights, self.roster.n_rows, all_weight, total=total)
 
     def weigh_distinct(self, rows: Rows, logs: Floats, total: float) -> Coreset:
         """Weigh distinct rows by what they count over their chance, 1 - exp(-logs), shape (m,)."""
-        counts = 1.0 if self.row_weights is None else self.row_weights[rows]
         all_weight = weight_of_all(self.roster, self.row_weights)
-        return Coreset(rows, counts / -np.expm1(-logs), self.roster.n_rows, all_weight, total=total, distinct=True)
+        return Coreset(
+            rows, self.counts(rows) / -np.expm1(-logs), self.roster.n_rows, all_weight, total=total, distinct=True
+        )
 
 
-def weight_of_all(roster: Roster, row_weights: Floats | None) -> float:
+def weight_of_all(roster: Roster, row_weights: PerRow | None) -> float:
     """Add up what all rows count: W, the n that multiplies a penalty."""
     return float(roster.n_rows if row_weights is None else row_weights.sum())
 

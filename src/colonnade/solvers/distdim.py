@@ -1,16 +1,16 @@
 """DistDim (Ding et al. 2016): each party clusters its own columns, the server the cells of their product grid."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Agreed, ClusteringTask, PartyCard, Roster, Script, Solution, Table, Task
+from colonnade.contracts import Agreed, ClusteringTask, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.grid import occupied_cells
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.kmeans_search import weighted_kmeans
@@ -140,31 +140,15 @@ def _grid(replies: Mapping[str, LocalClusters], coreset: Coreset) -> tuple[Float
     return occupied_cells(centers, [reply.nearest for reply in replies.values()], coreset.weights)
 
 
-@dataclass(frozen=True)
-class _SelectedRows:
-    """A party's features of the coreset's rows."""
-
-    table: Table
-    rows: Rows
-
-    def blocks(self) -> Iterator[Floats]:
-        """Yield them block by block."""
-        for start in range(0, len(self.rows), BLOCK_ROWS):
-            yield self.take(np.arange(start, min(start + BLOCK_ROWS, len(self.rows))))
-
-    def take(self, positions: Rows) -> Floats:
-        """Fetch some, by their position in the coreset."""
-        return self.table.take(self.rows[positions])[:, : len(self.table.feature_names)]
-
-
 def _answer_clusters(state: PartyState, request: AskLocalClusters, data: PartyData) -> tuple[PartyState, Message]:
-    selected = _SelectedRows(data.table, state.selected())
-    size = len(selected.rows)
+    rows = state.selected()
+    size = len(rows)
     _check_request(request, size, len(data.table.feature_names))
     check_weights(state, request, request.weights, data)
     rng = np.random.default_rng(request.seed)
-    centers = local_kmeans(selected.blocks, selected.take, size, request.n_clusters, rng, request.weights)
-    nearest = np.concatenate([nearest_centers(block, centers)[0] for block in selected.blocks()])
+    features = data.table.take(rows)[:, : len(data.table.feature_names)]
+    centers = local_kmeans(ArrayBlocks(features, request.weights), request.n_clusters, rng)
+    nearest, _ = nearest_centers(features, centers)
     return state, LocalClusters(sendable_floats(centers), sendable_rows(nearest))
 
 

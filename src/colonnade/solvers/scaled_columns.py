@@ -129,7 +129,7 @@ def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tu
 
 
 def _centres_and_spreads(table: Table) -> tuple[Floats, Floats]:
-    return centre_and_spread(table.blocks, len(table.feature_names), centred=True, weights=table.row_weights)
+    return centre_and_spread(table, len(table.feature_names), centred=True)
 
 
 HANDLERS = (Handler(AskScaledColumns, _answer, after=frozenset({SELECTED}), then=SELECTED, solver="compact"),)

@@ -284,7 +284,7 @@ def rounded_part(whitening: Whitening, columns: Floats) -> Floats:
 
 
 def _whitening(table: Table) -> Whitening:
-    return whiten(table.blocks, table.row_weights, _few_valued(table))
+    return whiten(table, _few_valued(table))
 
 
 def _whitening_of_classes(table: Table) -> Whitening:
@@ -293,7 +293,7 @@ def _whitening_of_classes(table: Table) -> Whitening:
     # The label before all: no other columns that are exact make it up.
     label = len(table.feature_names)
     first = _few_valued(table)
-    return whiten(table.blocks, table.row_weights, np.append(label, first[first != label]))
+    return whiten(table, np.append(label, first[first != label]))
 
 
 def _few_valued(table: Table) -> Rows:

@@ -27,7 +27,7 @@ from colonnade.data.column_rules import allowed_columns, may_enter, no_such_colu
 from colonnade.data.files import open_table
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import Roles
-from colonnade.data.tables import BLOCK_ROWS, read_table
+from colonnade.data.tables import read_table
 from colonnade.data.unprepared import columns_of_text
 from colonnade.errors import InputError
 from colonnade.preparation.choosing import chosen
@@ -205,11 +205,9 @@ def _preparation(table: Any, rules: Mapping[str, Rule], notes: _Notes) -> Prepar
 
 def _together(preparation: Preparation, table: Any, keys: Sequence[str], notes: _Notes) -> Together:
     values = preparation.apply(table).values
-    together = seen_together(
-        lambda: (values[start : start + BLOCK_ROWS] for start in range(0, len(values), BLOCK_ROWS)),
-        preparation.own_names,
-        _continuous(preparation),
-    ).without({frozenset(each.columns) for each in notes.findings if each.kind == "repeated"})
+    together = seen_together(values, preparation.own_names, _continuous(preparation)).without(
+        {frozenset(each.columns) for each in notes.findings if each.kind == "repeated"}
+    )
     if shown := [name for name in keys if name in table.column_names]:
         together = together.with_keys(table.select(shown))
     notes.findings += of_all_columns(together, *values.shape)

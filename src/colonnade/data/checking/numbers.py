@@ -6,7 +6,8 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from colonnade.kernels.arrays import Blocks, Flags, Floats
+from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.dependence import dependences
 from colonnade.kernels.leverage import leverage
 from colonnade.kernels.moments import centre_and_spread
@@ -65,41 +66,31 @@ class Together(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, outliers=tuple(shown))
 
 
-def seen_together(blocks: Blocks, names: Sequence[str], continuous: Sequence[int]) -> Together:
-    """Measure prepared columns, in blocks of shape (b, d).
+def seen_together(values: Floats, names: Sequence[str], continuous: Sequence[int]) -> Together:
+    """Measure prepared columns, shape (n, d).
 
     Rows stand out by their continuous columns alone: a rare level is one by its count, not by its distance. Those that
     do are set aside where columns are compared: a single one may hide what all others show.
     """
-    far, outliers = _outliers(lambda: (block[:, continuous] for block in blocks()), [names[i] for i in continuous])
-    condition, found = dependences(blocks, SMALL_REST, None if not far.any() else (~far).astype(np.float64))
+    far, outliers = _outliers(values[:, continuous], [names[i] for i in continuous])
+    condition, found = dependences(ArrayBlocks(values, (~far).astype(np.float64) if far.any() else None), SMALL_REST)
     near = [NearDependence(names[each.column], tuple(names[i] for i in each.others), each.rest) for each in found]
     return Together(condition if np.isfinite(condition) else None, tuple(near), int(far.sum()), outliers)
 
 
-def _outliers(blocks: Blocks, names: Sequence[str]) -> tuple[Flags, tuple[Outlier, ...]]:
+def _outliers(values: Floats, names: Sequence[str]) -> tuple[Flags, tuple[Outlier, ...]]:
     """Mark the rows far out by their leverage, and describe those furthest out."""
-    times = leverage(blocks, constant=True)
+    times = np.asarray(leverage(ArrayBlocks(values), constant=True))
     mean = times.mean()
     far = times > min(FAR * mean, max(HALF, LEAST_FAR * mean))
     times /= mean
     worst = np.argsort(-times, kind="stable")[: min(int(far.sum()), SHOWN)].tolist()
     if not worst:
         return far, ()
-    centre, spread = centre_and_spread(blocks, len(names), centred=True)
-    deviations = {row: (values - centre) / spread for row, values in _rows(blocks, worst).items()}
+    centre, spread = centre_and_spread(ArrayBlocks(values), len(names), centred=True)
+    deviations = {row: (values[row] - centre) / spread for row in worst}
     furthest = {row: int(np.abs(own).argmax()) for row, own in deviations.items()}
     outliers = (
         Outlier(row, float(times[row]), names[furthest[row]], float(deviations[row][furthest[row]])) for row in worst
     )
     return far, tuple(outliers)
-
-
-def _rows(blocks: Blocks, rows: Sequence[int]) -> dict[int, Floats]:
-    """Read some rows."""
-    taken: dict[int, Floats] = {}
-    first = 0
-    for block in blocks():
-        taken |= {row: block[row - first] for row in rows if first <= row < first + len(block)}
-        first += len(block)
-    return taken

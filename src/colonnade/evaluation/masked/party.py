@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, ring_of_parts
 from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import Block
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_numbers, unpack
 from colonnade.ledger import SERVER
@@ -278,10 +280,12 @@ def _bound(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> int
 
 def _column_magnitudes(table: Table) -> Rows:
     """Find for each column, a label too, the smallest e with every value of the table below 2^e."""
-    largest = np.zeros(len(table.feature_names) + (table.label_name is not None))
-    for block in table.blocks():
-        largest = np.maximum(largest, np.abs(block).max(axis=0, initial=0.0))
+    largest = reduce(np.maximum, table.map(_largest_values))
     return np.array([magnitude_of(np.array([each])) for each in largest], np.int64)
+
+
+def _largest_values(block: Block) -> Floats:
+    return np.asarray(np.abs(block.values).max(axis=0, initial=0.0))
 
 
 HANDLERS = (

@@ -105,7 +105,7 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
             raise checks.wrong(
                 SERVER, request, f"another contribution of {who!r} to the joint seed than was committed to"
             )
-    steps = to_steps(data.scores(opened.rule), opened.rule.exponent)
+    steps = to_steps(np.asarray(data.scores(opened.rule)), opened.rule.exponent)
     key = joint_key(request.server, request.parties)
     points = stratified_points(int(steps.sum()), request.count, draw_key(key, identity.name))
     rows = sendable_rows(rows_at(steps, points))
@@ -142,7 +142,7 @@ def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree
         raise InputError(
             f"its scores in steps of 2^-{request.rule.exponent} do not add up within 64 bits. Ask for larger steps."
         )
-    steps = to_steps(scores, request.rule.exponent)
+    steps = to_steps(np.asarray(scores), request.rule.exponent)
     return SumTree(steps, _identity(data).derived(digest(b"salts", _context(state, request, data))))
 
 

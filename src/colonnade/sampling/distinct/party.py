@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.draws import draw_distinct, even_chances
+from colonnade.kernels.draws import draw_evenly_distinct
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol import checks
@@ -41,8 +41,9 @@ def all_distinct(state: PartyState, request: AskScores, n_draws: int, data: Part
     check_even(request)
     checks.count(request, n_draws, MAX_SIZE)
     n_even = even_quota(n_draws, request.even_share)
-    even_factor, chance = even_chances(data.table.n_rows, n_even, data.table.row_weights)
-    drawn = joined(state, request, data, lambda *_: draw_distinct(chance, even_rng(request.even_seed)))
+    rng = even_rng(request.even_seed)
+    even_factor, even = draw_evenly_distinct(data.table.n_rows, n_even, rng, data.table.row_weights)
+    drawn = joined(state, request, data, lambda *_: even)
     rows = sendable_rows(np.unique(drawn))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")

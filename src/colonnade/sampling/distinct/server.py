@@ -13,7 +13,8 @@ from colonnade.contracts import Draw, Outbox, Roster, ScoreRule, Script, SumMech
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_distinct, even_chances, log_of
+from colonnade.kernels.draws import chances, draw_evenly_distinct, even_factor, log_of
+from colonnade.kernels.per_row import PerRow
 from colonnade.messages import MAX_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
 from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores, DistinctCodes, DistinctScores
@@ -53,15 +54,16 @@ class Distinct:
                     party=party,
                     kind=DrawnRows.__name__,
                 )
-        _, chance = even_chances(design.roster.n_rows, quotas.n_even, design.row_weights)
-        even = draw_distinct(chance, even_rng(quotas.seeds.shared))
+        rng = even_rng(quotas.seeds.shared)
+        _, even = draw_evenly_distinct(design.roster.n_rows, quotas.n_even, rng, design.row_weights)
         return sendable_rows(np.unique(np.concatenate([*(each.rows for each in drawn.values()), even])))
 
     def weigh(self, design: Design, draw: Draw) -> Script[Coreset]:
         """Weigh each row by what it counts, over the chance that it is in S."""
         logs = yield from self.sum_logs(design.roster, draw)
-        _, even = even_chances(design.roster.n_rows, draw.n_even, design.row_weights)
-        return design.weigh_distinct(draw.rows, logs + log_of(even[draw.rows]), sum(draw.totals.values()))
+        factor = even_factor(design.roster.n_rows, draw.n_even, design.row_weights)
+        even = log_of(chances(factor, design.counts(draw.rows)))
+        return design.weigh_distinct(draw.rows, logs + even, sum(draw.totals.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class LogsInTheClear:
     """Sum logarithms of what parties tell: scores by this rule, where rows weigh so much (1 if None), and factors."""
 
     rule: ScoreRule
-    row_weights: Floats | None
+    row_weights: PerRow | None
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for scores and factors; give the sum for each i in S, positive, shape (m,)."""

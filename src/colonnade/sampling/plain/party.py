@@ -8,9 +8,10 @@ import numpy as np
 
 from colonnade.contracts import ScoreRule, Table
 from colonnade.errors import PolicyRefusedError
-from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import chances, draw_by_scores, draw_distinct, draw_evenly
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.draws import draw_by_scores, draw_distinct, draw_evenly
 from colonnade.kernels.integer_draws import even_rows
+from colonnade.kernels.per_row import PerRow, numbers_in
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
@@ -87,13 +88,13 @@ def way_of_scoring(state: PartyState, rule: ScoreRule, data: PartyData) -> bytes
     return digest(digest_of_view(counted, scaling), str(inner_rule(rule)).encode(), *which, *_prepared(data))
 
 
-def _by_number(table: Table) -> tuple[Floats | None, list[bytes]]:
+def _by_number(table: Table) -> tuple[PerRow | None, list[bytes]]:
     """Give what rows count, and which an alignment left, in whatever order: others are another way to score."""
     numbers, weights = table.row_numbers, table.row_weights
     if numbers is None:
         return weights, []
     order = np.argsort(numbers)
-    return None if weights is None else weights[order], [rows_digest(numbers[order])]
+    return None if weights is None else numbers_in(weights[order]), [rows_digest(numbers[order])]
 
 
 def _prepared(data: PartyData) -> list[bytes]:
@@ -108,7 +109,7 @@ def inner_rule(rule: ScoreRule) -> ScoreRule:
 
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
     state = check_scored(state, request.rule, data)
-    reply = Total(float(data.scores(request.rule).sum()))
+    reply = Total(data.scores(request.rule).sum())
     return replace(state, rule=request.rule, rows=None, exchanged=(request, reply)), reply
 
 
@@ -123,11 +124,11 @@ def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyDat
     checks.count(request, request.count, MAX_SIZE)
     checks.seed(request, request.seed)
     scores, rng = data.scores(state.rule), np.random.default_rng(request.seed)
-    factor, chance = chances(scores, request.count) if request.draws is Draws.DISTINCT else (None, None)
-    if chance is None:
-        drawn = draw_by_scores(scores, request.count, rng, stratified=request.draws is Draws.STRATIFIED)
+    factor = None
+    if request.draws is Draws.DISTINCT:
+        factor, drawn = draw_distinct(scores, request.count, rng)
     else:
-        drawn = draw_distinct(chance, rng)
+        drawn = draw_by_scores(scores, request.count, rng, stratified=request.draws is Draws.STRATIFIED)
     reply = signed_draw(state, drawn, data)
     said = (*state.exchanged, request, reply)
     return replace(state, rows=reply.rows, joint_key=None, draw_factor=factor, exchanged=said), reply

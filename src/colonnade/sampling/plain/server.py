@@ -15,6 +15,7 @@ from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_evenly, most_copies
+from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
@@ -197,12 +198,12 @@ def bounds_of_totals(design: Design, rule: ScoreRule) -> dict[str, float]:
     return {party: bounds.total for party, bounds in _bounds(design.roster, design.row_weights, rule).items()}
 
 
-def n_counted(roster: Roster, row_weights: Floats | None) -> int:
+def n_counted(roster: Roster, row_weights: PerRow | None) -> int:
     """Count the rows that have weight."""
-    return roster.n_rows if row_weights is None else int(np.count_nonzero(row_weights))
+    return roster.n_rows if row_weights is None else row_weights.n_positive
 
 
-def _bounds(roster: Roster, row_weights: Floats | None, rule: ScoreRule) -> dict[str, ScoreBounds]:
+def _bounds(roster: Roster, row_weights: PerRow | None, rule: ScoreRule) -> dict[str, ScoreBounds]:
     counted = n_counted(roster, row_weights)
     return {card.name: rule.bounds(card, counted) for card in roster.cards}
 
@@ -225,7 +226,7 @@ def check_total(party: str, reply: Message, total: float, most: float) -> None:
 
 
 def read_rows(
-    replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int, row_weights: Floats | None = None
+    replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int, row_weights: PerRow | None = None
 ) -> dict[str, SignedRows]:
     """Require as many rows of each party as it was to draw, all of which exist, and have weight."""
     for (party, reply), count in zip(replies.items(), counts, strict=True):
@@ -274,7 +275,7 @@ class SumInTheClear:
     """Sum scores that parties tell, by this rule, where rows weigh so much (shape (n_rows,); 1 if None)."""
 
     rule: ScoreRule
-    row_weights: Floats | None
+    row_weights: PerRow | None
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for scores; give g_i for each i in S, positive, shape (m,)."""
@@ -288,7 +289,7 @@ class SumRounded:
     """As `SumInTheClear`, of scores that parties rounded."""
 
     rule: RoundedScores
-    row_weights: Floats | None
+    row_weights: PerRow | None
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
         """Ask for codes; give g_i for each i in S, positive, shape (m,)."""
@@ -313,7 +314,7 @@ def decoded(party: str, reply: ScoreCodes, size: int, log_step: float) -> Floats
 
 def sum_within_limits(
     rule: ScoreRule,
-    row_weights: Floats | None,
+    row_weights: PerRow | None,
     roster: Roster,
     draw: Draw,
     replies: Mapping[str, Message],
@@ -326,7 +327,7 @@ def sum_within_limits(
 
 def check_limits(
     rule: ScoreRule,
-    row_weights: Floats | None,
+    row_weights: PerRow | None,
     roster: Roster,
     draw: Draw,
     replies: Mapping[str, Message],

@@ -10,9 +10,9 @@ import msgspec
 
 from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_scores import class_scores
 from colonnade.kernels.classes import MOST_CLASSES
+from colonnade.kernels.per_row import PerRow
 
 # For each of all parties' columns, the part of classes; and, sharpened, that of classes and of residuals. Chosen on
 # seven tables (of Covertype, KC House and YearPredictionMSD; 3 to 50 % positives), judged on credit default.
@@ -42,13 +42,12 @@ class ClassScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid
         by_class, by_residuals = SHARPENED_PARTS if self.sharpened else (CLASS_PART, 0.0)
         return by_class * self.n_columns, by_residuals * self.n_columns
 
-    def scores(self, table: Table) -> Floats:
+    def scores(self, table: Table) -> PerRow:
         """Compute g^(j), positive: leverage in the features and the constant; at the label party the class part too."""
         if not 0 <= self.n_columns <= MOST_COLUMNS:
             raise InputError(f"Classes cannot count as {self.n_columns} columns do. Use 0 to {MOST_COLUMNS}.")
         parts = (0.0, 0.0) if table.label_name is None else self._parts()
-        n_features, weights = len(table.feature_names), table.row_weights
-        found = class_scores(table.blocks, n_features, *parts, constant=self.fit_intercept, weights=weights)
+        found = class_scores(table, len(table.feature_names), *parts, constant=self.fit_intercept)
         if found is None:
             raise InputError(
                 f"its label {table.label_name!r} has more than {MOST_CLASSES} different values, which are no classes. "

@@ -1,15 +1,14 @@
 """Algorithm 3 at a party: how much each row matters to a local clustering."""
 
-from collections.abc import Iterator
-
 import msgspec
 import numpy as np
 
 from colonnade.contracts import PartyCard, ScoreBounds, Table
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import FirstColumns
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.local_kmeans import local_kmeans
+from colonnade.kernels.per_row import PerRow
 
 # A party's scores must be the same in every round, after a restart, and for every run, so its local clustering is
 # seeded by nothing that a run could change. Algorithm 3 holds for any local clustering.
@@ -27,25 +26,16 @@ class ClusteringScores(msgspec.Struct, frozen=True, array_like=True, tag=True, f
 
     n_clusters: int
 
-    def scores(self, table: Table) -> Floats:
+    def scores(self, table: Table) -> PerRow:
         """Compute g^(j), positive, by the three terms of line 10, from a local k-means of the features."""
         if not 1 <= self.n_clusters <= table.n_rows:
             raise InputError(
                 f"n_clusters is {self.n_clusters} but there are {table.n_rows} rows. "
                 f"Choose between 1 and {table.n_rows}."
             )
-        n_features = len(table.feature_names)
-
-        def blocks() -> Iterator[Floats]:
-            return (block[:, :n_features] for block in table.blocks())
-
-        def take(rows: Rows) -> Floats:
-            return table.take(rows)[:, :n_features]
-
-        centers = local_kmeans(
-            blocks, take, table.n_rows, self.n_clusters, np.random.default_rng(LOCAL_SEED), table.row_weights
-        )
-        return clustering_scores(blocks, centers, table.row_weights)
+        features = FirstColumns(table, len(table.feature_names))
+        centers = local_kmeans(features, self.n_clusters, np.random.default_rng(LOCAL_SEED))
+        return clustering_scores(features, centers)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:  # noqa: ARG002  # columns do not matter
         """Bound the three terms of line 10 by 1, 1 and 2, and their sums by 1, 1 and 2 a cluster, whatever the columns.

@@ -1,11 +1,14 @@
 """Scores as whole numbers of one small step: what can be committed to, and drawn by with the same result everywhere."""
 
+from functools import partial
+
 import msgspec
 
 from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.integer_draws import TOTAL_BITS, on_grid
+from colonnade.kernels.per_row import PerRow
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.plain import PlainRule, plain_rule
 
@@ -31,18 +34,22 @@ class IntegerScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
     rule: PlainRule | FilledScores
     exponent: int
 
-    def scores(self, table: Table) -> Floats:
+    def scores(self, table: Table) -> PerRow:
         """Compute the other rule's scores and round each to the step."""
         if not LEAST_EXPONENT <= self.exponent <= MOST_EXPONENT:
             raise InputError(
                 f"scores in steps of 2^-{self.exponent} were asked for. "
                 f"Ask for 2^-{LEAST_EXPONENT} to 2^-{MOST_EXPONENT}."
             )
-        return on_grid(self.rule.scores(table), self.exponent)
+        return self.rule.scores(table).changed(partial(_on_grid, self.exponent))
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
         """Allow the other rule's bounds what rounding may add."""
         return self.rule.bounds(card, n_counted).times(1 + ROUNDED_UP_BY)
+
+
+def _on_grid(exponent: int, _: int, scores: Floats) -> Floats:
+    return on_grid(scores, exponent)
 
 
 def integer_rule(rule: ScoreRule, roster: Roster) -> IntegerScores:

@@ -3,8 +3,8 @@
 import msgspec
 
 from colonnade.contracts import PartyCard, ScoreBounds, Table
-from colonnade.kernels.arrays import Floats
 from colonnade.kernels.leverage import regression_scores
+from colonnade.kernels.per_row import PerRow
 
 
 class LeverageScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
@@ -18,13 +18,13 @@ class LeverageScores(msgspec.Struct, frozen=True, array_like=True, tag=True, for
 
     fit_intercept: bool
 
-    def scores(self, table: Table) -> Floats:
+    def scores(self, table: Table) -> PerRow:
         """Compute g^(j), positive: the squared row norms of an orthonormal basis of the columns, plus 1/n (lines 2-3).
 
         The label's column counts as one of the party's (Assumption 4.1).
         """
         holds_label = table.label_name is not None
-        return regression_scores(table.blocks, constant=self.fit_intercept and holds_label, weights=table.row_weights)
+        return regression_scores(table, constant=self.fit_intercept and holds_label)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
         """Bound a leverage by 1 and their sum by the rank; a row's part of the weight by 1, and so their sum.

@@ -6,12 +6,14 @@ scores are rounded: rows are then drawn by somewhat other chances, that is all.
 """
 
 import math
+from functools import partial
 
 import msgspec
 
 from colonnade.contracts import PartyCard, ScoreBounds, ScoreRule, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.score_codes import LARGEST_LOG_STEP, LOG_STEP, round_scores
 from colonnade.sampling.rules.plain import PlainRule, plain_rule
 
@@ -30,15 +32,19 @@ class RoundedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, forb
     rule: PlainRule
     log_step: float
 
-    def scores(self, table: Table) -> Floats:
+    def scores(self, table: Table) -> PerRow:
         """Compute the other rule's scores and round each by a factor of exp(log_step / 2) at most."""
         if not LOG_STEP <= self.log_step <= LARGEST_LOG_STEP:
             raise InputError(f"Scores cannot be rounded by {self.log_step}. Use {LOG_STEP:g} to {LARGEST_LOG_STEP:g}.")
-        return round_scores(self.rule.scores(table), self.log_step)
+        return self.rule.scores(table).changed(partial(_rounded, self.log_step))
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
         """Allow the other rule's bounds what rounding may add."""
         return self.rule.bounds(card, n_counted).times(math.exp(self.log_step / 2))
+
+
+def _rounded(log_step: float, _: int, scores: Floats) -> Floats:
+    return round_scores(scores, log_step)
 
 
 def rounded_rule(rule: ScoreRule, round_scores: bool | float) -> RoundedScores:

@@ -9,7 +9,7 @@ import msgspec
 
 from colonnade.contracts import PartyCard, Roster, ScoreBounds, ScoreRule, Table
 from colonnade.errors import InputError, UnsupportedError
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.sharpened import sharpened_scores
 from colonnade.sampling.rules.leverage import LeverageScores
 
@@ -36,14 +36,12 @@ class SharpenedScores(msgspec.Struct, frozen=True, array_like=True, tag=True, fo
     fit_intercept: bool
     residuals: float
 
-    def scores(self, table: Table) -> Floats:
+    def scores(self, table: Table) -> PerRow:
         """Compute g^(j), positive; no row scores less than its part of the weight."""
         if not 0 <= self.residuals <= MOST_RESIDUALS:
             raise InputError(f"Residuals cannot count {self.residuals}. Use a number from 0 to {MOST_RESIDUALS:g}.")
         n_features, residuals = len(table.feature_names), None if table.label_name is None else self.residuals
-        return sharpened_scores(
-            table.blocks, n_features, residuals, constant=self.fit_intercept, weights=table.row_weights
-        )
+        return sharpened_scores(table, n_features, residuals, constant=self.fit_intercept)
 
     def bounds(self, card: PartyCard, n_counted: int) -> ScoreBounds:
         """Bound totals by the rank + 1, which leverages have, and by its root times the factor, which residuals have.

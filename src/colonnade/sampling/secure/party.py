@@ -10,6 +10,7 @@ from colonnade.errors import LocalProtocolError, PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import log_of
 from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
+from colonnade.kernels.per_row import PerRow
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.pair_keys import identity_of, view_digest
@@ -83,7 +84,7 @@ def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> 
     return _masked(state, request, data, Summed(purpose, kept, ring, rows, np.where(logs > MOST_LOG, np.inf, logs)))
 
 
-def _check_quotas(request: AskMaskedLogs, n_own: int, scores: Floats) -> None:
+def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow) -> None:
     """Require that this party drew at the rate that all were told, and that the others drew, too.
 
     Who draws few rows, or none, adds next to nothing to a sum: it would be the logarithms of the rest.

@@ -12,8 +12,9 @@ import numpy as np
 from colonnade.contracts import Draw, Roster, ScoreRule, Script
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.draws import even_chances, log_of
+from colonnade.kernels.draws import chances, even_factor, log_of
 from colonnade.kernels.masks import TOLERANCE, Ring, Words, narrowest_ring, to_numbers, unpack
+from colonnade.kernels.per_row import PerRow
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, check_key, until_kept, usual_view
 from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of
@@ -35,6 +36,7 @@ from colonnade.sampling.secure.messages import (
     logs_at,
     transcript_of_scores,
 )
+from colonnade.sampling.weights import weight_of_all
 from colonnade.signing import digest
 
 # Scores are rounded, by their computation and by the ring.
@@ -48,7 +50,7 @@ class SecureSum:
     score of a row is its part of all. The bounds decide the ring.
     """
 
-    def __init__(self, rule: ScoreRule, row_weights: Floats | None) -> None:
+    def __init__(self, rule: ScoreRule, row_weights: PerRow | None) -> None:
         self._rule = rule
         self._row_weights = row_weights
 
@@ -70,9 +72,8 @@ class SecureSum:
 
     def _bounds(self, roster: Roster) -> tuple[float, float]:
         """Bound every party's score of every row, from what all sides know: so that all draws have one ring."""
-        return _least_of(_parts(roster, self._row_weights)), max(
-            self._rule.bounds(card, roster.n_rows).score for card in roster.cards
-        )
+        largest = max(self._rule.bounds(card, roster.n_rows).score for card in roster.cards)
+        return _lightest(self._row_weights) / weight_of_all(roster, self._row_weights), largest
 
     def _checked(self, sums: Floats, roster: Roster, draw: Draw) -> Floats:
         limits = score_limits(self._rule, self._row_weights, roster.n_rows, draw.rows)
@@ -93,7 +94,7 @@ class SecureLogs:
     The rows' weights (shape (n_rows,); 1 if None) bound scores, and so chances, from below; that decides the ring.
     """
 
-    def __init__(self, row_weights: Floats | None) -> None:
+    def __init__(self, row_weights: PerRow | None) -> None:
         self._row_weights = row_weights
 
     def __call__(self, roster: Roster, draw: Draw) -> Script[Floats]:
@@ -101,8 +102,7 @@ class SecureLogs:
 
         Within a millionth of the smallest that the sum of all, the even draw's among them, can be: so are the weights.
         """
-        least, even = self._least(roster, draw)
-        smallest = _least_of(least + even)
+        smallest = float(np.sum(self._least(roster, draw, np.array([_lightest(self._row_weights)]))))
         ring = narrowest_ring(smallest, MOST_LOG * MARGIN, len(roster.cards))
         if ring is None:
             raise UnsupportedError(
@@ -112,8 +112,10 @@ class SecureLogs:
         _check_all_drew(draw)
         total = yield from until_kept(lambda: _attempt(roster, draw, ring, rate_of(draw)))
         sums = to_numbers(total, ring)
+        counts = np.ones(len(sums)) if self._row_weights is None else self._row_weights[draw.rows]
+        least, _ = self._least(roster, draw, counts)
         sums = np.where(sums > len(roster.cards) * MOST_LOG * (1 + SLACK), np.inf, sums)
-        what = _broken_by(sums, least[draw.rows] * (1 - SLACK) - TOLERANCE * smallest, draw)
+        what = _broken_by(sums, least * (1 - SLACK) - TOLERANCE * smallest, draw)
         if what is not None:
             raise RemoteProtocolError(
                 f"The sum of the chances of {', '.join(roster.names)} is outside what chances have: {what}. One of "
@@ -122,21 +124,16 @@ class SecureLogs:
             )
         return sums
 
-    def _least(self, roster: Roster, draw: Draw) -> tuple[Floats, Floats]:
-        """Bound the sums of all rows from below, from what all sides know; and give what the even draw adds."""
-        _, even = even_chances(roster.n_rows, draw.n_even, self._row_weights)
+    def _least(self, roster: Roster, draw: Draw, counts: Floats) -> tuple[Floats, Floats]:
+        """Bound the sums of rows that count so much, from what all sides know; and give what the even draw adds."""
+        even = chances(even_factor(roster.n_rows, draw.n_even, self._row_weights), counts)
         factor = sum(len(draw.by(party)) / total for party, total in draw.totals.items())
-        return factor * _parts(roster, self._row_weights), np.minimum(log_of(even), MOST_LOG)
+        return factor * counts / weight_of_all(roster, self._row_weights), np.minimum(log_of(even), MOST_LOG)
 
 
-def _parts(roster: Roster, weights: Floats | None) -> Floats:
-    """Give each row's part of all weight, shape (n_rows,)."""
-    return np.full(roster.n_rows, 1 / roster.n_rows) if weights is None else weights / weights.sum()
-
-
-def _least_of(bounds: Floats) -> float:
-    """Find the smallest among rows that count."""
-    return float(bounds[bounds > 0].min())
+def _lightest(weights: PerRow | None) -> float:
+    """Say what the row that counts least counts, of those that do."""
+    return 1.0 if weights is None else weights.least_positive()
 
 
 def rate_of(draw: Draw) -> float:

@@ -1,6 +1,7 @@
 """A party's side of SecureLloyd: keeps its part of the centres, and masks its part of the distances."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from colonnade.contracts import Table
 from colonnade.errors import InputError, LocalProtocolError, PolicyRefusedError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import Block
 from colonnade.kernels.lloyd import largest_distance, means_by_label, single_clusters, squared_distances
 from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack, ring_of_magnitude
 from colonnade.ledger import SERVER
@@ -111,10 +113,13 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
 def _largest_distance(table: Table) -> float:
     """Bound squared distances between any rows: of the selected ones, two say, it would tell how far they are apart."""
     n_features = len(table.feature_names)
-    corners = [
-        np.stack([block[:, :n_features].min(axis=0), block[:, :n_features].max(axis=0)]) for block in table.blocks()
-    ]
+    corners = list(table.map(partial(_corners, n_features)))
     return largest_distance(np.concatenate(corners)) if corners else 0.0
+
+
+def _corners(n_features: int, block: Block) -> Floats:
+    features = block.values[:, :n_features]
+    return np.stack([features.min(axis=0), features.max(axis=0)])
 
 
 def _with_distances(state: PartyState, request: OpenLloyd, data: PartyData) -> PartyState:

@@ -137,9 +137,7 @@ def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
     0, which keeps collinear columns from drifting; the intercept at the labels' mean, or at the log of their odds.
     """
     n_features = len(table.feature_names)
-    centre, spread = centre_and_spread(
-        table.blocks, n_features, centred=request.fit_intercept, weights=table.row_weights
-    )
+    centre, spread = centre_and_spread(table, n_features, centred=request.fit_intercept)
     shift, unit = (centre, spread) if request.scale else (np.zeros(n_features), np.ones(n_features))
     l2, l1 = request.l2 / unit**2, request.l1 / unit
     free = int(request.fit_intercept and table.label_name is not None)  # the intercept, which bears no penalty

@@ -1,0 +1,195 @@
+"""A number for each row that is computed block by block when it is asked for: scores, and what rows count."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, n_blocks_of, numbers_of, rows_of_block
+
+R = TypeVar("R")
+OfBlock = Callable[[int, Floats], R]
+
+# Numbers of so many rows are kept once they are computed, 32 MB of them; of more they are computed again.
+KEPT_ROWS = 1 << 22
+
+
+class MapNumbers(Protocol):
+    """Gives what a function makes of a block's number and of the numbers of its rows; of some blocks, or of all."""
+
+    def __call__(self, work: OfBlock[R], numbers: Sequence[int] | None = None, /) -> Iterator[R]:
+        """Give it of each block, in their order."""
+
+
+@dataclass(frozen=True, eq=False)
+class PerRow:
+    """Non-negative numbers, one for each of n rows; only what blocks add up to is kept.
+
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    map : callable
+        ``map(work, numbers=None)`` gives ``work(number, values)`` for each block, or those with these numbers, in
+        order; the work is such as `RowBlocks.map` takes.
+    """
+
+    n_rows: int
+    map: MapNumbers
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @cached_property
+    def block_totals(self) -> Floats:
+        """What the numbers of each block add up to."""
+        return np.array(list(self.map(_total)))
+
+    @cached_property
+    def _sum(self) -> float:
+        return float(self.block_totals.sum())
+
+    def sum(self) -> float:
+        """Add up all numbers."""
+        return self._sum
+
+    @cached_property
+    def n_positive(self) -> int:
+        """How many are above 0."""
+        return sum(self.map(_count))
+
+    def max(self) -> float:
+        """Find the largest."""
+        return max(self.map(_largest))
+
+    def least_positive(self) -> float:
+        """Find the smallest above 0."""
+        return min(self.map(_least))
+
+    def all_positive(self, rows: Rows) -> bool:
+        """Tell whether those of rows are above 0."""
+        return bool(self[rows].all())
+
+    def positive_rows(self) -> Rows:
+        """List the rows whose number is above 0."""
+        return np.concatenate(list(self.map(_positive)))
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """The SHA-256 of all numbers."""
+        hashed = hashlib.sha256()
+        for values in self.map(_values):
+            hashed.update(np.ascontiguousarray(values, "<f8").data)
+        return hashed.digest()
+
+    def block(self, number: int) -> Floats:
+        """Compute the numbers of one block."""
+        return next(self.map(_values, [number]))
+
+    def __getitem__(self, rows: Rows) -> Floats:
+        """Compute the numbers of rows, in any order, also repeatedly."""
+        order = np.argsort(rows, kind="stable")
+        numbers = numbers_of(rows)
+        ends = np.searchsorted(rows[order], [(number + 1) * BLOCK_ROWS for number in numbers])
+        wanted = dict(zip(numbers, np.split(rows[order], ends[:-1]), strict=True)) if numbers else {}
+        found = np.empty(len(rows))
+        found[order] = np.concatenate([np.empty(0), *self.map(partial(_taken, wanted), numbers)])
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # of NumPy's protocol
+        return np.concatenate([np.empty(0), *self.map(_values)]).astype(dtype or np.float64, copy=False)
+
+    def changed(self, change: OfBlock[Floats]) -> "PerRow":
+        """Make other numbers of those of a block, and of its own number."""
+        return PerRow(self.n_rows, partial(_map_changed, self.map, change))
+
+    def kept(self) -> "PerRow":
+        """Compute all now where they are few enough to be kept; those of more rows are computed when asked for."""
+        return numbers_in(np.asarray(self)) if self.n_rows <= KEPT_ROWS else self
+
+
+def numbers_in(values: Floats) -> PerRow:
+    """Take numbers that are there, shape (n,)."""
+    return PerRow(len(values), partial(_map_locally, partial(_slice, values), n_blocks_of(len(values))))
+
+
+def ones(n_rows: int) -> PerRow:
+    """Count each row as 1."""
+    return numbers_by(n_rows, partial(_ones, n_rows))
+
+
+def numbers_by(n_rows: int, of_block: Callable[[int], Floats]) -> PerRow:
+    """Compute the numbers of a block from its own number."""
+    return PerRow(n_rows, partial(_map_locally, of_block, n_blocks_of(n_rows)))
+
+
+def numbers_from(blocks: RowBlocks, of_block: Callable[[Block], Floats]) -> PerRow:
+    """Compute the numbers of a block from its rows."""
+    return PerRow(blocks.n_rows, partial(_map_rows, blocks, of_block))
+
+
+def _map_locally(
+    of_block: Callable[[int], Floats], n_blocks: int, work: OfBlock[R], numbers: Sequence[int] | None = None, /
+) -> Iterator[R]:
+    return (work(number, of_block(number)) for number in (range(n_blocks) if numbers is None else numbers))
+
+
+def _map_rows(
+    blocks: RowBlocks, of_block: Callable[[Block], Floats], work: OfBlock[R], numbers: Sequence[int] | None = None, /
+) -> Iterator[R]:
+    return blocks.map(partial(_of_rows, of_block, work), numbers)
+
+
+def _map_changed(
+    mapped: MapNumbers, change: OfBlock[Floats], work: OfBlock[R], numbers: Sequence[int] | None = None, /
+) -> Iterator[R]:
+    return mapped(partial(_of_changed, change, work), numbers)
+
+
+def _of_changed(change: OfBlock[Floats], work: OfBlock[R], number: int, values: Floats) -> R:
+    return work(number, change(number, values))
+
+
+def _of_rows(of_block: Callable[[Block], Floats], work: OfBlock[R], block: Block) -> R:
+    return work(block.number, of_block(block))
+
+
+def _ones(n_rows: int, number: int) -> Floats:
+    return np.ones(min(BLOCK_ROWS, n_rows - number * BLOCK_ROWS))
+
+
+def _slice(values: Floats, number: int) -> Floats:
+    return values[rows_of_block(number)]
+
+
+def _values(_: int, values: Floats) -> Floats:
+    return values
+
+
+def _total(_: int, values: Floats) -> float:
+    return float(values.sum())
+
+
+def _count(_: int, values: Floats) -> int:
+    return int(np.count_nonzero(values))
+
+
+def _largest(_: int, values: Floats) -> float:
+    return float(values.max())
+
+
+def _least(_: int, values: Floats) -> float:
+    return float(values.min(initial=np.inf, where=values > 0))
+
+
+def _positive(number: int, values: Floats) -> Rows:
+    return np.flatnonzero(values) + number * BLOCK_ROWS
+
+
+def _taken(wanted: dict[int, Rows], number: int, values: Floats) -> Floats:
+    taken: Floats = values[wanted[number] - number * BLOCK_ROWS]
+    return taken
