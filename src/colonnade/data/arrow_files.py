@@ -45,7 +45,7 @@ def open_parquet(where: str, files: Sequence[Path], choose: ChooseOfSchema) -> A
             schemas.append(parquet.read_schema(path))
     columns = choose(schemas[0])
     for file, schema in zip(files[1:], schemas[1:], strict=True):
-        _check_same(where, files[0], schemas[0], file, schema)
+        check_same(where, files[0], schemas[0], file, schema)
     selected = pa.schema([schemas[0].field(name) for name in columns])
 
     def batches() -> Iterator[Any]:
@@ -92,7 +92,8 @@ def naming(where: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def _check_same(where: str, first: Path, expected: Any, file: Path, schema: Any) -> None:
+def check_same(where: str, first: Path, expected: Any, file: Path, schema: Any) -> None:
+    """Require that two files have the same columns, of the same types."""
     for name in [*expected.names, *schema.names]:
         kinds = [str(each.field(name).type) if name in each.names else "missing" for each in (expected, schema)]
         if kinds[0] != kinds[1]:

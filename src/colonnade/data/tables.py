@@ -69,7 +69,9 @@ class ArrayTable:
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, a view; on all cores."""
-        return in_threads(partial(_of_block, self.values, work), n_blocks_of(self.n_rows), numbers)
+        return in_threads(
+            partial(_of_block, self.values, work), range(n_blocks_of(self.n_rows)) if numbers is None else numbers
+        )
 
     def take(self, rows: Rows) -> Floats:
         """Copy rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
