@@ -4,7 +4,7 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,22 +121,12 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: 
 
 def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None) -> Source:
     """Take a named table, with the names of its columns that are no features."""
-    taken: dict[str, str] = {}  # roles, by column
-    for role, given in roles.items():
-        for name in _column_names(party, role, given):
-            if name in taken:
-                raise InputError(
-                    f"Party {party!r}: {name!r} is both {taken[name]} and {role}. Name two different columns."
-                )
-            taken[name] = role
+    taken = taken_columns(party, roles)
     named = {role: [name for name, its in taken.items() if its == role] for role in taken.values()}
     label, keys = named.get("label", []), named.get("key", [])
 
     def chosen(names: Sequence[str]) -> list[str]:
-        for name, role in taken.items():
-            if name not in names:
-                raise InputError(no_such_column(party, name, names, role=role))
-        allowed = allowed_columns(party, names, taken, policy)
+        allowed = known_columns(party, names, taken, policy)
         return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
 
     def as_text(names: Sequence[str]) -> list[str]:
@@ -161,6 +151,27 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         unprepared,
         levels,
     )
+
+
+def taken_columns(party: str, roles: Roles) -> dict[str, str]:
+    """Give the role of each column of a named table that has one."""
+    taken: dict[str, str] = {}
+    for role, given in roles.items():
+        for name in _column_names(party, role, given):
+            if name in taken:
+                raise InputError(
+                    f"Party {party!r}: {name!r} is both {taken[name]} and {role}. Name two different columns."
+                )
+            taken[name] = role
+    return taken
+
+
+def known_columns(party: str, names: Sequence[str], taken: Mapping[str, str], policy: Policy) -> list[str]:
+    """List the columns that the policy lets in; those that have a role must be there."""
+    for name, role in taken.items():
+        if name not in names:
+            raise InputError(no_such_column(party, name, names, role=role))
+    return allowed_columns(party, names, taken, policy)
 
 
 def _column_names(party: str, role: str, given: object) -> list[str]:

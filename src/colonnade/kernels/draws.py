@@ -44,7 +44,7 @@ def draw_by_scores(scores: PerRow, count: int, rng: np.random.Generator, *, stra
     """
     if not count:
         return np.empty(0, np.int64)
-    line = _Line.of(scores)
+    line = scores.once(_line)
     drawn = rng.integers(line.total, size=count)
     return line.rows_at(_cut(line.total, count, drawn) if stratified else np.sort(drawn))
 
@@ -57,7 +57,7 @@ def draw_distinct(scores: PerRow, count: int, rng: np.random.Generator) -> tuple
     are not, laid end to end in a random order of blocks and of rows in each, are drawn where the points u, u + 1, ...
     fall, in units of 1 / c. Row ids ascend; one without a score is never among them.
     """
-    line = _Line.of(scores)
+    line = scores.once(_line)
     certain = line.certain(count)
     factor = line.factor(certain)
     if not certain.left:
@@ -69,7 +69,7 @@ def draw_distinct(scores: PerRow, count: int, rng: np.random.Generator) -> tuple
 
 def distinct_factor(scores: PerRow, count: int) -> float:
     """Give the c that `draw_distinct` draws so many rows by."""
-    line = _Line.of(scores)
+    line = scores.once(_line)
     return line.factor(line.certain(count))
 
 
@@ -172,13 +172,6 @@ class _Line:
     counts: npt.NDArray[np.int16]
     total: int
 
-    @classmethod
-    def of(cls, scores: PerRow) -> "_Line":
-        exponent = TOTAL_BITS - frexp(scores.sum())[1]
-        found = list(scores.map(partial(_measured, exponent)))
-        lengths, counts = (np.array(each) for each in zip(*found, strict=True))
-        return cls(scores, exponent, lengths, counts, int(lengths.sum()))
-
     def rows_at(self, points: Rows) -> Rows:
         """Find the rows on which points fall, ascending numbers below the total; row ids ascend."""
         ends = np.cumsum(self.lengths.T)
@@ -231,6 +224,13 @@ class _Line:
         found = [np.empty((2, 0), np.int64), *self.scores.map(partial(_from_class, self.exponent, lowest), numbers)]
         rows, steps = np.concatenate(found, axis=1)
         return rows, steps
+
+
+def _line(scores: PerRow) -> _Line:
+    exponent = TOTAL_BITS - frexp(scores.sum())[1]
+    found = list(scores.map(partial(_measured, exponent)))
+    lengths, counts = (np.array(each) for each in zip(*found, strict=True))
+    return _Line(scores, exponent, lengths, counts, int(lengths.sum()))
 
 
 def _by_block(numbers: Rows, values: Rows) -> dict[int, Rows]:
