@@ -50,6 +50,9 @@ class PerRow:
         known: T = self._known[compute]
         return known
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerRow, (self.n_rows, self.map)  # what is known is not sent
+
     def __len__(self) -> int:
         return self.n_rows
 
