@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from colonnade.errors import InputError
 
 IPC_FILE = b"ARROW1"
+# Of each column of a Parquet file; otherwise a whole file is in memory, packed, while it is read.
+BUFFER_BYTES = 1 << 20
 # Of a `pyarrow.Schema`, the names of the columns to be read.
 ChooseOfSchema: TypeAlias = Callable[[Any], list[str]]
 
@@ -52,7 +54,7 @@ def open_parquet(where: str, files: Sequence[Path], choose: ChooseOfSchema) -> t
     def batches() -> Iterator[Any]:
         for path in files:
             # Not read_table or a data set: they make columns of folder names.
-            with naming(where, path), parquet.ParquetFile(path) as file:
+            with naming(where, path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
                 for batch in file.iter_batches(columns=columns):
                     yield batch.select(columns)  # a dot in a name stands for a nested column, too
 

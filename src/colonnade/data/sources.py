@@ -148,6 +148,7 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
     def as_text(names: Sequence[str]) -> list[str]:
         return columns_of_text(names, prepare, taken)
 
+    from pyarrow import default_memory_pool
     from pyarrow.types import is_integer
 
     opened = open_table(party, data, chosen, keys=keys, as_text=as_text)
@@ -162,7 +163,7 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
     levels = _fill_text_label(party, label, read, n_columns - 1)
     text = label if levels else []
     _check_numeric(party, [name for name in numbers if name not in text], read, opened.place)
-    return Source(
+    source = Source(
         tuple(ordered),
         read.values[:, :n_columns],
         tuple(is_integer(schema.field(name).type) for name in ordered),
@@ -175,6 +176,8 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         unprepared,
         levels,
     )
+    default_memory_pool().release_unused()  # what batches took, which Arrow keeps for others
+    return source
 
 
 def _fill_text_label(party: str, label: Sequence[str], read: Filled, place: int) -> tuple[str, ...] | None:
