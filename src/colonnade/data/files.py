@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
 from colonnade.data.csv_files import read_csv, sniff
 from colonnade.data.databases import ADDRESS, Query, read_query
+from colonnade.data.filling import let_go
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 from colonnade.options import listed
@@ -43,6 +44,8 @@ class Opened:
     ----------
     batches : pyarrow.RecordBatchReader
         Its rows, with the columns that were chosen.
+    n_rows : int or None
+        How many they are; None where that is not known before they are read.
     notes : tuple of str
         What whoever handed it in should know of how it is read.
     place : callable
@@ -50,6 +53,7 @@ class Opened:
     """
 
     batches: Any
+    n_rows: int | None = None
     notes: tuple[str, ...] = ()
     place: Place = BY_NUMBER
 
@@ -67,7 +71,7 @@ def open_table(
     if isinstance(data, str | os.PathLike):
         opened = _open_path(party, Path(data), choose, keys, as_text)
     elif isinstance(data, Query):
-        opened = Opened(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
+        opened = _held(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
     else:
         opened = Opened(_stream(where, data, choose))
     return replace(opened, batches=plain_types(where, opened.batches))
@@ -81,18 +85,25 @@ def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_t
 
     if _is_folder(party, path):
         where = f"Party {party!r}: the folder {str(path)!r}"
-        return Opened(open_parquet(where, parquet_files(where, path), chosen))
+        return Opened(*open_parquet(where, parquet_files(where, path), chosen))
     if name.endswith(PARQUET):
-        return Opened(open_parquet(where, [path], chosen))
+        return Opened(*open_parquet(where, [path], chosen))
     if name.endswith(IPC):
-        return Opened(open_ipc(where, path, chosen))
+        return _held(open_ipc(where, path, chosen))
     if name.endswith(CSV):
         file = sniff(where, path)
         columns = _checked(where, file.header, choose)
         table, file = read_csv(where, file, columns, keys, as_text(columns))
         note = file.note()
-        return Opened(table.to_reader(), (note,) if note else (), file.place)
+        return replace(_held(table), notes=(note,) if note else (), place=file.place)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")
+
+
+def _held(table: Any) -> Opened:
+    """Open a `pyarrow.Table` that nobody else holds: what was read of it is let go."""
+    import pyarrow as pa
+
+    return Opened(pa.RecordBatchReader.from_batches(table.schema, let_go(table.to_batches())), table.num_rows)
 
 
 def _is_folder(party: str, path: Path) -> bool:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.engines import in_threads
+from colonnade.data.filling import largest_in_size
 from colonnade.data.keys import Duplicates, digest_of_keys
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.text_labels import levels_left
@@ -115,7 +116,7 @@ class ArrayTable:
         if columns is None:
             raise LocalProtocolError("These columns are numbers already.")
         names, values, notes = columns.applied(fitted, room=self.values.shape[1])
-        _check_columns(columns.party, names, values[:, : len(names)])
+        _check_columns(columns.party, names, values[:, : len(names)], largest_in_size(values[:, : len(names)]))
         if self.places is not None:
             values = values.T[:, self.places].T  # which stays column-major
         values[:, len(names) :] = self.values
@@ -147,7 +148,7 @@ def read_table(
     """
     read = from_frame if has_names(data) else from_array
     source = read(party, data, Roles(label, key, weight, split, duplicates), policy or Policy(level="open"), prepare)
-    _check_columns(party, source.names, source.values, source.integers)
+    _check_columns(party, source.names, source.values, source.largest, source.integers)
     values = source.values
     values.setflags(write=False)
     feature_names = source.names if source.label_name is None else source.names[:-1]
@@ -170,11 +171,12 @@ def read_table(
     return table
 
 
-def _check_columns(party: str, names: Sequence[str], values: Floats, integers: Sequence[bool] | None = None) -> None:
-    for name, column, is_integer in zip(names, values.T, integers or [False] * len(names), strict=True):
+def _check_columns(
+    party: str, names: Sequence[str], values: Floats, most: Floats, integers: Sequence[bool] | None = None
+) -> None:
+    of_integers = integers or [False] * len(names)
+    for name, column, largest, is_integer in zip(names, values.T, most, of_integers, strict=True):
         where = f"Party {party!r}, column {name!r}"
-        # NaN and infinity cannot hide from the extremes, so a good column is read once and costs no mask.
-        largest = np.maximum(-column.min(), column.max())
         if not np.isfinite(largest):
             raise InputError(f"{where}: {_not_finite(column)}")
         if is_integer and largest >= FIRST_INEXACT_INTEGER:
