@@ -83,7 +83,7 @@ class Source:
 def has_names(data: object) -> bool:
     """Whether the data is a table with column names (a frame, a file or a query), not an array."""
     return isinstance(data, str | os.PathLike | Query) or any(
-        hasattr(data, protocol) for protocol in ("__arrow_c_stream__", "__arrow_c_array__")
+        hasattr(data, protocol) for protocol in ("__arrow_c_stream__", "__arrow_c_array__", "scanner")
     )
 
 
@@ -120,7 +120,7 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         largest_in_size(values),
         None if label is None else names[-1],
         weights=None if "weight" not in beside else beside["weight"].astype(np.float64),
-        held_out=None if "split" not in beside else _marks(party, beside["split"]),
+        held_out=None if "split" not in beside else read_marks(party, beside["split"]),
         label_levels=levels,
     )
 
@@ -161,7 +161,7 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         label[0] if label else None,
         read_keys(party, keys, rest, roles.duplicates) if keys else None,
         read.values[:, -1] if "weight" in named else None,
-        _marks(party, rest[named["split"][0]].to_numpy()) if "split" in named else None,
+        read_marks(party, rest[named["split"][0]].to_numpy()) if "split" in named else None,
         opened.notes,
         unprepared,
         levels,
@@ -224,7 +224,7 @@ def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[A
     return array
 
 
-def _marks(party: str, column: npt.NDArray[Any]) -> Flags:
+def read_marks(party: str, column: npt.NDArray[Any]) -> Flags:
     """Read which rows to hold out: 1 and 0, true and false, or the words test and train."""
     marks = [1 if mark in (1, "test") else 0 if mark in (0, "train") else None for mark in column.tolist()]
     if None in marks:
