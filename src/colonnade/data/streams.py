@@ -5,6 +5,7 @@ rows. Files that change between two passes are no table any more.
 """
 
 from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
@@ -84,7 +85,7 @@ class ParquetRows:
 
         needed = (group for group in self.groups if _has_any(group, wanted))
         for path, groups in groupby(needed, key=attrgetter("file")):
-            with naming(self.where, path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
+            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
                 for group in groups:
                     first = group.first
                     for batch in file.iter_batches(BATCH_ROWS, [group.number], list(self.columns)):
@@ -92,6 +93,15 @@ class ParquetRows:
                         first += batch.num_rows
                     if first != group.end:
                         raise self._changed()
+
+    @contextmanager
+    def _reading(self, path: Path) -> Iterator[None]:
+        try:
+            with naming(self.where, path):
+                yield
+        except InputError:
+            self._check_unchanged()  # which is why it cannot be read
+            raise
 
     def _check_unchanged(self) -> None:
         try:

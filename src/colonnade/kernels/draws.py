@@ -198,8 +198,8 @@ class _Line:
 
     def certain(self, count: int) -> _Certain:
         """Find which rows are certain among so many distinct ones."""
-        if count >= self.counts.sum():
-            return _Certain(*self._longest(0), left=0, rest=0)
+        if not count or count >= self.counts.sum():
+            return _Certain(*self._longest(0 if count else N_CLASSES), left=0, rest=0)
         rest, left, lowest = self.total, count, N_CLASSES
         rows = steps = np.empty(0, np.int64)
         while True:
