@@ -164,7 +164,7 @@ def test_a_folder_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_columns_of_any_kind_of_number_are_float64_in_blocks(tmp_path: Path) -> None:
-    columns = {
+    columns: dict[str, Any] = {
         "small": VALUES[:, 0].astype(np.float32),
         "whole": RNG.integers(-5, 6, N_ROWS).astype(np.int16),
         "mark": RNG.random(N_ROWS) < 0.5,
