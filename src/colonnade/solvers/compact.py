@@ -29,7 +29,8 @@ from colonnade.contracts import (
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, fitted_rests, what_is_left
+from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
+from colonnade.kernels.fitted_rests import fitted_rests
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import (
     correct_rows,
