@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from colonnade.kernels.arrays import Blocks, Floats
-from colonnade.kernels.linear import RANK_TOLERANCE
+from colonnade.kernels.linear import RANK_TOLERANCE, unit_basis
 from colonnade.kernels.whitening import whiten
 
 # Smaller parts of another column are rounding.
@@ -54,10 +54,9 @@ def inflation(triangle: Floats) -> Floats:
     found = np.full(len(norms), np.nan)
     if there.any():
         padded = np.vstack([triangle[:, there] / norms[there], np.zeros((np.count_nonzero(there),) * 2)])
-        _, values, Vt = np.linalg.svd(np.linalg.qr(padded, mode="r"))
-        kept = values > RANK_TOLERANCE * values[0]
-        found[there] = np.square(Vt[kept] / values[kept, np.newaxis]).sum(axis=0)
-        found[np.flatnonzero(there)[(np.abs(Vt[~kept]) > SMALLEST_PART).any(axis=0)]] = np.inf
+        basis, lost = unit_basis(np.linalg.qr(padded, mode="r"))
+        found[there] = np.square(basis).sum(axis=1)
+        found[np.flatnonzero(there)[(np.abs(lost) > SMALLEST_PART).any(axis=0)]] = np.inf
     return found
 
 

@@ -18,7 +18,7 @@ from scipy.special import chdtri, chndtrix, ndtri
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.estimates import Estimate, exactly, from_errors
-from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem, reduce_rows
+from colonnade.kernels.linear import LinearProblem, reduce_rows, unit_basis
 
 CONFIDENCE = 0.95
 # A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.
@@ -154,9 +154,8 @@ def _unit_basis(triangle: Floats, ridge: float) -> Floats:
     lhs = np.vstack([triangle, np.sqrt(ridge) * np.eye(triangle.shape[1])])
     scale = np.linalg.norm(lhs, axis=0)
     scale[scale == 0] = np.inf
-    _, values, Vt = np.linalg.svd(np.linalg.qr(lhs / scale, mode="r"), full_matrices=False)
-    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
-    return np.asarray((Vt[kept] / values[kept, np.newaxis] / scale).T)
+    basis, _ = unit_basis(np.linalg.qr(lhs / scale, mode="r"))
+    return np.asarray(basis / scale[:, np.newaxis])
 
 
 def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:

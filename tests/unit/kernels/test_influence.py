@@ -77,7 +77,7 @@ def test_a_row_that_decides_alone_says_nothing_unless_it_is_certain() -> None:
     _, spread = drawn(X, y, np.ones(50), chances)
     assert not np.isnan(spread.variance).any()
     rows, coef, at = fitted(X, y, np.ones(50))
-    alone = spread_of_rows(rows, at, 0 * coef, drawn=False)
+    alone, _ = spread_of_rows(rows, at, 0 * coef, drawn=False)
     assert np.isnan(alone.variance).tolist() == [False, True, False]
 
 
@@ -108,9 +108,9 @@ def test_degrees_are_fewer_where_few_rows_count() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     X = RNG.normal(size=(100, 3))
     rows, coef, at = fitted(X, RNG.normal(size=100), np.ones(100))
-    whole = spread_of_rows(rows, at, 0 * coef, drawn=True)
+    whole, _ = spread_of_rows(rows, at, 0 * coef, drawn=True)
     monkeypatch.setattr("colonnade.kernels.influence.BLOCK_ROWS", 7)
-    parts = spread_of_rows(rows, at, 0 * coef, drawn=True)
+    parts, _ = spread_of_rows(rows, at, 0 * coef, drawn=True)
     np.testing.assert_allclose(parts.variance, whole.variance)
     np.testing.assert_allclose(parts.degrees, whole.degrees)
 
