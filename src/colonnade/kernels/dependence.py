@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Blocks, Floats
 from colonnade.kernels.linear import RANK_TOLERANCE, unit_basis

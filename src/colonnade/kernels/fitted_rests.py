@@ -13,7 +13,7 @@ were off by a part in 1,000 on average, and by 1 to 2 in 100 upwards because the
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import LEAST_FREE, scaled_moments, turn

@@ -7,7 +7,7 @@ and its condition number is that of the rows, not its square.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.leverage import eigen

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Blocks, Floats, Rows
 from colonnade.kernels.leverage import basis, transposed_pieces

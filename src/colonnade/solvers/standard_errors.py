@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from colonnade.contracts import JobView, LinearTask, LogisticTask, Task
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, StandardErrors, Variances, WeightedRows
@@ -99,7 +99,7 @@ def _logistic_errors(
 ) -> StandardErrors:
     entered = Entered(view.shift, view.scale, task.fit_intercept)
     coef, labels = model.coef_[0], np.zeros(0) if rows.labels is None else rows.labels
-    chances = expit(rows.features @ coef + model.intercept_[0])
+    chances = scipy.special.expit(rows.features @ coef + model.intercept_[0])
     bends = chances * (1.0 - chances)
     fitted = FittedRows(rows.features, chances - task.codes_of(labels), bends, rows.weights, _counts(coreset, view))
     problem = reduce_rows(rows.features, np.zeros(len(bends)), fitted.bends, fit_intercept=task.fit_intercept)
