@@ -54,7 +54,7 @@ def inflation(triangle: Floats) -> Floats:
     found = np.full(len(norms), np.nan)
     if there.any():
         padded = np.vstack([triangle[:, there] / norms[there], np.zeros((np.count_nonzero(there),) * 2)])
-        basis, lost = unit_basis(np.linalg.qr(padded, mode="r"))
+        basis, lost = unit_basis(padded)
         found[there] = np.square(basis).sum(axis=1)
         found[np.flatnonzero(there)[(np.abs(lost) > SMALLEST_PART).any(axis=0)]] = np.inf
     return found

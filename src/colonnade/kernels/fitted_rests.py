@@ -13,22 +13,24 @@ were off by a part in 1,000 on average, and by 1 to 2 in 100 upwards because the
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import LEAST_FREE, scaled_moments, turn
 
-# So many products take a tenth of a second or two; and where there are so many moments a row, next to nothing of what
-# varies is left by chance alone.
+# So many products take half a second; and where there are so many moments a row, a fit explains next to nothing.
 MOST_PRODUCTS, MOST_LOAD = 1e10, 4
 # Of moments a row: up to here it is faster to write them out.
-FEW_MOMENTS = 0.5
+FEW_MOMENTS = 0.25
 # No rest is taken for smaller than this part of what is usual.
 LEAST_LEFT = 0.01
 # By which the diagonal is estimated: each entry is off by a sixth, what many rows add up to by 1 or 2 parts in 100.
 N_SIGNS = 64
 # Of a pass: so few that what is made of them stays in the cache.
 CHUNK_ROWS = 64
+# K has a trace of MOST_LOAD m at most, and the ridge, 0.1 or 1, below it: seven digits are enough, and twice as fast.
+Singles = npt.NDArray[np.float32]
 
 
 def fitted_rests(
@@ -40,12 +42,12 @@ def fitted_rests(
     `calibrate`, before it.
     """
     n_moments, m = 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties), len(weights)
-    if m * min(m, n_moments) ** 2 > MOST_PRODUCTS or n_moments > MOST_LOAD * m:
+    if m * n_moments * min(m, n_moments) > MOST_PRODUCTS or n_moments > MOST_LOAD * m:
         return values
     w = weights / total
     roots = np.sqrt(w * free)[:, np.newaxis]
-    rest_of = _by_moments if n_moments <= FEW_MOMENTS * m else _by_rows
-    rests, left = rest_of(roots * values, w, parties, strength, free)
+    rests_of = _by_moments if n_moments <= FEW_MOMENTS * m else _by_rows
+    rests, left = rests_of(roots * values, w, parties, strength, free)
     # A row that is right as it is takes no part in the fit.
     scale = np.where(roots > 0, roots * np.sqrt(np.maximum(left, LEAST_LEFT * left.mean()))[:, np.newaxis], 1.0)
     return np.where(roots > 0, rests / scale, values)
@@ -69,15 +71,18 @@ def _by_rows(
 ) -> tuple[Floats, Floats]:
     """Give the same, nearly, by products of rows."""
     K = _products(w, parties, free)
-    K.flat[:: len(K) + 1] += strength
+    K.flat[:: len(w) + 1] += np.float32(strength)
+    factor = scipy.linalg.cholesky(K.T, overwrite_a=True, check_finite=False)
     # The same each time. R z, with R = I - H and random signs z, has squares of mean diag(R^2).
     signs = np.random.default_rng(len(w)).choice([-1.0, 1.0], size=(len(w), N_SIGNS))
-    factor = scipy.linalg.cholesky(K.T, overwrite_a=True, check_finite=False)
-    rests = strength * scipy.linalg.cho_solve((factor, False), np.hstack([values, signs]), check_finite=False)
-    return rests[:, :-N_SIGNS], np.square(rests[:, -N_SIGNS:]).mean(axis=1)
+    lengths = np.linalg.norm(values, axis=0)
+    lengths[lengths == 0] = 1.0
+    both = np.hstack([values / lengths, signs]).astype(np.float32)
+    rests = strength * scipy.linalg.cho_solve((factor, False), both, check_finite=False).astype(np.float64)
+    return rests[:, :-N_SIGNS] * lengths, np.square(rests[:, -N_SIGNS:]).mean(axis=1)
 
 
-def _products(w: Floats, parties: Sequence[Floats], free: Floats) -> Floats:
+def _products(w: Floats, parties: Sequence[Floats], free: Floats) -> Singles:
     """Compute the products of the rows' moments, (m, m), on and below the diagonal."""
     chance = w * free
     roots = np.sqrt(chance)[:, np.newaxis]
@@ -89,16 +94,20 @@ def _products(w: Floats, parties: Sequence[Floats], free: Floats) -> Floats:
         columns += [u, squares]
         # Those of a square are known as they are; the square of a sum has all other pairs twice.
         factors += [_inverse(chance @ squares, w @ squares), np.diag(pairs) - np.square(v) / 2]
-        squared.append((np.sqrt(roots) * u, v / np.sqrt(2)))
-    joined, factor = roots * np.hstack(columns), np.concatenate(factors)
-    K = np.zeros((len(w), len(w)))
+        squared.append(_sides(np.sqrt(roots) * u, v / np.sqrt(2)))
+    linear = _sides(roots * np.hstack(columns), np.concatenate(factors))
+    K = np.zeros((len(w), len(w)), np.float32)
     for start in range(0, len(w), CHUNK_ROWS):
         some, until = slice(start, start + CHUNK_ROWS), slice(min(start + CHUNK_ROWS, len(w)))
-        part = K[some, until]
-        part += (joined[some] * factor) @ joined[until].T
-        for u, v in squared:
-            part += np.square((u[some] * v) @ u[until].T)
+        K[some, until] = linear[0][some] @ linear[1][until].T
+        for left, right in squared:
+            K[some, until] += np.square(left[some] @ right[until].T)
     return K
+
+
+def _sides(columns: Floats, factors: Floats) -> tuple[Singles, Singles]:
+    """Give both sides of a product of rows in which columns count by factors."""
+    return (columns * factors).astype(np.float32), columns.astype(np.float32)
 
 
 def _side(pairs: Floats) -> Floats:

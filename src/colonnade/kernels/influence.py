@@ -129,7 +129,7 @@ def curvature(problem: LinearProblem, ridge: float, bend: float, entered: Entere
     varies = triangle.any(axis=0)
     lhs = np.vstack([triangle, np.sqrt(ridge) * np.diag(varies)])
     norms = np.where(varies, np.linalg.norm(lhs, axis=0), 1.0)
-    basis, lost = unit_basis(np.linalg.qr(lhs / norms, mode="r"))
+    basis, lost = unit_basis(lhs / norms)
     basis = basis / norms[:, np.newaxis]
     one = 1.0 / np.sqrt(bend) if intercept else 0.0
     units = np.ones(d) if scale is None else scale

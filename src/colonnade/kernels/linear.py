@@ -94,12 +94,13 @@ def solve_ridge(problem: LinearProblem, penalty: float) -> Floats:
     return theta
 
 
-def unit_basis(R: Floats) -> tuple[Floats, Floats]:
-    """Find W, shape (d, r), with W'R'RW = I, and orthonormal directions, (d - r, d), in which R is as good as zero.
+def unit_basis(columns: Floats) -> tuple[Floats, Floats]:
+    """Find W, shape (d, r), with W'X'XW = I, and orthonormal directions, (d - r, d), in which X is as good as zero.
 
-    R is upper triangular, shape (d, d), with columns of length 1 or 0. W is known up to a rotation: where R is far from
-    singular it is its inverse, which takes a tenth of the time.
+    X has columns of length 1 or 0, and shape (m, d) with m at least d. W is one of many, which differ by a rotation:
+    where columns are far from dependent it is the inverse of their triangle, which takes a tenth of the time.
     """
+    R = np.asarray(np.linalg.qr(columns, mode="r"))
     inverse, singular = scipy.linalg.lapack.dtrtri(R) if R.size else (R, 0)
     if not singular and np.linalg.norm(R) * np.linalg.norm(inverse) < WELL_CONDITIONED:
         return np.asarray(inverse), np.empty((0, len(R)))

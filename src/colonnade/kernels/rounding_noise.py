@@ -90,7 +90,7 @@ class RoundedColumns:
 
     @cached_property
     def _shares(self) -> Floats:
-        return self.weights / self.weights.sum()
+        return np.asarray(self.weights / self.weights.sum())
 
     @cached_property
     def _centred(self) -> Floats:

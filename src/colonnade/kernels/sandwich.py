@@ -154,7 +154,7 @@ def _unit_basis(triangle: Floats, ridge: float) -> Floats:
     lhs = np.vstack([triangle, np.sqrt(ridge) * np.eye(triangle.shape[1])])
     scale = np.linalg.norm(lhs, axis=0)
     scale[scale == 0] = np.inf
-    basis, _ = unit_basis(np.linalg.qr(lhs / scale, mode="r"))
+    basis, _ = unit_basis(lhs / scale)
     return np.asarray(basis / scale[:, np.newaxis])
 
 

@@ -67,7 +67,7 @@ def test_few_moments_are_written_out() -> None:
     )
 
 
-@pytest.mark.parametrize("strength", [1.0, 0.1, 0.001])
+@pytest.mark.parametrize("strength", [1.0, 0.1, 0.01])
 def test_many_moments_a_row_do_not_make_rests_seem_small(strength: float) -> None:
     """There are 3.5 moments a row: a fit leaves little of any value, and what it leaves is made as large as it was.
 
@@ -85,6 +85,30 @@ def test_too_many_rows_or_moments_are_left_alone(m: int, width: int) -> None:
     rng = np.random.default_rng(1)
     u, values = rng.normal(size=(m, width)), rng.normal(size=(m, 2))
     np.testing.assert_array_equal(fitted_rests(values, np.ones(m), [u], float(m), 0.1, np.ones(m)), values)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_the_scale_of_values_does_not_matter(scale: float) -> None:
+    """Single numbers end at 1e38."""
+    rng = np.random.default_rng(5)
+    u, values = rng.normal(size=(80, 12)), rng.normal(size=(80, 3))
+    once, again = (
+        fitted_rests(each, np.ones(80), [u], 80.0, 0.1, np.full(80, 0.9)) for each in (values, scale * values)
+    )
+    np.testing.assert_allclose(again, scale * once, rtol=1e-4, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("strength", [1.0, 0.1])
+def test_moments_that_are_all_the_same_do_no_harm(strength: float) -> None:
+    """Columns of levels, each row of a few kinds: K has little but a few directions, 300 times as large as others."""
+    rng = np.random.default_rng(7)
+    kinds = rng.normal(size=(3, 30))
+    u = kinds[rng.integers(3, size=400)] + 1e-9 * rng.normal(size=(400, 30))
+    u[:2] += 1e4  # and two rows that are far off
+    values = rng.normal(size=(400, 10))
+    rests = fitted_rests(values, np.ones(400), [u], 400.0, strength, np.full(400, 0.9))
+    assert np.isfinite(rests).all()
+    assert 0.8 < np.mean(np.square(rests[2:])) < 1.3
 
 
 def test_parties_of_no_column_or_one_and_rows_that_are_right() -> None:
