@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.linear import LinearProblem, unit_basis
+from colonnade.kernels.dependence import unit_basis
+from colonnade.kernels.linear import LinearProblem
 
 BLOCK_ROWS = 8192
 # On each side. Chosen on KC House, judged on other tables (benchmarks/coverage.py).
@@ -124,7 +125,7 @@ class Curvature:
 def curvature(problem: LinearProblem, ridge: float, bend: float, entered: Entered) -> Curvature:
     """Invert H, of rows that were reduced with weights w_i k_i, of the sum `bend`."""
     intercept, shift, scale = entered.intercept, entered.shift, entered.scale
-    triangle, centre = problem.lhs, problem.centre[:-1]
+    triangle, centre = problem.triangle[:, :-1], problem.centre[:-1]
     d = triangle.shape[1]
     varies = triangle.any(axis=0)
     lhs = np.vstack([triangle, np.sqrt(ridge) * np.diag(varies)])

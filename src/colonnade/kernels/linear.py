@@ -7,7 +7,6 @@ and its condition number is that of the rows, not its square.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from colonnade.kernels.arrays import Floats
 
@@ -15,8 +14,6 @@ BLOCK_ROWS = 8192
 # Directions in which the scaled columns shrink below this are taken as exactly collinear. Rounding in the reduction
 # is about 1e-15; columns that are truly independent but nearly collinear (condition number up to 1e11) are kept.
 RANK_TOLERANCE = 1e-11
-# Up to this condition number the inverse of a triangle is exact to some ten digits.
-WELL_CONDITIONED = 1e6
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
@@ -92,18 +89,3 @@ def solve_ridge(problem: LinearProblem, penalty: float) -> Floats:
     # A column without any spread has no part in the minimum; lstsq gives it its rounding.
     theta[~problem.lhs.any(axis=0)] = 0.0
     return theta
-
-
-def unit_basis(columns: Floats) -> tuple[Floats, Floats]:
-    """Find W, shape (d, r), with W'X'XW = I, and orthonormal directions, (d - r, d), in which X is as good as zero.
-
-    X has columns of length 1 or 0, and shape (m, d) with m at least d. W is one of many, which differ by a rotation:
-    where columns are far from dependent it is the inverse of their triangle, which takes a tenth of the time.
-    """
-    R = np.asarray(np.linalg.qr(columns, mode="r"))
-    inverse, singular = scipy.linalg.lapack.dtrtri(R) if R.size else (R, 0)
-    if not singular and np.linalg.norm(R) * np.linalg.norm(inverse) < WELL_CONDITIONED:
-        return np.asarray(inverse), np.empty((0, len(R)))
-    _, values, Vt = np.linalg.svd(R)
-    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
-    return np.asarray((Vt[kept] / values[kept, np.newaxis]).T), Vt[~kept]

@@ -17,8 +17,9 @@ import numpy as np
 import scipy
 
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.dependence import unit_basis
 from colonnade.kernels.estimates import Estimate, exactly, from_errors
-from colonnade.kernels.linear import LinearProblem, reduce_rows, unit_basis
+from colonnade.kernels.linear import LinearProblem, reduce_rows
 
 CONFIDENCE = 0.95
 # A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.

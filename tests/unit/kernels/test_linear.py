@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.linear import reduce_rows, solve_ridge, unit_basis, weighted_triangle
+from colonnade.kernels.linear import reduce_rows, solve_ridge, weighted_triangle
 
 
 def ridge(X: Floats, y: Floats, w: Floats, penalty: float, *, fit_intercept: bool) -> tuple[Floats, float]:
@@ -123,29 +123,3 @@ def test_a_triangle_of_blocks_is_the_triangle_of_the_whole() -> None:
     R = weighted_triangle(A, w, centre)
     assert R.shape == (4, 4)
     np.testing.assert_allclose(R.T @ R, ((A - centre).T * w) @ (A - centre), rtol=1e-10, atol=1e-8)
-
-
-@pytest.mark.parametrize("apart", [1.0, 1e-4, 1e-8])
-def test_a_unit_basis_is_the_same_up_to_a_rotation_whether_inverted_or_taken_apart(apart: float) -> None:
-    """The last two are columns that nearly coincide, on both sides of where an inverse is trusted."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 5))
-    X[:, 4] = X[:, 3] + apart * X[:, 4]
-    X /= np.linalg.norm(X, axis=0)
-    W, lost = unit_basis(X)
-    assert (W.shape, lost.shape) == ((5, 5), (0, 5))
-    np.testing.assert_allclose(W.T @ X.T @ X @ W, np.eye(5), atol=1e-14 / apart)
-    _, values, Vt = np.linalg.svd(X)
-    np.testing.assert_allclose(W @ W.T, (Vt.T / values**2) @ Vt, rtol=1e-13 / apart)
-
-
-def test_a_unit_basis_tells_what_columns_lack() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(9, 4))
-    X[:, 3], X[:, 1] = X[:, 0], 0.0
-    X[:, [0, 2, 3]] /= np.linalg.norm(X[:, [0, 2, 3]], axis=0)
-    W, lost = unit_basis(X)
-    assert (W.shape, lost.shape) == ((4, 2), (2, 4))
-    np.testing.assert_allclose(W.T @ X.T @ X @ W, np.eye(2), atol=1e-13)
-    np.testing.assert_allclose(X @ lost.T, 0.0, atol=1e-13)
-    assert [each.shape for each in unit_basis(np.empty((0, 0)))] == [(0, 0), (0, 0)]
