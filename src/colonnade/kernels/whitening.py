@@ -11,7 +11,7 @@ from functools import partial, reduce
 from typing import TypeVar
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks, Work
