@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial, reduce
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import Block, RowBlocks
