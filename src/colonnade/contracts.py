@@ -14,6 +14,7 @@ from colonnade.coreset import Coreset, Precision, StandardErrors, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
+from colonnade.kernels.key_texts import KeyTexts
 from colonnade.messages import Message, Reveals
 from colonnade.routes import Route
 from colonnade.signing import DrawSeeds, SignedRows
@@ -45,7 +46,7 @@ class Keys:
     ----------
     names : tuple of str
         The key columns.
-    values : sequence of bytes
+    values : KeyTexts
         The key of each row that takes part.
     rows : ndarray of int64
         Which row of the table that is.
@@ -56,7 +57,7 @@ class Keys:
     """
 
     names: tuple[str, ...]
-    values: Sequence[bytes] = field(repr=False)
+    values: KeyTexts = field(repr=False)
     rows: Rows = field(repr=False)
     n_rows: int
     columns: Any = field(repr=False)

@@ -63,7 +63,9 @@ def keep_alignment(path: Path, alignment: Alignment, keys: Keys) -> Alignment:
     gone = [(key, number) for key, number in earlier.items() if key not in present]
     table = pa.table(
         {
-            "key": pa.array([*keys.values, *(key for key, _ in gone)], pa.large_binary()),
+            "key": pa.chunked_array(
+                [*keys.values.chunks.chunks, pa.array([key for key, _ in gone], pa.large_binary())]
+            ),
             "position": np.concatenate([alignment.positions, np.full(len(gone), GONE)]),
             "number": np.concatenate([numbers, np.array([number for _, number in gone], dtype=np.int64)]),
         }
