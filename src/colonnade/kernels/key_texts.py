@@ -11,7 +11,7 @@ from colonnade.kernels.arrays import Flags, Rows
 
 Words = npt.NDArray[np.uint64]
 WORD_BYTES = 8
-# 2^64 over the golden ratio, an odd number with bits all over: to multiply by it spreads bits upwards, to shift downwards.
+# 2^64 over the golden ratio, odd, with bits all over: to multiply by it spreads bits upwards, to shift downwards.
 SPREAD, DOWN = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
 
