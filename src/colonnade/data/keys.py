@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.contracts import Keys
 from colonnade.data.filling import PIECE_ROWS
@@ -36,7 +37,7 @@ def read_keys(party: str, names: Sequence[str], table: Any, duplicates: Duplicat
     texts = [_readable(party, name, table[name]) for name in names]
     whole = texts[0] if len(texts) == 1 else [joined(*map(prefixed, parts)) for parts in zip(*texts, strict=True)]
     values = KeyTexts(pa.chunked_array(whole, pa.large_binary()))
-    repeats = values.repeats()
+    repeats = values.repeats(_integers(table.select(list(names))))
     kept = _kept(party, names, values, repeats, duplicates) if repeats.any() else np.arange(len(values))
     if not len(kept) and len(values):
         raise InputError(
@@ -44,6 +45,13 @@ def read_keys(party: str, names: Sequence[str], table: Any, duplicates: Duplicat
         )
     used = values if len(kept) == len(values) else values.take(kept)
     return Keys(tuple(names), used, kept, len(values), table.select(list(names)))
+
+
+def _integers(keys: Any) -> npt.NDArray[np.integer[Any]] | None:
+    """Give the numbers that keys are, if they are one column of integers."""
+    import pyarrow as pa
+
+    return keys[0].to_numpy() if keys.num_columns == 1 and pa.types.is_integer(keys[0].type) else None
 
 
 def _readable(party: str, name: str, column: Any) -> list[Any]:
@@ -109,7 +117,10 @@ def _as_text(where: str, column: Any) -> Any:
             f"{where}: its type is {kind}, and a key is integers, text, dates, times or bytes{why}. Convert it, in the "
             "same way at every party."
         )
-    text = pc.utf8_normalize(pc.utf8_trim_whitespace(column.cast(pa.large_string())), form="NFC")
+    trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    if pc.all(pc.string_is_ascii(trimmed)).as_py():
+        return pc.ascii_lower(trimmed)  # the same, in a fifth of the time
+    text = pc.utf8_normalize(trimmed, form="NFC")
     return pc.utf8_normalize(pc.utf8_lower(text), form="NFC")
 
 

@@ -20,6 +20,7 @@ class KeyTexts(Sequence[bytes]):
 
     def __init__(self, chunks: Any) -> None:
         self.chunks = chunks
+        self._filled = [chunk for chunk in chunks.chunks if len(chunk)]
 
     def __len__(self) -> int:
         return len(self.chunks)
@@ -34,7 +35,7 @@ class KeyTexts(Sequence[bytes]):
         return bytes(self.chunks[place].as_py())
 
     def __iter__(self) -> Iterator[bytes]:
-        for chunk in self.chunks.chunks:
+        for chunk in self._filled:
             yield from chunk.to_pylist()
 
     def take(self, places: Rows) -> "KeyTexts":
@@ -44,27 +45,31 @@ class KeyTexts(Sequence[bytes]):
     def digest(self) -> bytes:
         """SHA-256 over, for each key, its length in bytes (8 bytes, little endian) and the key."""
         found = hashlib.sha256()
-        for chunk in self.chunks.chunks:
-            found.update(prefixed(chunk).buffers()[2] or b"")
+        for chunk in self._filled:
+            found.update(_with_lengths(chunk))
         return found.digest()
 
-    def repeats(self) -> Flags:
-        """Tell which keys are those of an earlier place."""
+    def repeats(self, numbers: npt.NDArray[np.integer[Any]] | None = None) -> Flags:
+        """Tell which keys are those of an earlier place; numbers, where given, are equal where keys are."""
         repeats = np.zeros(len(self), dtype=np.bool_)
         first: dict[bytes, int] = {}
-        alike = self._alike()
+        alike = _alike(self._hashes() if numbers is None else numbers)
         for place, key in zip(alike.tolist(), self.take(alike), strict=True):
             repeats[place] = first.setdefault(key, place) != place
         return repeats
 
-    def _alike(self) -> Rows:
-        """List places whose keys may be those of others: equal keys have equal hashes, and few others have."""
-        if not len(self):
-            return np.arange(0)
-        hashes = np.concatenate([_hashes(chunk) for chunk in self.chunks.chunks])
-        ordered = np.sort(hashes)
-        twice = ordered[1:][ordered[1:] == ordered[:-1]]
-        return np.flatnonzero(np.isin(hashes, twice)) if len(twice) else np.arange(0)
+    def _hashes(self) -> Words:
+        """Hash all keys: those of equal keys are equal, and few others are."""
+        return np.concatenate([_hashes(chunk) for chunk in self._filled] or [np.empty(0, np.uint64)])
+
+
+def _alike(numbers: npt.NDArray[np.integer[Any]]) -> Rows:
+    """List the places whose number is at another place, too."""
+    if (numbers[1:] > numbers[:-1]).all():  # as rows of a table with a running number are
+        return np.arange(0)
+    ordered = np.sort(numbers)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    return np.flatnonzero(np.isin(numbers, twice)) if len(twice) else np.arange(0)
 
 
 def prefixed(texts: Any) -> Any:
@@ -88,10 +93,26 @@ def joined(*parts: Any) -> Any:
     return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
 
 
+def _with_lengths(texts: Any) -> Any:
+    """Give the bytes of all texts, each after its length."""
+    offsets, content = _offsets_and_content(texts)
+    lengths = np.diff(offsets)
+    if not len(lengths) or lengths.min() != lengths.max():
+        return prefixed(texts).buffers()[2] or b""
+    rows = np.empty((len(lengths), WORD_BYTES + lengths[0]), np.uint8)
+    rows[:, :WORD_BYTES] = lengths[:1].astype("<i8").view(np.uint8)
+    rows[:, WORD_BYTES:] = content.reshape(len(lengths), lengths[0])
+    return rows
+
+
+def _offsets_and_content(texts: Any) -> tuple[Rows, npt.NDArray[np.uint8]]:
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return offsets, np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+
+
 def _hashes(texts: Any) -> Words:
     """Hash each text, eight bytes at a time, all texts at once."""
-    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    content = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    offsets, content = _offsets_and_content(texts)
     room = np.concatenate([content, np.zeros(WORD_BYTES, np.uint8)])
     words = np.ndarray(len(content) + 1, np.dtype("<u8"), room, strides=(1,))  # one begins at every byte
     starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
