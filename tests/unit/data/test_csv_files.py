@@ -120,6 +120,41 @@ def test_a_letter_far_down_shows_the_encoding(tmp_path: Path, monkeypatch: pytes
     )
 
 
+@pytest.mark.parametrize(
+    ("last", "kind", "value"),
+    [
+        ("2", "int64", 2),
+        ("2.5", "double", 2.5),
+        ("", "int64", None),
+        ("word", "string", "word"),
+        ('"2"', "int64", 2),
+        ('"2.5"', "double", 2.5),
+        ('"two\nlines"', "string", "two\nlines"),
+        ("true", "bool", True),  # as 1 may be
+        ("2020-01-01", "string", "2020-01-01"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_the_type_of_a_column_is_that_of_all_its_values(
+    tmp_path: Path, last: str, kind: str, value: object, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its beginning has whole numbers only, and nothing in quotation marks."""
+    monkeypatch.setattr(csv_files, "SNIFFED_BYTES", 64)
+    table = read_whole(written(tmp_path, ("x,y\n" + "1,2\n" * 50 + f"{last},3\n").encode(encoding)))
+    assert str(table["x"].type) == kind
+    assert table["x"][-1].as_py() == value
+    assert table["x"][0].as_py() == ("1" if kind == "string" else 1)
+    assert table["y"].to_pylist() == [2] * 50 + [3]
+
+
+@pytest.mark.parametrize("begins", ["1.5", "1", "", "word"])
+def test_a_word_far_down_is_named_by_its_line(tmp_path: Path, begins: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "SNIFFED_BYTES", 64)
+    path = written(tmp_path, ("x,y\n" + f"{begins},1\n" * 50 + "12k,1\n").encode())
+    with pytest.raises(InputError, match=r"'x' .string"):
+        cn.Party("bank", path)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_beginning_may_end_within_a_letter(

@@ -312,7 +312,7 @@ def test_keys_of_postgres(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Non
     for kind, value in (("numeric(10, 0)", "7"), ("char(5)", "'7'"), ("integer", "7"), ("text", "' 7'")):
         party = cn.Party("bank", cn.Query(f"select {value}::{kind} as id, 1 as x", database_env=ENV), key="id")
         assert party.table.keys is not None
-        assert party.table.keys.values == [b"7"]
+        assert list(party.table.keys.values) == [b"7"]
 
 
 def test_a_reader_of_adbc_is_a_table_like_others(postgres: str) -> None:
