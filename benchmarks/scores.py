@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import values_of
 from colonnade.sampling.rules.leverage import LeverageScores
 
 WIDTHS = (30, 30, 30)
@@ -50,7 +51,7 @@ def synthetic_parties(n_rows: int, seed: int = 0) -> list[cn.Party]:
 def scores(parties: Sequence[cn.Party]) -> None:
     """Score every party's rows."""
     for party in parties:
-        RULE.scores(party.table)
+        np.asarray(RULE.scores(party.table))
 
 
 def bare_arithmetic(parties: Sequence[cn.Party]) -> None:
@@ -58,9 +59,9 @@ def bare_arithmetic(parties: Sequence[cn.Party]) -> None:
     for party in parties:
         d = party.table.values.shape[1]
         W, gram = np.eye(d) + 0.1, np.zeros((d, d))
-        for B in party.table.blocks():
+        for B in party.table.map(values_of):
             gram += B.T @ B
-        for B in party.table.blocks():
+        for B in party.table.map(values_of):
             B @ W
 
 

@@ -6,22 +6,32 @@ Each row that was drawn bounds two sums of scores. Nothing of a sum under masks 
 import numpy as np
 from scipy.optimize import linprog
 
-from colonnade.kernels.arrays import Floats
-from colonnade.kernels.draws import chances, draw_distinct
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.draws import _Line, draw_distinct
 from colonnade.sampling.rules.leverage import LeverageScores
 from hostile_trial import N_ROWS, made_parties
 
-SCORES = LeverageScores(fit_intercept=True).scores(made_parties()[0].table)
+OWN = LeverageScores(fit_intercept=True).scores(made_parties()[0].table)
+SCORES = np.asarray(OWN)
 TOTAL, COUNT = 4.0, 5
+# All scores together, as whole steps.
+STEPS = _Line.of(OWN).total
+
+
+def line_of(seed: int) -> tuple[Rows, float]:
+    """Give the order of rows in their only block, and where the first point falls, in units of its distance."""
+    rng = np.random.default_rng(seed)
+    rng.permutation(1)
+    key = int(rng.integers(2**63))
+    return np.random.default_rng([key, 0]).permutation(N_ROWS), int(rng.integers(STEPS)) / STEPS
 
 
 def bounds_of(seed: int) -> tuple[Floats, Floats]:
     """Give what one draw tells: sums of scores, and what they are no larger than."""
-    _, chance = chances(SCORES, COUNT)
-    assert chance.max() < 1, "nobody is certain"
-    drawn, rng = draw_distinct(chance, np.random.default_rng(seed)), np.random.default_rng(seed)
-    order = rng.permutation(N_ROWS)
-    points = (np.arange(COUNT) + rng.random()) * (TOTAL / COUNT)
+    factor, drawn = draw_distinct(OWN, COUNT, np.random.default_rng(seed))
+    assert (factor * SCORES).max() < 1, "nobody is certain"
+    order, start = line_of(seed)
+    points = (np.arange(COUNT) + start) * (TOTAL / COUNT)
     places = np.sort(np.argsort(order)[drawn])
     before = np.argsort(order) < places[:, np.newaxis]
     up_to = np.argsort(order) <= places[:, np.newaxis]

@@ -11,6 +11,7 @@ from scipy import stats
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import numbers_in
 from colonnade.protocol.viewed_table import ViewedTable
 
 FALSE_ALARM = 1e-4  # a test: what a correct program would fail at with a fresh seed
@@ -188,7 +189,9 @@ def test_weights_sum_to_n_on_kc_house(kc_house: tuple[Floats, Floats], seed: int
 def weighted_scores(parties: list[cn.Party], task: cn.Regression | cn.KMeans, weights: Floats) -> Floats:
     """Compute g_i offline, each party's rows counting by their weights."""
     rule = task.score_rule()
-    scores: Floats = np.sum([rule.scores(ViewedTable(p.table, weights, None, None)) for p in parties], axis=0)
+    scores: Floats = np.sum(
+        [rule.scores(ViewedTable(p.table, numbers_in(weights), None, None)) for p in parties], axis=0
+    )
     return scores
 
 
@@ -333,7 +336,7 @@ def offline_chances(parties: list[cn.Party], sampler: cn.ImportanceSampling | cn
         return np.full(120, sampler.size / 120)
     n_even = round(sampler.uniform_share * sampler.size)
     rule = sampler.scored_by(cn.Regression().score_rule(), cn.Federation(parties).roster)
-    scores = [rule.scores(party.table) for party in parties]
+    scores = [np.asarray(rule.scores(party.table)) for party in parties]
     due = np.array([each.sum() for each in scores])
     due *= (sampler.size - n_even) / due.sum()
     counts = np.floor(due)

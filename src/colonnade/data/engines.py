@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from threading import RLock
+from typing import Any, TypeVar
 
 R = TypeVar("R")
 
 # Blocks in flight for each thread: so that none waits for the others, and no more of them are held than that.
 IN_FLIGHT = 2
+
+# Limits are those of the whole process: one entry for each who works on blocks now.
+_BINDING, _BOUND = RLock(), list[Any]()
 
 
 def in_threads(work: Callable[[int], R], n_blocks: int, numbers: Sequence[int] | None = None) -> Iterator[R]:
@@ -43,8 +47,14 @@ def _in_order(threads: ThreadPoolExecutor, work: Callable[[int], R], asked: Sequ
 @contextmanager
 def one_thread_each() -> Iterator[None]:
     """Let BLAS compute on the thread that calls it: blocks run side by side, and its bits are the same everywhere."""
-    with _libraries().limit(limits=1, user_api="blas"):
+    with _BINDING:
+        _BOUND.append(_libraries().limit(limits=1, user_api="blas"))
+    try:
         yield
+    finally:
+        # Whoever is done first: what held before any began is at the bottom.
+        with _BINDING:
+            _BOUND.pop().restore_original_limits()
 
 
 @cache

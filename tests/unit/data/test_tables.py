@@ -21,8 +21,9 @@ from hypothesis.extra import numpy as hnp
 from pyarrow import csv, parquet
 
 from colonnade.contracts import Table
-from colonnade.data.tables import BLOCK_ROWS, read_table
+from colonnade.data.tables import read_table
 from colonnade.errors import InputError
+from colonnade.kernels.blocks import BLOCK_ROWS, values_of
 
 COLUMNS: dict[str, Any] = {"id": [3, 1, 2], "age": [30.5, 40.0, 50.25], "cars": [0, 2, 1], "owner": [True, False, True]}
 VALUES = [[30.5, 0, 1], [40.0, 2, 0], [50.25, 1, 1]]
@@ -169,7 +170,7 @@ def test_blocks_and_take_agree(values: npt.NDArray[np.float64], data: st.DataObj
     table: Table = read_table("bank", values)
     rows = np.array(data.draw(st.lists(st.integers(0, len(values) - 1))), dtype=np.int64)
     taken = table.take(rows)
-    np.testing.assert_array_equal(taken, np.vstack(list(table.blocks()))[rows])
+    np.testing.assert_array_equal(taken, np.vstack(list(table.map(values_of)))[rows])
     assert taken.flags.c_contiguous
     assert taken.flags.writeable
 
@@ -177,12 +178,12 @@ def test_blocks_and_take_agree(values: npt.NDArray[np.float64], data: st.DataObj
 @pytest.mark.parametrize("n_rows", [1, BLOCK_ROWS - 1, BLOCK_ROWS, 2 * BLOCK_ROWS + 1])
 def test_blocks_cover_every_row_once(n_rows: int) -> None:
     table = read_table("bank", np.arange(2 * n_rows).reshape(n_rows, 2))
-    blocks = list(table.blocks())
+    blocks = list(table.map(values_of))
     assert sum(map(len, blocks)) == n_rows
     assert max(map(len, blocks)) <= BLOCK_ROWS
     assert all(block[:, i].flags.c_contiguous for block in blocks for i in range(2))
     np.testing.assert_array_equal(np.vstack(blocks), table.values)
-    np.testing.assert_array_equal(np.vstack(list(table.blocks())), table.values)  # read again, from the start
+    np.testing.assert_array_equal(np.vstack(list(table.map(values_of))), table.values)  # read again, from the start
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -198,7 +199,7 @@ def test_the_table_is_a_copy(order: Any) -> None:
 def test_nobody_writes_to_the_table() -> None:
     table = read_table("bank", VALUES)
     assert table.values.flags.f_contiguous
-    for array in (table.values, next(table.blocks())):
+    for array in (table.values, next(table.map(values_of))):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 1.0
     table.take(np.array([0]))[0, 0] = -1.0
