@@ -145,7 +145,7 @@ def test_draws_of_a_day_do_not_tell_scores_of_a_small_table(tmp_path: Path) -> N
     with hostile_server(tmp_path, parties, NO_SCORES) as server:
         turned_away(lambda: drawn(server, 100_000), "limits replies to 100 row ids a day")
         found = drawn(server, 100)
-    scores = RULE.scores(parties[0].table)
+    scores = np.asarray(RULE.scores(parties[0].table))
     assert np.median(np.abs(found - scores) / scores) > 0.3
 
 

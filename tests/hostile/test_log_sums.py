@@ -106,7 +106,7 @@ def test_scores_are_not_summed_in_both_ways(tmp_path: Path) -> None:
 def test_a_sum_and_a_sum_of_logarithms_tell_two_scores(tmp_path: Path) -> None:
     """The attack that is refused above: party3 joins forces with the server."""
     parties = made_parties()
-    known, truth = RULE.scores(parties[2].table), RULE.scores(parties[0].table)
+    known, truth = (np.asarray(RULE.scores(parties[party].table)) for party in (2, 0))
     with hostile_server(tmp_path, parties, {"level": "open"}) as server:
         plain, distinct, c = coreset(server, 200, "stratified"), coreset(server, 40), factors(server, 40)
     rows, at = np.unique(plain.rows, return_index=True)

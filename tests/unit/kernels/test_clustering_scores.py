@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import ArrayBlocks
+from colonnade.kernels.blocks import BLOCK_ROWS, ArrayBlocks
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.kernels.local_kmeans import local_kmeans
+from colonnade.kernels.per_row import numbers_in
+from colonnade.protocol.viewed_table import ViewedTable
 from cut_blocks import CutBlocks
 
 seeds = st.integers(0, 2**32 - 1)
@@ -58,10 +61,19 @@ def test_a_row_of_weight_k_scores_k_times_one_of_its_copies(seed: int) -> None:
 
 
 @given(seeds, st.lists(st.integers(0, 50), max_size=6))
-def test_the_cut_into_blocks_changes_no_bit(seed: int, cuts: list[int]) -> None:
+def test_the_cut_into_blocks_changes_rounding_only(seed: int, cuts: list[int]) -> None:
     X, centers = instance(seed)
     X = np.asfortranarray(X)
-    assert np.array_equal(clustering_scores(CutBlocks(X, cuts), centers), scored(X, centers))
+    assert np.allclose(clustering_scores(CutBlocks(X, cuts), centers), scored(X, centers), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_who_reads_the_blocks_changes_no_bit(weighted: bool) -> None:
+    X, centers = instance(1, n_rows=3 * BLOCK_ROWS + 5)
+    weights = np.random.default_rng(2).uniform(size=len(X)) if weighted else None
+    table = ViewedTable(read_table("bank", X), None if weights is None else numbers_in(weights), None, None)
+    on_threads = clustering_scores(table, centers)
+    assert np.array_equal(on_threads, scored(np.asfortranarray(X), centers, weights))
 
 
 @given(seeds, st.floats(1e-6, 1e6), st.floats(1e-9, 1e9))
