@@ -38,9 +38,9 @@ def bounds_of(seed: int) -> tuple[Floats, Floats]:
     return np.vstack([before, -1.0 * up_to]), np.append(points, -points)
 
 
-def median_error(n_draws: int) -> float:
-    """Take the scores that keep farthest from all bounds; give their relative error."""
-    told = [bounds_of(seed) for seed in range(n_draws)]
+def median_error(n_draws: int, first: int) -> float:
+    """Take the scores that keep farthest from all bounds, by so many seeds from the first; give their relative error."""
+    told = [bounds_of(first + number) for number in range(n_draws)]
     sums, limits = np.vstack([each for each, _ in told]), np.concatenate([each for _, each in told])
     found = linprog(
         np.append(np.zeros(N_ROWS), -1.0),
@@ -53,11 +53,14 @@ def median_error(n_draws: int) -> float:
     return float(np.median(np.abs(found.x[:N_ROWS] / SCORES - 1)))
 
 
-def test_draws_of_a_day_do_not_tell_scores() -> None:
-    """As many row ids as rows: no better than to say that all score the same."""
-    assert median_error(N_ROWS // COUNT) > np.median(np.abs(TOTAL / N_ROWS / SCORES - 1)) > 0.3
+def test_draws_of_a_day_tell_scores_coarsely() -> None:
+    """As many row ids as rows: to a quarter in the median of 60 days, 14 to 56 %; that all score the same, to 38 %."""
+    errors = [median_error(N_ROWS // COUNT, first) for first in range(0, 900, 100)]
+    assert np.median(np.abs(TOTAL / N_ROWS / SCORES - 1)) > 0.3
+    assert min(errors) > 0.1
+    assert np.median(errors) > 0.18
 
 
 def test_draws_of_ten_days_do() -> None:
     """An open attack: what a day's budget of row ids is for. As many draws with replacement tell scores to 13 %."""
-    assert median_error(10 * N_ROWS // COUNT) < 0.02
+    assert np.median([median_error(10 * N_ROWS // COUNT, first) for first in (0, 1000, 2000)]) < 0.025

@@ -24,7 +24,7 @@ from hostile_trial import HostileServer, hostile_server, made_parties, turned_aw
 
 TASK, RULE = cn.Regression(), LeverageScores(fit_intercept=True)
 TOTALS = np.array([4.0, 5.0, 6.0])  # ranks: every total is known
-SIZES, SEEDS = (10, 14, 20, 30, 40, 50, 61), range(3)
+SIZES, SEEDS = (10, 14, 20, 30, 40, 50, 61), range(6)
 HIDDEN = ["scores", "features", "labels", "predictions", "moments", "model"]
 # Owners whose scores, or whose columns, are nobody's business; and who answer many runs.
 POLICIES: tuple[dict[str, Any], ...] = (

@@ -18,7 +18,7 @@ from colonnade.solvers.gram.shares.messages import GramShares
 from colonnade.tasks.jobs import draw, learn
 from hostile_trial import HostileServer, columns_of, hostile_server, made_parties, turned_away
 
-N_ROWS, SIZE = 1000, 400
+N_ROWS, SIZE = 1000, 800
 TASK, GRAM = cn.Regression(fit_intercept=False), cn.SecureGram()
 # Of parties of one column each, the last with a label: 1 + 1 + 3 products.
 SPLITS = [cn.HoldOut(fraction, seed) for seed, fraction in enumerate((0.2, 0.4, 0.5, 0.6, 0.7))]
