@@ -39,7 +39,7 @@ def bounds_of(seed: int) -> tuple[Floats, Floats]:
 
 
 def median_error(n_draws: int, first: int) -> float:
-    """Take the scores that keep farthest from all bounds, by so many seeds from the first; give their relative error."""
+    """Take the scores that keep farthest from all bounds, of so many seeds from the first; give their error."""
     told = [bounds_of(first + number) for number in range(n_draws)]
     sums, limits = np.vstack([each for each, _ in told]), np.concatenate([each for _, each in told])
     found = linprog(
