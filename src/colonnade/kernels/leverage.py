@@ -84,7 +84,7 @@ def coordinates(block: Block, W: Floats, constant: bool) -> Iterator[Floats]:
     """Give u_i = sqrt(w_i) [x_i, 1] W of consecutive rows, transposed: shapes (rank, some)."""
     d = block.values.shape[1]
     roots = None if block.weights is None else np.sqrt(block.weights)
-    for start in range(0, len(block.values), _CHUNK_ROWS):
+    for start in range(0, max(len(block.values), 1), _CHUNK_ROWS):
         some = slice(start, start + _CHUNK_ROWS)
         U = W[:d].T @ block.values[some].T
         if constant:

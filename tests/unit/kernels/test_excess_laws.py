@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.calibration_gain import (
     MOST_EXPLAINED,
@@ -37,7 +38,7 @@ class Population:
     @classmethod
     def of(cls, first: Floats, second: Floats, y: Floats) -> "Population":
         blocks = [first, np.column_stack([second, y])]
-        whitened = [whiten(lambda block=block: iter([block]), None) for block in blocks]  # type: ignore[misc]
+        whitened = [whiten(ArrayBlocks(block)) for block in blocks]
         parties = [basis.of(block) for basis, block in zip(whitened, blocks, strict=True)]
         r, s = (values.shape[1] for values in parties)
         mixing = whitened[1].mixing

@@ -6,23 +6,25 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import ArrayBlocks, RowBlocks, taken
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.local_kmeans import LOCAL_ROWS, local_kmeans
 
 
 def cluster(X: Floats, k: int, seed: int, weights: Floats | None = None) -> Floats:
-    return local_kmeans(lambda: [X[:999], X[999:]], X.__getitem__, len(X), k, np.random.default_rng(seed), weights)
+    return local_kmeans(ArrayBlocks(X, weights), k, np.random.default_rng(seed))
 
 
-def test_fetches_sorted_rows_and_no_more_than_two_samples() -> None:
+def test_fetches_sorted_rows_and_no_more_than_two_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(50_000, 2))
     asked: list[Rows] = []
 
-    def take(rows: Rows) -> Floats:
+    def watched(blocks: RowBlocks, rows: Rows) -> tuple[Floats, Floats | None]:
         asked.append(rows)
-        return X[rows]
+        return taken(blocks, rows)
 
-    assert local_kmeans(lambda: [X], take, len(X), 3, np.random.default_rng(0)).shape == (3, 2)
+    monkeypatch.setattr("colonnade.kernels.local_kmeans.taken", watched)
+    assert cluster(X, 3, seed=0).shape == (3, 2)
     assert [len(rows) for rows in asked] == [LOCAL_ROWS, LOCAL_ROWS]
     assert all((np.diff(rows) >= 0).all() for rows in asked)
 
