@@ -42,7 +42,10 @@ def squared_distances(features: Floats, centers: Floats, scale: Floats | None = 
         chunk = slice(start, min(start + n_chunk_rows, len(features)))
         own = rows[:, : chunk.stop - start]
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed by differences
-            own[:-2] = ((features[chunk] - origin) / unit).T
+            own[:-2] = features[chunk].T
+            own[:-2] -= origin[:, np.newaxis]
+            if scale is not None:
+                own[:-2] /= scale[:, np.newaxis]
             rows[-1] = np.square(rows[:-2]).sum(axis=0)
             found = (factors @ rows)[:, : own.shape[1]]
             doubtful = _lost_to_rounding(found, norms, own[-1], features.shape[1])
