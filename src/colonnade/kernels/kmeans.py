@@ -127,13 +127,15 @@ def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, r
 
     At least k of the rows are distinct, and all weights are positive.
     """
+    seed = int(rng.integers(2**31))
     with quiet_thread():
-        return started(X, weights, n_clusters, n_starts, rng)[0]
+        options = {"n_init": n_starts, "tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "random_state": seed}
+        return _fitted(X, weights, n_clusters, **options)[0]
 
 
 @contextmanager
 def quiet_thread() -> Iterator[None]:
-    """Let `started` and `refined` run in one thread, and not warn."""
+    """Let `refined` run in one thread, and not warn."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
@@ -145,18 +147,10 @@ def quiet_thread() -> Iterator[None]:
         yield
 
 
-def started(
-    X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int = MOST_ITERATIONS
-) -> tuple[Floats, float]:
-    """Find the centres of least cost of several starts, each of at most so many iterations; the cost is relative."""
-    seed = int(rng.integers(2**31))
-    return _fitted(X, weights, n_clusters, n_init=n_starts, tol=TOLERANCE, max_iter=most, random_state=seed)
-
-
 def refined(
     X: Floats, weights: Floats, centers: Floats, most: int = MOST_ITERATIONS, tolerance: float = TOLERANCE
 ) -> tuple[Floats, float]:
-    """Run Lloyd's iterations from these centres; the cost is as of `started`."""
+    """Run Lloyd's iterations from these centres; the cost is relative."""
     return _fitted(X, weights, len(centers), init=centers, n_init=1, tol=tolerance, max_iter=most)
 
 

@@ -12,13 +12,45 @@ import numpy as np
 from colonnade.kernels.arrays import Blocks, Floats, Rows
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.draws import draw_by_scores
-from colonnade.kernels.kmeans import best_of_starts
+from colonnade.kernels.quick_lloyd import around_mean, best_start, count_distinct, drawn, lloyd
 
-# Rows to cluster, each time. More cost time and gain little.
-LOCAL_ROWS = 20_000
-# The first clustering only has to be within a constant factor; of the second the best start is kept, because single
-# k-means++ starts scatter by more than the 2 % that we want to be within of a fit of all rows.
-FIRST_STARTS, LOCAL_STARTS = 1, 5
+# Rows of the first clustering, and of the starts of the second: at least so many, and for each cluster. The first only
+# has to be within a constant factor.
+FIRST, FIRST_EACH = 4_000, 20
+STARTED, STARTED_EACH = 8_000, 50
+# Rows drawn by scores. Their number times k is about what chance adds to the cost.
+DRAWN, DRAWN_EACH = 8_000, 400
+# Starts of the second, beside the first clustering: single ones scatter by more than the 2 % that we want to be within
+# of a fit of all rows; with many clusters they scatter less, and cost more.
+STARTS, FEW_CLUSTERS = 3, 50
+# Iterations of a start, and of the best one on all rows drawn, unless centres stand still before.
+SHORT, LONG, STILL = 10, 20, 1e-4
+
+
+def first_size(n_clusters: int) -> int:
+    """How many rows `first_centers` is to be given, drawn evenly."""
+    return max(FIRST, FIRST_EACH * n_clusters)
+
+
+def drawn_size(n_clusters: int) -> int:
+    """How many rows `refined_centers` is to be given, drawn by scores; a table of no more rows is given whole."""
+    return max(DRAWN, DRAWN_EACH * n_clusters)
+
+
+def first_centers(X: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+    """Cluster rows drawn evenly, (m, d), roughly: by one start. Weights are positive."""
+    return _clustered(X, weights, n_clusters, 1, 0, rng)
+
+
+def refined_centers(
+    X: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, first: Floats | None = None
+) -> Floats:
+    """Cluster rows drawn by scores, their weights divided by these, by the best of some starts and the first centres.
+
+    Where the rows have no more than k distinct values, these values are the centres: they may be fewer than k.
+    """
+    n_starts = STARTS if n_clusters < FEW_CLUSTERS else 1
+    return _clustered(X, weights, n_clusters, n_starts, LONG, rng, *([] if first is None else [first]))
 
 
 def local_kmeans(
@@ -31,21 +63,33 @@ def local_kmeans(
 ) -> Floats:
     """Cluster a party's own columns: the centres C^(j), shape (k, d).
 
-    Blocks of rows, shape (b, d), are read once, and only where n is above LOCAL_ROWS; `take` fetches rows by their
+    Blocks of rows, shape (b, d), are read once, and only where n is above `drawn_size`; `take` fetches rows by their
     sorted ids. Rows of weight 0 are never looked at. Where the rows drawn have no more than k distinct values, these
     values are the centres: they may be fewer than k.
     """
     row_weights = np.ones(n_rows) if weights is None else weights
     candidates = np.flatnonzero(row_weights)
-    if len(candidates) <= LOCAL_ROWS:
-        return _cluster(take(candidates), row_weights[candidates], n_clusters, LOCAL_STARTS, rng)
-    rows = np.sort(rng.choice(candidates, LOCAL_ROWS, replace=False, shuffle=False))
-    first = _cluster(take(rows), row_weights[rows], n_clusters, FIRST_STARTS, rng)
+    if len(candidates) <= drawn_size(n_clusters):
+        return refined_centers(take(candidates), row_weights[candidates], n_clusters, rng)
+    rows = candidates[drawn(len(candidates), first_size(n_clusters), rng)]
+    first = first_centers(take(rows), row_weights[rows], n_clusters, rng)
     scores = clustering_scores(blocks, first, weights)
-    rows = draw_by_scores(scores, LOCAL_ROWS, rng, stratified=False)
-    return _cluster(take(rows), row_weights[rows] / scores[rows], n_clusters, LOCAL_STARTS, rng)
+    rows = draw_by_scores(scores, drawn_size(n_clusters), rng, stratified=False)
+    return refined_centers(take(rows), row_weights[rows] / scores[rows], n_clusters, rng, first)
 
 
-def _cluster(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
-    distinct = np.unique(X, axis=0)
-    return distinct if len(distinct) <= n_clusters else best_of_starts(X, weights, n_clusters, n_starts, rng)
+def _clustered(
+    X: Floats, weights: Floats, n_clusters: int, n_starts: int, most: int, rng: np.random.Generator, *also: Floats
+) -> Floats:
+    if count_distinct(X, n_clusters + 1) <= n_clusters:
+        return np.unique(X, axis=0)
+    fine, origin, unit = around_mean(X, weights)
+    others = [(centers - origin) / unit for centers in also if len(centers) == n_clusters]
+    for points in (fine.coarse(), fine):
+        some = points.some(max(STARTED, STARTED_EACH * n_clusters), rng)
+        centers, cost = best_start(some, n_clusters, n_starts, rng, SHORT, STILL, *others)
+        if some.resolves(cost):
+            break
+    centers = lloyd(points, centers, most, STILL)
+    # Means as exact as 64 bits are: of rows that are all alike it is that row.
+    return lloyd(fine, centers.astype(np.float64), 1, STILL) * unit + origin

@@ -7,7 +7,7 @@ import pytest
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
-from colonnade.kernels.local_kmeans import LOCAL_ROWS, local_kmeans
+from colonnade.kernels.local_kmeans import drawn_size, first_size, local_kmeans
 
 
 def cluster(X: Floats, k: int, seed: int, weights: Floats | None = None) -> Floats:
@@ -23,7 +23,7 @@ def test_fetches_sorted_rows_and_no_more_than_two_samples() -> None:
         return X[rows]
 
     assert local_kmeans(lambda: [X], take, len(X), 3, np.random.default_rng(0)).shape == (3, 2)
-    assert [len(rows) for rows in asked] == [LOCAL_ROWS, LOCAL_ROWS]
+    assert [len(rows) for rows in asked] == [first_size(3), drawn_size(3)]
     assert all((np.diff(rows) >= 0).all() for rows in asked)
 
 
