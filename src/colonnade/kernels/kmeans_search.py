@@ -30,6 +30,8 @@ JUDGED = 5
 SHORT, TURN, LOOSE = 5, 10, 1e-3
 # Centres that are added at a time, at first; after so many turns without gain half as many.
 MORE, PATIENCE, GAIN = 10, 2, 1e-6
+# Searches that end at costs no farther apart, of themselves, found the same.
+SAME = 1e-5
 
 
 def weighted_kmeans(
@@ -58,9 +60,15 @@ def searched(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np
     n_searched = max(SEARCHED, FOR_EACH * n_clusters)
     rows = drawn(len(X), JUDGED * n_searched, rng)
     judged, origin, unit = around_mean(X[rows], weights[rows])
-    # One search in some ends per cents above the others.
-    tried = [_search(judged, n_searched, n_clusters, -(-n_starts // SEARCHES), rng) for _ in range(SEARCHES)]
-    best = min(tried, key=lambda found: found[1])[0]
+    # One search in some ends per cents above the others; two that end alike are none of those.
+    best, least = _search(judged, n_searched, n_clusters, -(-n_starts // SEARCHES), rng)
+    for _ in range(1, SEARCHES):
+        found, cost = _search(judged, n_searched, n_clusters, -(-n_starts // SEARCHES), rng)
+        alike = abs(cost - least) <= SAME * least
+        if cost < least:
+            best, least = found, cost
+        if alike:
+            break
     with quiet_thread():
         return refined(X, weights, best * unit + origin)[0]
 
@@ -96,7 +104,7 @@ def _breathed(rows: Points, centers: Coarse, rng: np.random.Generator) -> Coarse
 
 def _turn(rows: Points, centers: Coarse, n_more: int, rng: np.random.Generator) -> Coarse:
     """Add rows as centres, drawn by their part of the cost, and give up as many centres."""
-    parts = np.cumsum(rows.weights * _two_nearest(rows, centers)[1], dtype=np.float64)
+    parts = np.cumsum((rows.weights * _two_nearest(rows, centers)[1]).astype(np.float64))
     places = np.searchsorted(parts, rng.random(n_more) * parts[-1], side="right")
     added = rows.columns[:-1, np.minimum(places, len(parts) - 1)].T  # rounding may reach the end
     more = lloyd(rows, np.concatenate([centers, added]), TURN, LOOSE)

@@ -126,7 +126,8 @@ def _plus_plus(points: Points, n_clusters: int, rng: np.random.Generator) -> Coa
         tried = _places(mass, n_tried if chosen else 1, rng)
         gaps = np.concatenate([each for _, each in offsets(points, points.columns[:-1, tried].T)], axis=1)
         gaps += points.squares
-        np.clip(gaps, 0, closest, out=gaps)
+        np.maximum(gaps, 0, out=gaps)
+        np.minimum(gaps, closest, out=gaps)
         best = int((gaps @ points.weights).argmin())
         chosen.append(int(tried[best]))
         closest = gaps[best]
@@ -135,6 +136,6 @@ def _plus_plus(points: Points, n_clusters: int, rng: np.random.Generator) -> Coa
 
 
 def _places(mass: Coarse, count: int, rng: np.random.Generator) -> Rows:
-    ends = np.cumsum(mass, dtype=np.float64)
+    ends = np.cumsum(mass.astype(np.float64))  # cast first: cumsum's own cast is slow
     places: Rows = np.searchsorted(ends, rng.random(count) * ends[-1], side="right")
     return np.minimum(places, len(mass) - 1)  # rounding may reach the end
