@@ -12,8 +12,8 @@ from colonnade.kernels.arrays import Floats, Rows
 
 # Numbers in a temporary of the assignment pass, and rows: about as much as stays in the cache.
 CHUNK_VALUES, CHUNK_ROWS = 2**19, 2**13
-# Where the centres are no farther apart, and no nearer, 32 bits hold what tells them apart.
-COARSE_RANGE = 1e-15, 1e15
+# Of the centres' radius: within, each precision holds it, its square and products with rows that are not far away.
+RANGES = {np.float32: (1e-15, 1e15), np.float64: (1e-140, 1e140)}
 # Stop where no centre moves by more than about a thousandth of the standard deviation.
 TOLERANCE, MOST_ITERATIONS = 1e-6, 300
 
@@ -59,12 +59,12 @@ def _screens(centers: Floats) -> list[_Screen]:
     offsets = centers - origin
     norms = np.einsum("lj,lj->l", offsets, offsets)
     radius = float(np.sqrt(norms.max())) or 1.0
-    coarse = [np.float32] if COARSE_RANGE[0] < radius < COARSE_RANGE[1] else []
     # In units of the squared radius, so that products are near 1 and 32 bits do not overflow.
     offsets, halfway = offsets / radius / radius, 0.5 * norms[:, np.newaxis] / radius / radius
     return [
         _Screen(origin[:, np.newaxis], offsets.astype(precision), halfway.astype(precision), radius)
-        for precision in (*coarse, np.float64)
+        for precision, (least, most) in RANGES.items()
+        if least < radius < most
     ]
 
 
