@@ -58,7 +58,8 @@ def test_weight_k_equals_k_copies_in_cost() -> None:
     assert weighted == pytest.approx(copied, rel=0.01)
 
 
-# The 2 % bar, medians over fixed seeds (ten; three for Covertype): no false alarm under one scikit-learn.
+# The 2 % bar, medians over fixed seeds (ten; three for Covertype): no false alarm under one scikit-learn. The constants
+# of the kernel were chosen on KC House, the mixture, lognormal and Student columns, and judged on the others.
 # With fresh seeds the largest rate we know of is 0.02, for features 10-18 of KC House, where single fits of all rows
 # end in one of several optima 4 % and more apart.
 
@@ -96,6 +97,8 @@ def skewed(kind: str) -> Floats:
         return rng.lognormal(sigma=2.0, size=(60_000, 4))
     if kind == "student":
         return rng.standard_t(1.5, size=(60_000, 4))
+    if kind == "pareto":
+        return rng.pareto(1.2, size=(60_000, 6))
     X = rng.normal(size=(60_000, 4))
     X[-6:] += 3000.0
     return X
@@ -106,9 +109,17 @@ def test_on_kc_house(kc_house: tuple[Floats, Floats], half: slice) -> None:
     assert relative_excess(standardized(kc_house[0][:, half]), 5) <= 0.02
 
 
-@pytest.mark.parametrize("kind", ["lognormal", "student", "six far rows"])
+@pytest.mark.parametrize("kind", ["lognormal", "student", "pareto", "six far rows"])
 def test_on_skewed_columns(kind: str) -> None:
     assert relative_excess(skewed(kind), 8) <= 0.02
+
+
+@pytest.mark.parametrize("half", [slice(1, 13), slice(13, 24)], ids=["features 1-12", "features 13-23"])
+def test_on_credit_default(data_folder: Path, half: slice) -> None:
+    import pyarrow.parquet as pq
+
+    columns = pq.read_table(data_folder / "credit_default.parquet").columns[half]
+    assert relative_excess(standardized(np.column_stack([np.asarray(c, np.float64) for c in columns])), 10) <= 0.02
 
 
 @pytest.mark.slow(sampled=False)
