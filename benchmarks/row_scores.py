@@ -22,12 +22,12 @@ from threadpoolctl import threadpool_limits
 from wire import JOBS, Job, best_step
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.draws import draw_by_scores
 from colonnade.kernels.linear import reduce_rows, solve_ridge
 from colonnade.kernels.per_row import numbers_in
 from colonnade.kernels.quantise import encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.row_ids import encode_row_ids, row_id_bytes
 from colonnade.kernels.score_codes import LOG_STEP, encode_scores, round_scores
 from colonnade.kernels.whitening import mix, whiten

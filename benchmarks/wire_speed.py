@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.column_codes import common_step, decode_columns, encode_columns
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.row_ids import decode_row_ids, encode_row_ids
 from colonnade.kernels.whitening import mix, whiten
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import Block, Work
+from colonnade.kernels.per_row import PerRow, numbers_in
 
 R = TypeVar("R")
 
@@ -24,6 +25,11 @@ class CutBlocks:
     def n_rows(self) -> int:
         """How many rows."""
         return len(self.values)
+
+    @property
+    def row_weights(self) -> PerRow | None:
+        """How much each row counts."""
+        return None if self.weights is None else numbers_in(self.weights)
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block."""

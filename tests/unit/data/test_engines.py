@@ -13,8 +13,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from colonnade.data import engines
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS, ArrayBlocks, Block
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
 from colonnade.kernels.leverage import leverage
+from colonnade.kernels.row_blocks import ArrayBlocks
 
 N = 9 * BLOCK_ROWS + 17
 VALUES = np.random.default_rng(0).normal(size=(N, 4))

@@ -5,8 +5,8 @@ import pytest
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.bases import gram, inverse_condition, label_last, sensitivities, spectrum, triangle, unit_columns
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.leverage import basis
+from colonnade.kernels.row_blocks import ArrayBlocks
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(200, 3)), RNG.normal(size=(200, 2))

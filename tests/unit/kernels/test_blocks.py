@@ -5,17 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade.kernels.blocks import (
-    BLOCK_ROWS,
-    ArrayBlocks,
-    Block,
-    FirstColumns,
-    Unweighted,
-    n_blocks_of,
-    numbers_of,
-    taken,
-    values_of,
-)
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of, numbers_of, values_of
+from colonnade.kernels.row_blocks import ArrayBlocks, FirstColumns, Unweighted, taken
 
 N = 2 * BLOCK_ROWS + 100
 VALUES = np.asfortranarray(np.random.default_rng(0).normal(size=(N, 3)))

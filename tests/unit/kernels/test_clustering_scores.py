@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS, ArrayBlocks
+from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.per_row import numbers_in
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.protocol.viewed_table import ViewedTable
 from cut_blocks import CutBlocks
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.dependence import dependences, unit_basis
+from colonnade.kernels.row_blocks import ArrayBlocks
 from cut_blocks import in_blocks
 
 

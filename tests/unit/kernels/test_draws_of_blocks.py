@@ -11,9 +11,10 @@ from scipy import stats
 
 from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import BLOCK_ROWS, ArrayBlocks, Block, n_blocks_of
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of
 from colonnade.kernels.draws import chances, distinct_factor, draw_by_scores, draw_distinct, held_out
 from colonnade.kernels.per_row import PerRow, numbers_from, numbers_in
+from colonnade.kernels.row_blocks import ArrayBlocks
 
 N = 40_000
 BLOCK_OF_ROW = np.arange(N) // BLOCK_ROWS

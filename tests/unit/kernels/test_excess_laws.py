@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.calibration_gain import (
     MOST_EXPLAINED,
@@ -22,6 +21,7 @@ from colonnade.kernels.kmeans import best_of_starts, nearest_centers
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
 from colonnade.kernels.regression_law import RegressionLaw, copies_drawn, regression_law
 from colonnade.kernels.rounding_noise import RoundedColumns
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.whitening import whiten
 
 STEP = 0.25

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.leverage import leverage, regression_scores
+from colonnade.kernels.row_blocks import ArrayBlocks
 from cut_blocks import CutBlocks, in_blocks
 
 seeds = st.integers(0, 2**32 - 1)

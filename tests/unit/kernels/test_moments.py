@@ -1,7 +1,7 @@
 import numpy as np
 
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.moments import centre_and_spread
+from colonnade.kernels.row_blocks import ArrayBlocks
 from cut_blocks import in_blocks
 
 RNG = np.random.default_rng(0)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS, ArrayBlocks, Block
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
 from colonnade.kernels.per_row import KEPT_ROWS, PerRow, numbers_by, numbers_from, numbers_in, ones
+from colonnade.kernels.row_blocks import ArrayBlocks
 
 N = 2 * BLOCK_ROWS + 100
 

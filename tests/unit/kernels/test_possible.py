@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.fixed_codes import decode_fixed, encode_fixed
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.possible import distances_fit, first_copies, moments_fit, norm_fits, places_of
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.sixteen_bits import restore_logarithms, round_logarithms
 from colonnade.kernels.whitening import whiten
 

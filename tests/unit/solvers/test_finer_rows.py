@@ -9,8 +9,8 @@ from colonnade.catalogue import party_session
 from colonnade.contracts import PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.errors import RemoteProtocolError
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.quantise import encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.whitening import whiten
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol.hello import WIRE_VERSION, Hello
