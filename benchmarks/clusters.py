@@ -1,0 +1,157 @@
+"""Scores for k-means and assignment to centres, beside scikit-learn's k-means of the same columns, and faiss's.
+
+Covertype as the paper has it (ten columns at mean 0 and deviation 1, all dealt in turn to three parties), 15 and 200
+centres; with `--large` a file of six million rows, too. Each party's columns are clustered on their own, as its scores
+need it; seconds and costs are sums over the parties. Costs are those of all rows, over one start of scikit-learn's.
+"""
+
+import importlib
+import importlib.util
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import files
+import made_up
+import numpy as np
+import pyarrow.parquet as pq
+from side_by_side import Store, one_core, time_in_turns
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from verbs import assign, score
+
+import colonnade as cn
+from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.local_kmeans import local_kmeans
+from colonnade.sampling.rules.clustering import LOCAL_SEED
+
+COVERTYPE, N_PARTIES = "covtype.parquet", 3
+LARGE_ROWS, LARGE_COLUMNS = 6_000_000, 30
+Centres = Callable[[Floats], Floats]
+
+
+def covertype(folder: Path) -> list[Floats]:
+    """Read each party's columns."""
+    values = pq.read_table(folder / COVERTYPE).to_pandas().to_numpy(dtype=np.float64)[:, :54]
+    values[:, :10] = (values[:, :10] - values[:, :10].mean(axis=0)) / values[:, :10].std(axis=0)
+    return [np.asfortranarray(values[:, first::N_PARTIES]) for first in range(N_PARTIES)]
+
+
+def by_sklearn(k: int, n_starts: int) -> Centres:
+    """Cluster all rows with so many starts."""
+    return lambda X: np.asarray(KMeans(k, n_init=n_starts, random_state=0).fit(X).cluster_centers_)
+
+
+def by_batches(k: int) -> Centres:
+    """Cluster batches."""
+    return lambda X: np.asarray(MiniBatchKMeans(k, n_init=1, random_state=0).fit(X).cluster_centers_)
+
+
+def by_faiss(k: int) -> Centres:
+    """Cluster as faiss does where it is not told otherwise: of rows drawn evenly, in 32 bits."""
+
+    def centres(X: Floats) -> Floats:
+        kmeans = importlib.import_module("faiss").Kmeans(X.shape[1], k, seed=1)
+        kmeans.train(np.ascontiguousarray(X, dtype=np.float32))
+        return np.asarray(kmeans.centroids, dtype=np.float64)
+
+    return centres
+
+
+def ours(k: int) -> Centres:
+    """Cluster a party's own columns as its scores do."""
+
+    def centres(X: Floats) -> Floats:
+        def blocks() -> Iterator[Floats]:
+            return (X[start : start + 16_384] for start in range(0, len(X), 16_384))
+
+        def take(rows: Rows) -> Floats:
+            return X[rows]
+
+        return local_kmeans(blocks, take, len(X), k, np.random.default_rng(LOCAL_SEED))
+
+    return centres
+
+
+def cost(parts: Sequence[Floats], centres: Sequence[Floats]) -> float:
+    """Add up squared distances."""
+    return sum(float(nearest_centers(X, C)[1].sum()) for X, C in zip(parts, centres, strict=True))
+
+
+def time_scores(store: Store, table: str, k: int, parts: list[Floats], parties: Any, *, ten_starts: bool) -> None:
+    """Time the scores, and compare what a party's own clustering costs."""
+    case = {"bench": "clusters", "work": "scores", "table": table, "rows": len(parts[0]), "k": k}
+    if not store.lacks(**case):
+        return
+    kept: dict[str, list[Floats]] = {}
+
+    def keep(name: str, way: Centres) -> Callable[[], None]:
+        return lambda: kept.update({name: [way(X) for X in parts]})
+
+    some = [X[:k] for X in parts]
+    contenders: dict[str, Callable[[], object]] = {
+        "ours": lambda: score(cn.KMeans(k), parties()),
+        "bare": lambda: assign(parts, some),
+        "KMeans, 1 start": keep("KMeans, 1 start", by_sklearn(k, 1)),
+        "MiniBatchKMeans": keep("MiniBatchKMeans", by_batches(k)),
+    }
+    if ten_starts:
+        contenders["KMeans, 10 starts"] = keep("KMeans, 10 starts", by_sklearn(k, 10))
+    if importlib.util.find_spec("faiss") is not None:
+        contenders["faiss"] = keep("faiss", by_faiss(k))
+    with one_core():
+        found = time_in_turns(contenders)
+    keep("ours", ours(k))()
+    costs = {name: cost(parts, centres) for name, centres in kept.items()}
+    one = costs["KMeans, 1 start"]
+    store.keep(case, found | {"cost": {name: round(each / one, 4) for name, each in costs.items()}})
+
+
+def time_assignment(store: Store, table: str, k: int, parts: list[Floats], parties: Any) -> None:
+    """Time predictions of all rows."""
+    case = {"bench": "clusters", "work": "assignment", "table": table, "rows": len(parts[0]), "k": k}
+    if not store.lacks(**case):
+        return
+    X, federation = np.asfortranarray(np.column_stack(parts)), cn.Federation(parties())
+    model = federation.fit(cn.KMeans(k, n_starts=1), sampler=cn.UniformSampling(size=max(2000, 20 * k))).model
+    centres = np.ascontiguousarray(model.cluster_centers_)
+    whole, row_major = KMeans(k, n_init=1, max_iter=1, init=centres).fit(X[: 10 * k]), np.ascontiguousarray(X)
+    contenders: dict[str, Callable[[], object]] = {
+        "ours": lambda: federation.predict(model),
+        "bare": lambda: assign([X], [centres]),
+        "KMeans.predict": lambda: whole.predict(row_major),
+    }
+    if importlib.util.find_spec("faiss") is not None:
+        contenders["faiss"] = _faiss_search(centres, row_major)
+    with one_core():
+        store.keep(case, time_in_turns(contenders))
+
+
+def _faiss_search(centres: Floats, rows: Floats) -> Callable[[], object]:
+    index, wanted = importlib.import_module("faiss").IndexFlatL2(rows.shape[1]), rows.astype(np.float32)
+    index.add(centres.astype(np.float32))
+    return lambda: index.search(wanted, 1)
+
+
+def measure(store: Store, *, large: bool, data: Path) -> None:
+    """Time both tables; without its file Covertype is left out."""
+    if (data / COVERTYPE).exists():
+        parts = covertype(data)
+        parties = [cn.Party(f"party{number}", X) for number, X in enumerate(parts, start=1)]
+        for k in (15, 200):
+            time_assignment(store, "Covertype", k, parts, lambda: parties)
+            time_scores(store, "Covertype", k, parts, lambda: parties, ten_starts=large or k == 15)
+    else:
+        print(f"{data / COVERTYPE} is not there: Covertype is left out. Pass --data FOLDER.")
+    if large:
+        _file(store)
+
+
+def _file(store: Store) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = made_up.write_parties(Path(folder), LARGE_ROWS, LARGE_COLUMNS)
+        rows = made_up.rows(LARGE_ROWS, LARGE_COLUMNS).features
+        parts = np.split(np.asfortranarray(rows), np.cumsum(made_up.widths(LARGE_COLUMNS))[:-1], axis=1)
+        time_assignment(store, "a Parquet file", 15, parts, lambda: files.parties(paths))
+        time_scores(store, "a Parquet file", 15, parts, lambda: files.parties(paths), ten_starts=True)
