@@ -13,14 +13,13 @@ import made_up
 import polars as pl
 import pyarrow.parquet as pq
 from pyarrow import csv as pa_csv
+from scale_bars import READS
 from side_by_side import Line, Store, as_child, children_in_turns, in_child, seconds
 
 import colonnade as cn
 
 ROWS, LARGE_ROWS, COLUMNS, CSV_ROWS = 1_000_000, 6_000_000, 60, 200_000
 TASK, SAMPLER = cn.Regression(), cn.ImportanceSampling(size=2000)
-# How often all files are read by each work, at least.
-READS = {"scores": 2, "fit": 2, "evaluate": 1, "predict": 1}
 READERS = ("blocks", "pyarrow", "polars")
 
 

@@ -1,8 +1,8 @@
 """Contenders timed in turns in one run, work in a process of its own with its peak memory, and both kept as JSON lines.
 
 Seconds on a busy machine mean little, so nothing here is compared with a time of another run: every contender runs once
-in every repeat, and medians are compared. A line is a case and what was found for it; a case that is stored is not
-measured again, so that a run which was stopped goes on where it was.
+in every repeat, and medians are compared; within a process, of processor time, in which others hardly show. A line is a
+case and what was found for it. A case that is stored is not measured again, so that a run that was stopped goes on.
 """
 
 import json
@@ -93,7 +93,7 @@ def _memory() -> int:
 
 
 def time_in_turns(contenders: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> Line:
-    """Give each contender's median of seconds, and who refused.
+    """Give each contender's median of seconds of processor time, and who refused.
 
     The first time is not counted, unless it is the only one: who has used up its budget is not asked again.
     """
@@ -103,13 +103,13 @@ def time_in_turns(contenders: Mapping[str, Callable[[], object]], repeats: int =
         for name, run in contenders.items():
             if name in refused or sum(taken[name]) > BUDGET:
                 continue
-            started = time.perf_counter()
+            started = time.process_time()
             try:
                 run()
             except (cn.ColonnadeError, MemoryError) as error:
                 refused[name] = _said(str(error) or type(error).__name__)
                 continue
-            taken[name].append(time.perf_counter() - started)
+            taken[name].append(time.process_time() - started)
     found = {name: times[1:] or times for name, times in taken.items() if name not in refused}
     line: Line = {"seconds": {name: short(median(times)) for name, times in found.items()}}
     return line | {"repeats": {name: len(times) for name, times in found.items()}} | _if_any(refused)
