@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow.parquet as pq
 from side_by_side import Store, one_core, time_in_turns
 from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.metrics import pairwise_distances_argmin_min
 from verbs import assign, score
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.sampling.rules.clustering import LOCAL_SEED
 
@@ -76,7 +76,8 @@ def ours(k: int) -> Centres:
 
 def cost(parts: Sequence[Floats], centres: Sequence[Floats]) -> float:
     """Add up squared distances."""
-    return sum(float(nearest_centers(X, C)[1].sum()) for X, C in zip(parts, centres, strict=True))
+    nearest = (pairwise_distances_argmin_min(X, C)[1] for X, C in zip(parts, centres, strict=True))
+    return sum(float(distances @ distances) for distances in nearest)
 
 
 def time_scores(store: Store, table: str, k: int, parts: list[Floats], parties: Any, *, ten_starts: bool) -> None:
