@@ -71,16 +71,12 @@ def score(task: Any, parties: Sequence[cn.Party]) -> list[Floats]:
 
 
 class Work:
-    """Rows of a shape, parties that hold them, and models of them."""
+    """Rows of a shape, `whole` as a table holds them, and parties that hold their columns."""
 
     def __init__(self, n_rows: int, n_columns: int) -> None:
         self.rows = made_up.rows(n_rows, n_columns)
+        self.whole = np.asfortranarray(self.rows.features)
         self.widths = made_up.widths(n_columns)
-
-    @cached_property
-    def whole(self) -> Floats:
-        """All columns, as a table holds them."""
-        return np.asfortranarray(self.rows.features)
 
     @cached_property
     def parts(self) -> list[Floats]:
@@ -99,12 +95,14 @@ class Work:
 
     @cached_property
     def met(self) -> cn.Federation:
-        """A federation whose parties have scored their rows once."""
-        return cn.Federation(self.parties)
+        """A federation whose parties have scored their rows for a regression."""
+        federation = cn.Federation(self.parties)
+        federation.coreset(REGRESSION, SAMPLER)
+        return federation
 
     @cached_property
     def class_met(self) -> cn.Federation:
-        """The same for classes."""
+        """One of parties with classes."""
         return cn.Federation(self.class_parties)
 
     def product(self) -> None:
@@ -123,19 +121,20 @@ class Work:
 
 def regression_scores(work: Work) -> Contenders:
     """Score rows by Algorithm 2."""
+    parties, parts = work.parties, work.parts
     return {
-        "ours": lambda: score(REGRESSION, work.parties),
-        "bare": lambda: gram_and_product(work.parts),
-        "QR": lambda: qr(work.parts),
+        "ours": lambda: score(REGRESSION, parties),
+        "bare": lambda: gram_and_product(parts),
+        "QR": lambda: qr(parts),
     }
 
 
 def regression_fit(work: Work) -> Contenders:
     """Fit on a coreset, from nothing."""
-    X, y = work.rows
+    (X, y), parties, parts = work.rows, work.parties, work.parts
     return {
-        "ours": lambda: cn.Federation(work.parties).fit(REGRESSION, sampler=SAMPLER),
-        "bare": lambda: gram_and_product(work.parts),
+        "ours": lambda: cn.Federation(parties).fit(REGRESSION, sampler=SAMPLER),
+        "bare": lambda: gram_and_product(parts),
         "LinearRegression": lambda: LinearRegression().fit(X, y),
         "Ridge": lambda: Ridge().fit(X, y),
     }
@@ -143,43 +142,45 @@ def regression_fit(work: Work) -> Contenders:
 
 def regression_fit_again(work: Work) -> Contenders:
     """Fit on one more coreset of parties that have their scores: nearly all of it is the draw."""
-    scores = score(REGRESSION, work.parties)
+    federation, parties, scores = work.met, work.parties, score(REGRESSION, work.parties)
     return {
-        "ours": lambda: work.met.fit(REGRESSION, sampler=SAMPLER),
+        "ours": lambda: federation.fit(REGRESSION, sampler=SAMPLER),
         "bare": lambda: cumulative_sums(scores),
-        "scores": lambda: score(REGRESSION, work.parties),
+        "scores": lambda: score(REGRESSION, parties),
     }
 
 
 def compact_fit(work: Work) -> Contenders:
     """Fit likewise on rounded rows."""
+    federation = work.met
     return {
-        "ours": lambda: work.met.fit(REGRESSION, sampler=SAMPLER, solver=cn.CompactCentral()),
-        "Central": lambda: work.met.fit(REGRESSION, sampler=SAMPLER),
+        "ours": lambda: federation.fit(REGRESSION, sampler=SAMPLER, solver=cn.CompactCentral()),
+        "Central": lambda: federation.fit(REGRESSION, sampler=SAMPLER),
     }
 
 
 def classification_fit(work: Work) -> Contenders:
     """Fit classes on a coreset, from nothing."""
-    X, y = work.rows.features, work.rows.positive
+    X, y, parties, parts = work.rows.features, work.rows.positive, work.class_parties, work.parts
     return {
-        "ours": lambda: cn.Federation(work.class_parties).fit(CLASSES, sampler=SAMPLER),
-        "bare": lambda: gram_and_product(work.parts),
+        "ours": lambda: cn.Federation(parties).fit(CLASSES, sampler=SAMPLER),
+        "bare": lambda: gram_and_product(parts),
         "LogisticRegression": lambda: LogisticRegression().fit(X, y),
     }
 
 
 def kmeans_scores(work: Work) -> Contenders:
     """Score rows by Algorithm 3."""
-    return {"ours": lambda: score(CLUSTERS, work.parties), "bare": work.assigned_apart}
+    parties = work.parties
+    return {"ours": lambda: score(CLUSTERS, parties), "bare": work.assigned_apart}
 
 
 def kmeans_fit(work: Work) -> Contenders:
     """Fit clusters on a coreset, from nothing; with ten starts, too, as it is unless one says else."""
-    X = work.rows.features
+    X, parties = work.rows.features, work.parties
     return {
-        "ours": lambda: cn.Federation(work.parties).fit(CLUSTERS, sampler=SAMPLER),
-        "ours, ten starts": lambda: cn.Federation(work.parties).fit(cn.KMeans(n_clusters=K), sampler=SAMPLER),
+        "ours": lambda: cn.Federation(parties).fit(CLUSTERS, sampler=SAMPLER),
+        "ours, ten starts": lambda: cn.Federation(parties).fit(cn.KMeans(n_clusters=K), sampler=SAMPLER),
         "bare": work.assigned_apart,
         "KMeans, 1 start": lambda: KMeans(K, n_init=1, random_state=0).fit(X),
         "MiniBatchKMeans": lambda: MiniBatchKMeans(K, n_init=1, random_state=0).fit(X),
