@@ -9,14 +9,15 @@ import importlib
 import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import files
 import made_up
 import numpy as np
 import pyarrow.parquet as pq
-from side_by_side import Store, one_core, time_in_turns
+from side_by_side import Line, Store, one_core, time_in_turns
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from verbs import assign, score
@@ -28,6 +29,8 @@ from colonnade.sampling.rules.clustering import LOCAL_SEED
 
 COVERTYPE, N_PARTIES = "covtype.parquet", 3
 LARGE_ROWS, LARGE_COLUMNS = 6_000_000, 30
+WORKS = ("assignment", "scores")
+ONE_START, HAS_FAISS = "KMeans, 1 start", importlib.util.find_spec("faiss") is not None
 Centres = Callable[[Floats], Floats]
 
 
@@ -80,12 +83,23 @@ def cost(parts: Sequence[Floats], centres: Sequence[Floats]) -> float:
     return sum(float(distances @ distances) for distances in nearest)
 
 
-def time_scores(store: Store, table: str, k: int, parts: list[Floats], parties: Any, *, ten_starts: bool) -> None:
+class Columns(NamedTuple):
+    """Parties' columns in memory, how parties of them are made, and how many centres are sought."""
+
+    table: str
+    parts: list[Floats]
+    parties: Callable[[], list[cn.Party]]
+    k: int
+
+
+def named(work: str, table: str, n_rows: int, k: int) -> Line:
+    """Name what is measured."""
+    return {"bench": "clusters", "work": work, "table": table, "rows": n_rows, "k": k}
+
+
+def time_scores(columns: Columns, *, ten_starts: bool) -> Line:
     """Time the scores, and compare what a party's own clustering costs."""
-    case = {"bench": "clusters", "work": "scores", "table": table, "rows": len(parts[0]), "k": k}
-    if not store.lacks(**case):
-        return
-    kept: dict[str, list[Floats]] = {}
+    (_, parts, parties, k), kept = columns, dict[str, list[Floats]]()
 
     def keep(name: str, way: Centres) -> Callable[[], None]:
         return lambda: kept.update({name: [way(X) for X in parts]})
@@ -94,39 +108,36 @@ def time_scores(store: Store, table: str, k: int, parts: list[Floats], parties: 
     contenders: dict[str, Callable[[], object]] = {
         "ours": lambda: score(cn.KMeans(k), parties()),
         "bare": lambda: assign(parts, some),
-        "KMeans, 1 start": keep("KMeans, 1 start", by_sklearn(k, 1)),
+        ONE_START: keep(ONE_START, by_sklearn(k, 1)),
         "MiniBatchKMeans": keep("MiniBatchKMeans", by_batches(k)),
     }
     if ten_starts:
         contenders["KMeans, 10 starts"] = keep("KMeans, 10 starts", by_sklearn(k, 10))
-    if importlib.util.find_spec("faiss") is not None:
+    if HAS_FAISS:
         contenders["faiss"] = keep("faiss", by_faiss(k))
     with one_core():
         found = time_in_turns(contenders)
     keep("ours", ours(k))()
     costs = {name: cost(parts, centres) for name, centres in kept.items()}
-    one = costs["KMeans, 1 start"]
-    store.keep(case, found | {"cost": {name: round(each / one, 4) for name, each in costs.items()}})
+    return found | {"cost": {name: round(each / costs[ONE_START], 4) for name, each in costs.items()}}
 
 
-def time_assignment(store: Store, table: str, k: int, parts: list[Floats], parties: Any) -> None:
+def time_assignment(columns: Columns) -> Line:
     """Time predictions of all rows."""
-    case = {"bench": "clusters", "work": "assignment", "table": table, "rows": len(parts[0]), "k": k}
-    if not store.lacks(**case):
-        return
+    _, parts, parties, k = columns
     X, federation = np.asfortranarray(np.column_stack(parts)), cn.Federation(parties())
     model = federation.fit(cn.KMeans(k, n_starts=1), sampler=cn.UniformSampling(size=max(2000, 20 * k))).model
-    centres = np.ascontiguousarray(model.cluster_centers_)
-    whole, row_major = KMeans(k, n_init=1, max_iter=1, init=centres).fit(X[: 10 * k]), np.ascontiguousarray(X)
+    centres, row_major = np.ascontiguousarray(model.cluster_centers_), np.ascontiguousarray(X)
+    whole = KMeans(k, n_init=1, max_iter=1, init=centres).fit(X[: 10 * k])
     contenders: dict[str, Callable[[], object]] = {
         "ours": lambda: federation.predict(model),
         "bare": lambda: assign([X], [centres]),
         "KMeans.predict": lambda: whole.predict(row_major),
     }
-    if importlib.util.find_spec("faiss") is not None:
+    if HAS_FAISS:
         contenders["faiss"] = _faiss_search(centres, row_major)
     with one_core():
-        store.keep(case, time_in_turns(contenders))
+        return time_in_turns(contenders)
 
 
 def _faiss_search(centres: Floats, rows: Floats) -> Callable[[], object]:
@@ -141,18 +152,22 @@ def measure(store: Store, *, large: bool, data: Path) -> None:
         parts = covertype(data)
         parties = [cn.Party(f"party{number}", X) for number, X in enumerate(parts, start=1)]
         for k in (15, 200):
-            time_assignment(store, "Covertype", k, parts, lambda: parties)
-            time_scores(store, "Covertype", k, parts, lambda: parties, ten_starts=large or k == 15)
+            _both(store, Columns("Covertype", parts, lambda: parties, k), ten_starts=large or k == 15)
     else:
         print(f"{data / COVERTYPE} is not there: Covertype is left out. Pass --data FOLDER.")
-    if large:
-        _file(store)
+    if large and any(store.lacks(named(work, "a Parquet file", LARGE_ROWS, 15)) for work in WORKS):
+        with tempfile.TemporaryDirectory() as folder:
+            _both(store, _file(Path(folder)), ten_starts=True)
 
 
-def _file(store: Store) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        paths = made_up.write_parties(Path(folder), LARGE_ROWS, LARGE_COLUMNS)
-        rows = made_up.rows(LARGE_ROWS, LARGE_COLUMNS).features
-        parts = np.split(np.asfortranarray(rows), np.cumsum(made_up.widths(LARGE_COLUMNS))[:-1], axis=1)
-        time_assignment(store, "a Parquet file", 15, parts, lambda: files.parties(paths))
-        time_scores(store, "a Parquet file", 15, parts, lambda: files.parties(paths), ten_starts=True)
+def _both(store: Store, columns: Columns, *, ten_starts: bool) -> None:
+    ways = (partial(time_assignment, columns), partial(time_scores, columns, ten_starts=ten_starts))
+    for work, way in zip(WORKS, ways, strict=True):
+        store.fill(named(work, columns.table, len(columns.parts[0]), columns.k), way)
+
+
+def _file(folder: Path) -> Columns:
+    paths = made_up.write_parties(folder, LARGE_ROWS, LARGE_COLUMNS)
+    rows = np.asfortranarray(made_up.rows(LARGE_ROWS, LARGE_COLUMNS).features)
+    parts = np.split(rows, np.cumsum(made_up.widths(LARGE_COLUMNS))[:-1], axis=1)
+    return Columns("a Parquet file", parts, lambda: files.parties(paths), 15)

@@ -2,11 +2,12 @@
 
 Every work is a process of its own, and what it is timed for begins when all is imported and nothing is read. Two reads
 are the least that scores and a fit can do: one for the Gram matrix, one for the scores; predictions need one. On one
-core, and ours on all of them as well. Reading alone (`blocks` are what a party reads) is compared with pyarrow's, too.
+core, in processor time; and ours on all of them, by the clock. Reading alone (`blocks` are what a party reads) is compared with pyarrow's, too.
 """
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import made_up
@@ -14,7 +15,7 @@ import polars as pl
 import pyarrow.parquet as pq
 from pyarrow import csv as pa_csv
 from scale_bars import READS
-from side_by_side import Line, Store, as_child, children_in_turns, in_child, seconds
+from side_by_side import Line, Store, as_child, both_times, children_in_turns, in_child
 
 import colonnade as cn
 
@@ -81,21 +82,20 @@ WORKS: dict[str, Callable[[list[str], str], None]] = {
 def does(work: str, paths: list[str], run: str, small: list[str]) -> Line:
     """Do a work, and time it; small tables before it, so that all is imported."""
     fit(small, f"{small[0]}-run")
-    return {"seconds": seconds(lambda: WORKS[work](paths, run))}
+    processor, clock = both_times(lambda: WORKS[work](paths, run))
+    return {"seconds": processor, "clock": clock}
 
 
 def measure(store: Store, *, large: bool) -> None:
     """Time every work on files of each size, and reading alone of both kinds of files."""
     for n_rows in (ROWS, *[LARGE_ROWS] * large):
         case = {"bench": "files", "work": "Parquet", "rows": n_rows, "columns": COLUMNS}
-        if store.lacks(**case):
-            works: Line = {work: {"work": work, "cores": 1} for work in (*READS, *READERS)}
-            works |= {f"{work}, all cores": {"work": work} for work in READS}
-            store.keep(case, _beside_each_other(works, n_rows, csv=False))
+        works: Line = {work: {"work": work, "cores": 1} for work in (*READS, *READERS)}
+        works |= {f"{work}, all cores": {"work": work} for work in READS}
+        store.fill(case, partial(_beside_each_other, works, n_rows, csv=False))
     case = {"bench": "files", "work": "CSV", "rows": CSV_ROWS, "columns": COLUMNS}
-    if store.lacks(**case):
-        works = {work: {"work": work, "cores": 1} for work in ("blocks", "pyarrow")}
-        store.keep(case, _beside_each_other(works, CSV_ROWS, csv=True))
+    works = {work: {"work": work, "cores": 1} for work in ("blocks", "pyarrow")}
+    store.fill(case, partial(_beside_each_other, works, CSV_ROWS, csv=True))
 
 
 def _beside_each_other(works: Line, n_rows: int, *, csv: bool) -> Line:

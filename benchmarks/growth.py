@@ -1,16 +1,17 @@
 """How a party's seconds and memory grow with its rows: tables of ten columns in Parquet, from 1e5 rows on.
 
 Three parties in one process of its own open their files, score their rows, draw and learn, evaluate and predict. After
-each step the process tells its seconds, and the most memory that it has held by then. The parties share the process, so
-a party alone holds no more than that.
+each step the process tells its seconds, of processor time and of the clock, and the most memory that it has held by then.
+The parties share the process, so a party alone holds no more than that.
 """
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import files
 import made_up
-from side_by_side import Line, Store, as_child, in_child, peak_mb, seconds, short
+from side_by_side import REFUSALS, Line, Store, as_child, both_times, in_child, peak_mb, short
 
 import colonnade as cn
 
@@ -43,28 +44,32 @@ class Steps:
 def does(paths: list[str], small: list[str]) -> Line:
     """Take all steps that are not refused; with small tables before it, so that all is imported."""
     files.fit(small, f"{small[0]}-run")
-    job, taken, peaks, refused = Steps(paths), dict[str, float](), dict[str, int](), dict[str, str]()
+    job, peaks, refused = Steps(paths), dict[str, int](), dict[str, str]()
+    taken, clock = dict[str, float](), dict[str, float]()
     for step in ("open", "fit", "evaluate", "predict"):
         try:
-            taken[step] = short(seconds(getattr(job, step)))
-        except (cn.ColonnadeError, MemoryError) as error:
+            taken[step], clock[step] = map(short, both_times(getattr(job, step)))
+        except REFUSALS as error:
             refused[step] = str(error) or "not enough memory"
             if step in ("open", "fit"):
                 break
         else:
             peaks[step] = peak_mb()
-    return {"seconds": taken, "peaks": peaks} | ({"refused": refused} if refused else {})
+    return {"seconds": taken, "clock": clock, "peaks": peaks} | ({"refused": refused} if refused else {})
 
 
 def measure(store: Store, *, large: bool) -> None:
     """Let a process of its own do it, for each number of rows."""
     for n_rows in SIZES + LARGE_SIZES * large:
         case = {"bench": "growth", "rows": n_rows, "columns": COLUMNS}
-        if store.lacks(**case):
-            with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
-                paths = made_up.write_parties(Path(folder), n_rows, COLUMNS)
-                small = made_up.write_parties(Path(scratch), 1000, COLUMNS)
-                store.keep(case, in_child(__file__, {"paths": paths, "small": small}))
+        store.fill(case, partial(_of_rows, n_rows))
+
+
+def _of_rows(n_rows: int) -> Line:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
+        paths = made_up.write_parties(Path(folder), n_rows, COLUMNS)
+        small = made_up.write_parties(Path(scratch), 1000, COLUMNS)
+        return in_child(__file__, {"paths": paths, "small": small})
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ On loopback the server is a process, one party is another, and the other parties
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import many_parties
@@ -17,6 +18,7 @@ import colonnade as cn
 
 PARTIES, LARGE_PARTIES, HERE = [3, 10, 50], [100], [3, 10, 30, 100]
 SIZES, SIZE, N_ROWS, REPEATS = [200, 2000, 20_000], 200, 20_000, 7
+ROWS_HERE, SIZE_HERE = 5000, 2000  # parties refuse a Gram matrix of few rows
 TASK = many_parties.TASK
 
 
@@ -52,9 +54,9 @@ def does(n_parties: int, size: int, scores: str) -> Line:
 def here(n_parties: int) -> dict[str, Callable[[], object]]:
     """Fit in one process: scores in the clear, in secret, and without showing rows."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(2000, 2 * n_parties)), rng.normal(size=2000)
+    X, y = rng.normal(size=(ROWS_HERE, 2 * n_parties)), rng.normal(size=ROWS_HERE)
     federation = cn.Federation(cn.split_columns(X, y, [2] * n_parties))
-    plain, secure = sampler(SIZE, "plain"), sampler(SIZE, "secure")
+    plain, secure = sampler(SIZE_HERE, "plain"), sampler(SIZE_HERE, "secure")
     return {
         "plain": lambda: federation.fit(TASK, sampler=plain),
         "secure scores": lambda: federation.fit(TASK, sampler=secure),
@@ -65,15 +67,18 @@ def here(n_parties: int) -> dict[str, Callable[[], object]]:
 def measure(store: Store, *, large: bool) -> None:
     """Fit with ever more parties, and with three parties ever more rows."""
     for n_parties in HERE:
-        case: Line = {"bench": "parties", "work": "in one process", "parties": n_parties, "size": SIZE}
-        if store.lacks(**case):
-            store.keep(case, time_in_turns(here(n_parties)))
+        case: Line = {"bench": "parties", "work": "in one process", "parties": n_parties, "size": SIZE_HERE}
+        store.fill(case, partial(_here, n_parties))
     grown = [(n_parties, SIZE) for n_parties in PARTIES + LARGE_PARTIES * large]
     for n_parties, size in [*grown, *((PARTIES[0], size) for size in SIZES if size != SIZE)]:
         for scores in ("plain", "secure"):
             case = {"bench": "parties", "work": f"loopback, {scores}", "parties": n_parties, "size": size}
-            if store.lacks(**case):
-                store.keep(case, in_child(__file__, {"n_parties": n_parties, "size": size, "scores": scores}))
+            work = {"n_parties": n_parties, "size": size, "scores": scores}
+            store.fill(case, partial(in_child, __file__, work))
+
+
+def _here(n_parties: int) -> Line:
+    return time_in_turns(here(n_parties))
 
 
 if __name__ == "__main__":

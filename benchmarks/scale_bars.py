@@ -37,9 +37,9 @@ def of(lines: list[Line], bench: str, **case: Any) -> list[Line]:
     )
 
 
-def factor(line: Line, name: str, other: str) -> float | None:
+def factor(line: Line, name: str, other: str, by: str = "seconds") -> float | None:
     """Divide the seconds of one contender by those of another, where both have some."""
-    times: dict[str, float] = line.get("seconds", {})
+    times: dict[str, float] = line.get(by, {})
     return times[name] / times[other] if name in times and other in times else None
 
 
@@ -91,7 +91,7 @@ def cores(lines: list[Line]) -> Found:
     """Compare one core with all."""
     for line in of(lines, "files", work="Parquet"):
         for work in READS:
-            value = factor(line, work, f"{work}, all cores")
+            value = factor(line, work, f"{work}, all cores", by="clock")
             if value is not None:
                 yield f"{work}, {count(line['case']['rows'])} rows", value
 

@@ -26,6 +26,7 @@ PACKAGES = ("colonnade", "numpy", "scipy", "scikit-learn", "pyarrow", "polars", 
 REPEATS, BUDGET = 9, 2.0
 # What a child may take of the machine's memory: work that needs more is refused, and the machine goes on.
 MEMORY_SHARE = 0.7
+REFUSALS = (cn.ColonnadeError, MemoryError)
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -43,21 +44,30 @@ class Store:
                 "Pass --again to measure all of them here, or another --out."
             )
 
-    def lacks(self, **case: Any) -> bool:
+    def lacks(self, case: Line) -> bool:
         """Tell whether a case is still to be measured."""
         return _key(case) not in (self._new if self._again else self._lines)
 
-    def keep(self, case: Line, found: Line) -> None:
-        """Store what was found, in place of what was found before, and say it."""
+    def fill(self, case: Line, measure: Callable[[], Line]) -> None:
+        """Measure a case that is lacking, and store and say what was found, be it that it is refused."""
+        if not self.lacks(case):
+            return
+        try:
+            found = measure()
+        except REFUSALS as error:
+            found = {"seconds": {}, "refused": {"ours": _said(error)}}
         self._lines[_key(case)] = {"case": case, **found}
         self._new.add(_key(case))
+        self._write()
+        print(f"{', '.join(f'{value:,}' if isinstance(value, int) else value for value in case.values())}:", end=" ")
+        print(json.dumps(found), flush=True)
+
+    def _write(self) -> None:
         lines = [{"machine": machine()}, *self._lines.values()]
         self._path.parent.mkdir(parents=True, exist_ok=True)
         half = self._path.with_suffix(".part")
         half.write_text("".join(json.dumps(line) + "\n" for line in lines))
         half.replace(self._path)
-        print(f"{', '.join(f'{value:,}' if isinstance(value, int) else value for value in case.values())}:", end=" ")
-        print(json.dumps(found), flush=True)
 
 
 def _key(case: Line) -> str:
@@ -106,8 +116,8 @@ def time_in_turns(contenders: Mapping[str, Callable[[], object]], repeats: int =
             started = time.process_time()
             try:
                 run()
-            except (cn.ColonnadeError, MemoryError) as error:
-                refused[name] = _said(str(error) or type(error).__name__)
+            except REFUSALS as error:
+                refused[name] = _said(error)
                 continue
             taken[name].append(time.process_time() - started)
     found = {name: times[1:] or times for name, times in taken.items() if name not in refused}
@@ -116,7 +126,7 @@ def time_in_turns(contenders: Mapping[str, Callable[[], object]], repeats: int =
 
 
 def children_in_turns(script: str, works: Mapping[str, Line], repeats: int = 3) -> Line:
-    """Let each work be done by a process of its own, in turns: medians of seconds, and the peak of memory."""
+    """Let each work be done by a process of its own, in turns: medians of both times, and the peak of memory."""
     found: dict[str, list[Line]] = {name: [] for name in works}
     refused: dict[str, str] = {}
     for _ in range(repeats):
@@ -128,6 +138,7 @@ def children_in_turns(script: str, works: Mapping[str, Line], repeats: int = 3) 
     told_all = {name: told for name, told in found.items() if name not in refused}
     return {
         "seconds": {name: short(median(each["seconds"] for each in told)) for name, told in told_all.items()},
+        "clock": {name: short(median(each["clock"] for each in told)) for name, told in told_all.items()},
         "peak MB": {name: max(each["peak MB"] for each in told) for name, told in told_all.items()},
         **_if_any(refused),
     }
@@ -160,11 +171,11 @@ def peak_mb(process: int | str = "self") -> int:
     return round(int(_read(f"/proc/{process}/status").split("VmHWM:")[1].split()[0]) / 1024)
 
 
-def seconds(action: Callable[[], object]) -> float:
-    """Time one action."""
-    started = time.perf_counter()
+def both_times(action: Callable[[], object]) -> tuple[float, float]:
+    """Time one action: seconds of processor time, of all threads together, and of the clock."""
+    started = time.process_time(), time.perf_counter()
     action()
-    return time.perf_counter() - started
+    return time.process_time() - started[0], time.perf_counter() - started[1]
 
 
 @contextmanager
@@ -183,8 +194,9 @@ def short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _said(error: str) -> str:
-    return error if len(error) < 200 else f"{error[:197]}..."
+def _said(error: object) -> str:
+    said = str(error) or type(error).__name__
+    return said if len(said) < 200 else f"{said[:197]}..."
 
 
 def _if_any(refused: Mapping[str, str]) -> Line:

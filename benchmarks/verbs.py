@@ -6,12 +6,12 @@ which every row finds its nearest centre. It is made of plain NumPy calls on col
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import made_up
 import numpy as np
-from side_by_side import Store, one_core, time_in_turns
+from side_by_side import Line, Store, one_core, time_in_turns
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
@@ -220,9 +220,13 @@ def measure(store: Store, *, large: bool) -> None:
     """Time every verb on every shape."""
     for n_rows, n_columns in SHAPES + LARGE_SHAPES * large:
         cases = {verb: {"bench": "verbs", "work": verb, "rows": n_rows, "columns": n_columns} for verb in VERBS}
-        missing = [verb for verb, case in cases.items() if store.lacks(**case)]
-        if missing:
+        if any(store.lacks(case) for case in cases.values()):
             with one_core():
                 work = Work(n_rows, n_columns)
-                for verb in missing:
-                    store.keep(cases[verb], time_in_turns(VERBS[verb](work)))
+                for verb, case in cases.items():
+                    store.fill(case, partial(timed, VERBS[verb], work))
+
+
+def timed(verb: Callable[[Work], Contenders], work: Work) -> Line:
+    """Prepare the contenders, and time them."""
+    return time_in_turns(verb(work))

@@ -108,7 +108,7 @@ def files(lines: list[Line]) -> str:
 def _beside_reading(line: Line, work: str) -> list[str]:
     reads, found = READS.get(work, 1), (factor(line, work, other) for other in ("pyarrow", "polars"))
     over = [None if each is None else each / reads for each in found]
-    all_cores = factor(line, work, f"{work}, all cores")
+    all_cores = factor(line, work, f"{work}, all cores", by="clock")
     seconds = _cell(line["seconds"].get(work), " s") or "refused"
     return [seconds, str(reads), *(_cell(each, " x") for each in (*over, all_cores))]
 
@@ -132,15 +132,16 @@ def growth(lines: list[Line]) -> str:
     for line in of(lines, "growth"):
         seconds, peaks = line.get("seconds", {}), line.get("peaks", {})
         cells = [_cell(seconds.get(step), " s") or "refused" for step in STEPS]
+        cells.append(_cell(sum(line.get("clock", {}).values()) or None, " s"))
         rows.append((count(line["case"]["rows"]), *cells, _cell(max(peaks.values(), default=None), " MB")))
     if (reached := billion(lines)) is not None:
-        seconds, peak = reached
-        cells = [_cell(seconds[step], " s") for step in STEPS]
+        seconds, clock, peak = reached
+        cells = [*(_cell(seconds[step], " s") for step in STEPS), _cell(sum(clock.values()), " s")]
         rows.append((f"{count(BILLION)}, **extrapolated**", *cells, _cell(peak, " MB")))
-    return _table(("rows", *STEPS, "peak of the process"), rows)
+    return _table(("rows", *STEPS, "all, by the clock", "peak of the process"), rows)
 
 
-def billion(lines: list[Line]) -> tuple[dict[str, float], float] | None:
+def billion(lines: list[Line]) -> tuple[dict[str, float], dict[str, float], float] | None:
     """Draw a straight line through the two largest tables that were done whole, to a billion rows."""
     whole = [line for line in of(lines, "growth") if "refused" not in line]
     if len(whole) < 2:
@@ -151,8 +152,10 @@ def billion(lines: list[Line]) -> tuple[dict[str, float], float] | None:
     def beyond(before: float, after: float) -> float:
         return float(after + reach * max(after - before, 0.0))
 
-    times = {step: beyond(first["seconds"][step], value) for step, value in last["seconds"].items()}
-    return times, beyond(first["peak MB"], last["peak MB"])
+    processor, clock = (
+        {step: beyond(first[by][step], value) for step, value in last[by].items()} for by in ("seconds", "clock")
+    )
+    return processor, clock, beyond(first["peak MB"], last["peak MB"])
 
 
 def here(lines: list[Line]) -> str:
@@ -219,7 +222,8 @@ def draw(lines: list[Line], path: Path) -> None:
     for panel, axes in zip((_draw_verbs, _draw_fits, _draw_growth, _draw_parties), panels.flat, strict=True):
         panel(lines, axes)
         axes.grid(visible=True, which="major", alpha=0.25)
-        axes.legend(fontsize=8, frameon=False)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=8, frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -253,10 +257,10 @@ def _draw_growth(lines: list[Line], axes: Any) -> None:
         return
     rows, reached = [line["case"]["rows"] for line in found], billion(lines)
     curves = {
-        "seconds: open, fit, evaluate, predict": [sum(line["seconds"].values()) for line in found],
+        "seconds of the clock: open, fit, evaluate, predict": [sum(line["clock"].values()) for line in found],
         "peak of memory, GB": [line["peak MB"] / 1000 for line in found],
     }
-    ends = None if reached is None else (sum(reached[0].values()), reached[1] / 1000)
+    ends = None if reached is None else (sum(reached[1].values()), reached[2] / 1000)
     for number, ((name, values), colour) in enumerate(zip(curves.items(), (OURS, COLOURS[1]), strict=True)):
         axes.plot(rows, values, "o-", color=colour, label=name)
         if ends is not None:

@@ -44,11 +44,17 @@ def test_what_was_refused_or_not_measured_meets_no_bar() -> None:
 
 def test_a_billion_rows_lie_on_the_line_through_the_largest_two() -> None:
     lines = [
-        {"case": {"bench": "growth", "rows": n_rows, "columns": 10}, "seconds": {"fit": n_rows / 1e6}, "peak MB": 300}
+        {
+            "case": {"bench": "growth", "rows": n_rows, "columns": 10},
+            "seconds": {"fit": n_rows / 1e6},
+            "clock": {"fit": n_rows / 2e6},
+            "peak MB": 300,
+        }
         for n_rows in (100_000, 1_000_000, 10_000_000)
     ]
-    seconds, peak = SCRIPT["billion"](lines)
+    seconds, clock, peak = SCRIPT["billion"](lines)
     assert seconds == {"fit": pytest.approx(1000.0)}
+    assert clock == {"fit": pytest.approx(500.0)}
     assert peak == 300
     assert SCRIPT["billion"](lines[:1]) is None
 
@@ -56,17 +62,27 @@ def test_a_billion_rows_lie_on_the_line_through_the_largest_two() -> None:
 def test_what_is_stored_is_not_measured_again_unless_told(tmp_path: Path) -> None:
     path = tmp_path / "new" / "scale.jsonl"
     store = SIDE_BY_SIDE["Store"](path)
-    assert store.lacks(**CASE)
-    store.keep(CASE, {"seconds": {"ours": 1.0}})
-    assert not store.lacks(**CASE)
-    assert not SIDE_BY_SIDE["Store"](path).lacks(**CASE)
+    assert store.lacks(CASE)
+    store.fill(CASE, lambda: {"seconds": {"ours": 1.0}})
+    assert not store.lacks(CASE)
+    assert not SIDE_BY_SIDE["Store"](path).lacks(CASE)
     again = SIDE_BY_SIDE["Store"](path, again=True)
-    assert again.lacks(**CASE)
-    again.keep(CASE, {"seconds": {"ours": 2.0}})
-    assert not again.lacks(**CASE)
+    assert again.lacks(CASE)
+    again.fill(CASE, lambda: {"seconds": {"ours": 2.0}})
+    again.fill(CASE, lambda: {"seconds": {"ours": 3.0}})
+    assert not again.lacks(CASE)
     lines = SCRIPT["read"](path)
     assert [line.get("seconds") for line in lines] == [None, {"ours": 2.0}]
     assert lines[0]["machine"]["cores"] >= 1
+
+
+def test_a_case_that_is_refused_is_stored_as_such(tmp_path: Path) -> None:
+    def refuse() -> dict[str, Any]:
+        raise cn.UnsupportedError("There are too many rows. Take fewer.")
+
+    SIDE_BY_SIDE["Store"](tmp_path / "scale.jsonl").fill(CASE, refuse)
+    line = SCRIPT["read"](tmp_path / "scale.jsonl")[1]
+    assert line == {"case": CASE, "seconds": {}, "refused": {"ours": "There are too many rows. Take fewer."}}
 
 
 def test_measurements_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
@@ -74,7 +90,7 @@ def test_measurements_of_another_machine_are_not_mixed_in(tmp_path: Path) -> Non
     path.write_text(json.dumps({"machine": {"processor": "abacus"}}) + "\n" + json.dumps({"case": CASE}) + "\n")
     with pytest.raises(SystemExit, match=r"of another machine .* {'processor': 'abacus'}.* Pass --again"):
         SIDE_BY_SIDE["Store"](path)
-    assert SIDE_BY_SIDE["Store"](path, again=True).lacks(**CASE)
+    assert SIDE_BY_SIDE["Store"](path, again=True).lacks(CASE)
 
 
 def test_who_refuses_is_named_and_the_others_are_timed() -> None:
