@@ -1,8 +1,8 @@
 """How a party's seconds and memory grow with its rows: tables of ten columns in Parquet, from 1e5 rows on.
 
 Three parties in one process of its own open their files, score their rows, draw and learn, evaluate and predict. After
-each step the process tells its seconds, of processor time and of the clock, and the most memory that it has held by then.
-The parties share the process, so a party alone holds no more than that.
+each step the process tells its seconds, of processor time and of the clock, and the most memory that it has held so
+far. The parties share the process, so a party alone holds no more than that.
 """
 
 import tempfile
