@@ -2,7 +2,7 @@
 
 Every work is a process of its own, and what it is timed for begins when all is imported and nothing is read. Two reads
 are the least that scores and a fit can do: one for the Gram matrix, one for the scores; predictions need one. On one
-core, in processor time; and ours on all cores, by the clock. Reading alone (`blocks` are what a party reads) is compared
+core, in processor time; and ours on all cores, by the clock. Reading alone (`blocks`: what a party reads) is compared
 with pyarrow's, too.
 """
 
