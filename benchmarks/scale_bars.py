@@ -137,8 +137,10 @@ def over_linear(lines: list[Line]) -> Found:
 
 
 def refusals(lines: list[Line]) -> Found:
-    """Count works that were refused, a growth that a process could not hold among them."""
-    yield "all benchmarks", float(sum("refused" in line for line in lines))
+    """Count works that were refused; that there are none is known only where the largest table was tried."""
+    found = [line for line in lines if "refused" in line]
+    if found or of(lines, "growth", rows=100_000_000):
+        yield "all benchmarks", float(len(found))
 
 
 APPLIED = [f"{model} {verb}" for model in MODELS for verb in ("predict", "evaluate")]
