@@ -257,10 +257,10 @@ def _draw_growth(lines: list[Line], axes: Any) -> None:
         return
     rows, reached = [line["case"]["rows"] for line in found], billion(lines)
     curves = {
-        "seconds of the clock: open, fit, evaluate, predict": [sum(line["clock"].values()) for line in found],
+        "seconds: open, fit, evaluate, predict": [sum(line["seconds"].values()) for line in found],
         "peak of memory, GB": [line["peak MB"] / 1000 for line in found],
     }
-    ends = None if reached is None else (sum(reached[1].values()), reached[2] / 1000)
+    ends = None if reached is None else (sum(reached[0].values()), reached[2] / 1000)
     for number, ((name, values), colour) in enumerate(zip(curves.items(), (OURS, COLOURS[1]), strict=True)):
         axes.plot(rows, values, "o-", color=colour, label=name)
         if ends is not None:
@@ -276,6 +276,9 @@ def _draw_parties(lines: list[Line], axes: Any) -> None:
             seconds = [line["seconds"][name] for line in found]
             axes.plot(parties, seconds, style, color=colour, label=f"{scores}: {name}", ms=4)
     axes.set(title="a fit on loopback, seconds", xlabel="parties", xscale="log", yscale="log")
+    counts = sorted({line["case"]["parties"] for line in of(lines, "parties", size=200)})
+    axes.set_xticks(counts, [str(each) for each in counts])
+    axes.minorticks_off()
 
 
 def page(text: str, lines: list[Line]) -> str:
