@@ -28,30 +28,41 @@ def check_available() -> None:
         )
 
 
-def public_key(secret: bytes) -> bytes:
-    """Compute the X25519 public key of 32 secret bytes."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+class KeyPair:
+    """An X25519 key of 32 secret bytes; what it agrees on with another key is computed once."""
 
-    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+    def __init__(self, secret: bytes) -> None:
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+        self._private = X25519PrivateKey.from_private_bytes(secret)
+        self._agreed: dict[bytes, bytes] = {}
+        self.public = self._private.public_key().public_bytes_raw()
 
-def agreed_secret(secret: bytes, their_key: bytes) -> bytes:
-    """Agree on 32 bytes with whoever holds the secret of `their_key` (X25519); points of low order are refused."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+    def agreed(self, their_key: bytes) -> bytes:
+        """Agree on 32 bytes with whoever holds the secret of `their_key`; points of low order are refused."""
+        if their_key not in self._agreed:
+            self._agreed[their_key] = self._exchange(their_key)
+        return self._agreed[their_key]
 
-    try:
-        return X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(their_key))
-    except ValueError as error:
-        raise RemoteProtocolError(
-            "The server relayed a public key that gives no shared secret. Check that all run the same version.",
-            party=SERVER,
-        ) from error
+    def _exchange(self, their_key: bytes) -> bytes:
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+        try:
+            return self._private.exchange(X25519PublicKey.from_public_bytes(their_key))
+        except ValueError as error:
+            raise RemoteProtocolError(
+                "The server relayed a public key that gives no shared secret. Check that all run the same version.",
+                party=SERVER,
+            ) from error
+
+    def __repr__(self) -> str:
+        return "KeyPair(not shown)"
 
 
 def gives_secret(key: bytes) -> bool:
     """Tell whether these are a public key with which a secret can be agreed on: of any other nothing is hidden."""
     try:
-        agreed_secret(bytes(KEY_BYTES), key)
+        KeyPair(bytes(KEY_BYTES)).agreed(key)
     except RemoteProtocolError:
         return False
     return True
@@ -68,7 +79,40 @@ def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
 
     derived = derive(agreed, context, _AES_KEY + _AES_BLOCK)
     stream = Cipher(AES256(derived[:_AES_KEY]), CTR(derived[_AES_KEY:])).encryptor()
-    return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), "<u8").astype(np.uint64)
+    return _words(stream.update(bytes(count * WORD_BYTES)))
+
+
+class ManyWords:
+    """A long line and a large grid of uniform words, from one secret and context: any part of them can be had alone."""
+
+    def __init__(self, secret: bytes, context: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+
+        derived = derive(secret, context, 2 * _AES_KEY)
+        self._line, self._grid = AES256(derived[:_AES_KEY]), derived[_AES_KEY:]
+
+    def line(self, start: int, count: int) -> Words:
+        """Give so many pairs of words of the line, from the pair at a place on."""
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+        stream = Cipher(self._line, CTR(start.to_bytes(_AES_BLOCK, "big"))).encryptor()
+        return _words(stream.update(bytes(count * _AES_BLOCK)))
+
+    def grid(self, layers: int, rows: range, columns: range) -> Words:
+        """Give two words for each place of a part of the grid, below 2^32; shape (layers, 2, n_rows, n_columns)."""
+        places = np.empty((layers, len(rows), len(columns), 2), "<u8")
+        places[..., 0] = np.arange(layers, dtype=np.uint64)[:, None, None]
+        places[..., 1] = (np.asarray(rows, np.uint64)[:, None] << np.uint64(32)) | np.asarray(columns, np.uint64)
+        words = _words(scrambled(self._grid, places.tobytes())).reshape(places.shape)
+        return np.moveaxis(words, 3, 1)
+
+    def __repr__(self) -> str:
+        return "ManyWords(not shown)"
+
+
+def _words(stretched: bytes) -> Words:
+    return np.frombuffer(stretched, "<u8").astype(np.uint64, copy=False)
 
 
 def scrambled(secret: bytes, blocks: bytes) -> bytes:
