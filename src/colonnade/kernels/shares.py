@@ -30,9 +30,9 @@ def to_limbs(numbers: Floats) -> Words:
 
     Negative limbs count from 2^64 downwards.
     """
-    high = np.rint(np.ldexp(numbers.T, HIGH_BITS))
-    low = np.rint(np.ldexp(np.ldexp(numbers.T, HIGH_BITS) - high, LOW_BITS))
-    return np.stack([high, low], axis=1).astype(np.int64).view(np.uint64)
+    scaled = np.ldexp(np.ascontiguousarray(numbers.T), HIGH_BITS)
+    high = np.rint(scaled)
+    return np.stack([high, np.rint(np.ldexp(scaled - high, LOW_BITS))], axis=1).astype(np.int64).view(np.uint64)
 
 
 def limb_products(first: Words, second: Words) -> Words:

@@ -92,8 +92,9 @@ def check_circle(identity: Identity, circle: Sequence[int], relayed: CircleKeys,
     _check_number(identity, len(keys))
     if len(signed) != len(circle):
         raise _relayed_wrongly(f"signatures on {len(signed)} keys where {len(circle)} are due")
+    parties = identity.parties
     for place, each in zip(circle, signed, strict=True):
-        _check_signed(identity, identity.parties[place], SignedKey(keys[place], each.exchanged, each.signature), view)
+        _check_signed(identity, parties[place], SignedKey(keys[place], each.exchanged, each.signature), view)
     _check_different(keys)
 
 
@@ -126,8 +127,8 @@ def check_signatures(
     """Require that the pinned parties at these places signed the transcript that this party saw."""
     if len(signed) != len(places):
         raise _relayed_wrongly(f"{len(signed)} signatures for {len(places)} parties")
-    for place, each in zip(places, signed, strict=True):
-        party = identity.parties[place]
+    parties = identity.parties
+    for party, each in zip((parties[place] for place in places), signed, strict=True):
         if not identity.is_signed(party, sent_statement(party, transcript, each.digest), each.signature):
             raise _relayed_wrongly(f"a signature of {party!r} on something else than this party saw")
 

@@ -1,6 +1,7 @@
 """What is hashed: the texts that parties sign, compare, and bind keys and masks to."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -73,9 +74,13 @@ def transcript_of(purpose: str, parties: Sequence[str], keys: bytes, view: bytes
     question : bytes
         What is to be summed.
     """
-    names = digest(*(party.encode() for party in parties))
     in_ring = f"{ring.width} bytes, steps of 2^-{ring.exponent}".encode()
-    return digest(PROTOCOL, purpose.encode(), names, digest(keys), view, digest(question), in_ring)
+    return digest(PROTOCOL, purpose.encode(), _names(tuple(parties)), digest(keys), view, digest(question), in_ring)
+
+
+@lru_cache(maxsize=4)  # a run's parties are the same in all its phases
+def _names(parties: tuple[str, ...]) -> bytes:
+    return digest(*(party.encode() for party in parties))
 
 
 def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:
