@@ -108,7 +108,7 @@ def bending(rng: Draw) -> Iterator[None]:
         return pair
 
     patched: list[tuple[Any, Callable[..., Any]]] = [(pairwise, KeyPair)]
-    pairwise.KeyPair = low  # type: ignore[assignment, misc]
+    pairwise.KeyPair = low  # type: ignore[assignment, attr-defined]
     for send in (pack, pack_words, sendable_flags, sendable_floats, sendable_rows):
         other = instead(send)
         for module in [each for name, each in sys.modules.items() if name.startswith("colonnade.")]:

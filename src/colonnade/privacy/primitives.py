@@ -5,7 +5,9 @@ block by block to give hashes other names.
 Ed25519, to sign, is in `identities`.
 """
 
+from functools import cache
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -18,6 +20,8 @@ _AES_KEY, _AES_BLOCK = 32, 16
 # A key that encrypts one text and no other needs no other nonce than zero.
 _NONCE = bytes(12)
 TAG_BYTES = 16
+# What is encrypted to get a stream: to make as many zeros anew takes several times as long as to encrypt them.
+_ZEROS = memoryview(bytes(1 << 20))
 
 
 def check_available() -> None:
@@ -73,31 +77,20 @@ def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
 
     Another context, what the mask is for, gives an unrelated mask.
     """
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-    from cryptography.hazmat.primitives.ciphers.modes import CTR
-
     derived = derive(agreed, context, _AES_KEY + _AES_BLOCK)
-    stream = Cipher(AES256(derived[:_AES_KEY]), CTR(derived[_AES_KEY:])).encryptor()
-    return _words(stream.update(bytes(count * WORD_BYTES)))
+    return _stream(derived[:_AES_KEY], derived[_AES_KEY:], count * WORD_BYTES)
 
 
 class ManyWords:
     """A long line and a large grid of uniform words, from one secret and context: any part of them can be had alone."""
 
     def __init__(self, secret: bytes, context: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-
         derived = derive(secret, context, 2 * _AES_KEY)
-        self._line, self._grid = AES256(derived[:_AES_KEY]), derived[_AES_KEY:]
+        self._line, self._grid = derived[:_AES_KEY], derived[_AES_KEY:]
 
     def line(self, start: int, count: int) -> Words:
         """Give so many pairs of words of the line, from the pair at a place on."""
-        from cryptography.hazmat.primitives.ciphers import Cipher
-        from cryptography.hazmat.primitives.ciphers.modes import CTR
-
-        stream = Cipher(self._line, CTR(start.to_bytes(_AES_BLOCK, "big"))).encryptor()
-        return _words(stream.update(bytes(count * _AES_BLOCK)))
+        return _stream(self._line, start.to_bytes(_AES_BLOCK, "big"), count * _AES_BLOCK)
 
     def grid(self, layers: int, rows: range, columns: range) -> Words:
         """Give two words for each place of a part of the grid, below 2^32; shape (layers, 2, n_rows, n_columns)."""
@@ -109,6 +102,23 @@ class ManyWords:
 
     def __repr__(self) -> str:
         return "ManyWords(not shown)"
+
+
+def _stream(key: bytes, start: bytes, count: int) -> Words:
+    """Let AES count on from a first counter, to so many bytes."""
+    parts, zeros = _loaded(), _ZEROS[:count] if count <= len(_ZEROS) else bytes(count)
+    return _words(parts.Cipher(parts.AES256(key), parts.CTR(start)).encryptor().update(zeros))
+
+
+@cache  # a hundred parties make thousands of masks, and to import what is loaded takes as long as to make one
+def _loaded() -> SimpleNamespace:
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return SimpleNamespace(Cipher=Cipher, AES256=AES256, CTR=CTR, SHA256=SHA256, HKDF=HKDF)
 
 
 def _words(stretched: bytes) -> Words:
@@ -126,10 +136,9 @@ def scrambled(secret: bytes, blocks: bytes) -> bytes:
 
 def derive(secret: bytes, context: bytes, count: int) -> bytes:
     """Derive so many bytes from a secret, for one purpose (HKDF-SHA-256)."""
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-    return HKDF(SHA256(), count, salt=None, info=context).derive(secret)
+    parts = _loaded()
+    derived: bytes = parts.HKDF(parts.SHA256(), count, salt=None, info=context).derive(secret)
+    return derived
 
 
 def encrypt(agreed: bytes, context: bytes, text: bytes) -> bytes:
