@@ -271,7 +271,7 @@ def test_a_sheet_of_one_solver_opens_no_other(tmp_path: Path) -> None:
         request = OpenLloyd(None, 1, 4, 10, keys.to("party1"))
         turned_away(
             lambda: server.told_by_all(request, LloydOpened),
-            "AskGramShares, .* would be next in this job, not OpenLloyd",
+            "AskSealedSeeds, .* would be next in this job, not OpenLloyd",
         )
         assert server.disclosed() == set()
 
