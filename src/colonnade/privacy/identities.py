@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
-from colonnade.privacy.primitives import KEY_BYTES
+from colonnade.privacy.primitives import KEY_BYTES, KeyPair
 from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
@@ -120,6 +120,10 @@ class PinnedIdentity:
         """Derive secret bytes from the signing key's seed (HMAC-SHA-256)."""
         return hmac.digest(self._seed, digest(b"colonnade derived", context), "sha256")
 
+    def pair(self, secret: bytes) -> KeyPair:
+        """Make an X25519 key of secret bytes."""
+        return KeyPair(secret)
+
     def contribution(self, request: bytes, run_nonce: bytes) -> bytes:
         """Derive bytes to add to a joint seed."""
         return self.derived(digest(b"contribution", run_nonce, request))
@@ -141,9 +145,9 @@ class PinnedIdentity:
 class RehearsedIdentity:
     """An identity of one process, where nobody is to be feared: whoever runs it holds everybody's secrets.
 
-    Signatures are keyed hashes, as long as real ones, and need no package. What it contributes to a joint seed depends
-    on its name and the run alone, so that the same seed gives the same rows. Its salts and keys are secret all the
-    same.
+    Signatures are keyed hashes, as long as real ones, and so is what two of its keys agree on: of a hundred parties each
+    agrees with many. What it contributes to a joint seed depends on its name and the run alone, so that the same seed
+    gives the same rows. Its salts and keys are secret all the same.
     """
 
     def __init__(self, name: str, secrets: Mapping[str, bytes], entropy: Entropy) -> None:
@@ -159,6 +163,10 @@ class RehearsedIdentity:
     def derived(self, context: bytes) -> bytes:
         """Derive secret bytes from its secret (HMAC-SHA-256)."""
         return hmac.digest(self._secrets[self.name], digest(b"colonnade derived", context), "sha256")
+
+    def pair(self, secret: bytes) -> "RehearsedPair":
+        """Make a key of secret bytes."""
+        return RehearsedPair(secret, self._secrets[SERVER])
 
     def contribution(self, request: bytes, run_nonce: bytes) -> bytes:  # noqa: ARG002  # the same in every run
         """Derive bytes to add to a joint seed from the party's name."""
@@ -177,6 +185,22 @@ class RehearsedIdentity:
         return f"RehearsedIdentity({self.name!r}, among {', '.join(self.parties)})"
 
 
+class RehearsedPair:
+    """A key that agrees with others of its process, whose secret is known to all of them."""
+
+    def __init__(self, secret: bytes, known_here: bytes) -> None:
+        self._known_here = known_here
+        self.public = blake2b(secret, digest_size=KEY_BYTES).digest()
+
+    def agreed(self, their_key: bytes) -> bytes:
+        """Agree on 32 bytes with whoever holds the secret of `their_key`."""
+        both = min(self.public, their_key) + max(self.public, their_key)
+        return blake2b(both, digest_size=KEY_BYTES, key=self._known_here).digest()
+
+    def __repr__(self) -> str:
+        return "RehearsedPair(not shown)"
+
+
 def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, RehearsedIdentity]:
     """Make identities for the parties of one process, and for their server, that know each other, for a rehearsal."""
     secrets = {name: entropy(KEY_BYTES) for name in (*names, SERVER)}
@@ -190,7 +214,7 @@ class BesideServer:
         self._identity, self._server = identity, server
         self.name, self.parties = identity.name, identity.parties
         self.fresh, self.derived, self.sign = identity.fresh, identity.derived, identity.sign
-        self.contribution = identity.contribution
+        self.contribution, self.pair = identity.contribution, identity.pair
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Ask the server's identity about the server, and the owner's about parties."""

@@ -264,7 +264,7 @@ def with_keys(state: PartyState, relayed: CircleKeys, data: PartyData, circle: C
 def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[PartyState, Message]:
     identity = identity_of(data)
     check_available()
-    secret = Secret(identity.fresh(KEY_BYTES))
+    secret = Secret(identity.fresh(KEY_BYTES), identity.pair)
     rows, view = rows_digest(state.selected()), view_digest(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, rows, view))
     return replace(state, secret=PhaseKeys(secret), learning=None), PairKey(secret.key, rows, view, signature)

@@ -1,6 +1,6 @@
 """Masks between pairs of parties: a party's secret of one sum, and whether what is relayed was signed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,14 +10,17 @@ from colonnade.kernels.masks import Ring, Words, masked, to_words
 from colonnade.ledger import SERVER
 from colonnade.privacy.primitives import KEY_BYTES, KeyPair, ManyWords, decrypt, derive, encrypt, mask_words
 from colonnade.privacy.statements import CircleKeys, SignedDigest, SignedKey, key_context, key_statement, sent_statement
-from colonnade.protocol.identity import Identity
+from colonnade.protocol.identity import Identity, Pair
 
 
 class Secret:
-    """A party's secret key of one sum, from 32 bytes of entropy: made afresh, in memory only, used once."""
+    """A party's secret key of one sum, from 32 bytes of entropy: made afresh, in memory only, used once.
 
-    def __init__(self, secret: bytes) -> None:
-        self._secret, self._pair = secret, KeyPair(secret)
+    `pair` makes a key to agree with of them.
+    """
+
+    def __init__(self, secret: bytes, pair: Callable[[bytes], Pair] = KeyPair) -> None:
+        self._secret, self._pair = secret, pair(secret)
         self.key = self._pair.public
 
     def masked(

@@ -45,10 +45,11 @@ class KeyPair:
     def agreed(self, their_key: bytes) -> bytes:
         """Agree on 32 bytes with whoever holds the secret of `their_key`; points of low order are refused."""
         if their_key not in self._agreed:
-            self._agreed[their_key] = self._exchange(their_key)
+            self._agreed[their_key] = self.exchange(their_key)
         return self._agreed[their_key]
 
-    def _exchange(self, their_key: bytes) -> bytes:
+    def exchange(self, their_key: bytes) -> bytes:
+        """Agree on them, and forget it."""
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
         try:
@@ -66,10 +67,15 @@ class KeyPair:
 def gives_secret(key: bytes) -> bool:
     """Tell whether these are a public key with which a secret can be agreed on: of any other nothing is hidden."""
     try:
-        KeyPair(bytes(KEY_BYTES)).agreed(key)
+        _any_pair().exchange(key)
     except RemoteProtocolError:
         return False
     return True
+
+
+@cache
+def _any_pair() -> KeyPair:
+    return KeyPair(bytes(KEY_BYTES))
 
 
 def mask_words(agreed: bytes, context: bytes, count: int) -> Words:

@@ -9,7 +9,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.privacy import pairwise, primitives
-from colonnade.privacy.identities import identities_here
+from colonnade.privacy.identities import RehearsedPair, identities_here
 from harness import watch
 from secure_trial import Entropy, Wire, forms_of, made_parties
 
@@ -20,7 +20,7 @@ NAMES = ("party1", "party2", "party3")
 def derived(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Record all that is agreed on between parties or derived, beside the entropy that was drawn."""
     found: list[bytes] = []
-    for owner, name in ((primitives.KeyPair, "_exchange"), (primitives, "derive"), (pairwise, "derive")):
+    for owner, name in ((RehearsedPair, "agreed"), (primitives, "derive"), (pairwise, "derive")):
         original = getattr(owner, name)
 
         def recorded(*given: Any, original: Any = original) -> bytes:

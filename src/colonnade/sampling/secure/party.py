@@ -57,7 +57,7 @@ class SumSecret:
 def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[PartyState, Message]:
     identity = _identity(data)
     check_available()
-    secret = Secret(identity.fresh(KEY_BYTES))
+    secret = Secret(identity.fresh(KEY_BYTES), identity.pair)
     exchanged, view = digest_of(state.exchanged), view_digest(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, exchanged, view))
     # Where keys were lost and made anew, all rows are known already.
