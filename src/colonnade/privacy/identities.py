@@ -145,9 +145,9 @@ class PinnedIdentity:
 class RehearsedIdentity:
     """An identity of one process, where nobody is to be feared: whoever runs it holds everybody's secrets.
 
-    Signatures are keyed hashes, as long as real ones, and so is what two of its keys agree on: of a hundred parties each
-    agrees with many. What it contributes to a joint seed depends on its name and the run alone, so that the same seed
-    gives the same rows. Its salts and keys are secret all the same.
+    Signatures are keyed hashes, as long as real ones, and so is what two of its keys agree on: of a hundred parties
+    each agrees with many. What it contributes to a joint seed depends on its name and the run alone, so that the same
+    seed gives the same rows. Its salts and keys are secret all the same.
     """
 
     def __init__(self, name: str, secrets: Mapping[str, bytes], entropy: Entropy) -> None:
