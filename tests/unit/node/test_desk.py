@@ -29,7 +29,8 @@ from colonnade.node.log import EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder
 from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
-from colonnade.privacy.statements import SignedKey
+from colonnade.privacy.pair_keys import relayed_keys
+from colonnade.privacy.statements import CircleKeys
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import SumNote, TableKey
@@ -246,8 +247,9 @@ def test_a_party_that_died_goes_on_where_it_was(office: Office) -> None:
     assert isinstance(office.ask(4, AskColumns(with_label=True)), Columns)
 
 
-def keys_of(*replies: Message) -> tuple[SignedKey, ...]:
-    return tuple(SignedKey(each.key, each.exchanged, each.signature) for each in replies if isinstance(each, PublicKey))
+def keys_of(*replies: Message) -> CircleKeys:
+    keys = (each for each in replies if isinstance(each, PublicKey))
+    return CircleKeys(*relayed_keys((each.key, each.exchanged, each.signature) for each in keys))
 
 
 def the_shop() -> tuple[SignedRows, Message]:
