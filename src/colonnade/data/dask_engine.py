@@ -1,7 +1,7 @@
 """A party's own Dask cluster: its processes read the Parquet files from shared storage, and do the work on blocks.
 
-Only results come back, in the order of blocks: they are added up here, as those of threads are. Dask sends functions and
-their arguments as pickles, but only between the party's own machines; no message of a job is one.
+Only results come back, in the order of blocks: they are added up here, as those of threads are. Dask sends functions
+and their arguments as pickles, but only between the party's own machines; no message of a job is one.
 """
 
 import os

@@ -12,7 +12,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import ModelPart, Roster, Script, Table
-from colonnade.diagnostics.audited_predictions import PartTold, audit_dithers, check_request, read_part, told_part
+from colonnade.diagnostics.audited_predictions import (
+    PartTold,
+    audit_dithers,
+    check_request,
+    own_part,
+    read_part,
+    told_part,
+)
 from colonnade.errors import InputError
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats, Rows

@@ -307,7 +307,7 @@ class PartyDesk:
         return Answer(ask.run, ask.number, self._codec.encode(why))
 
     def _failure(self, run: str, error: Exception) -> Refused:
-        """Put an error into words for the server; those on the party's machines, or unforeseen, are for the owner only."""
+        """Put an error into words for the server; those of its own machines, or unforeseen, are for the owner only."""
         if isinstance(error, ColonnadeError) and not isinstance(error, EngineError):
             return refused(error)
         place = traceback.extract_tb(error.__traceback__)[-1]

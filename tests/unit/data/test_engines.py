@@ -101,6 +101,12 @@ def bits(run: Any) -> tuple[bytes, ...]:
     return tuple(np.asarray(array).tobytes() for array in arrays)
 
 
+def test_so_can_that_of_certificates_of_classes(federations: tuple[cn.Federation, cn.Federation]) -> None:
+    runs = [each.fit(CLASSES, sampler=cn.ImportanceSampling(200), seed=3) for each in federations]
+    certificates = [each.certify(run, seed=4) for each, run in zip(federations, runs, strict=True)]
+    assert repr(certificates[0]) == repr(certificates[1])
+
+
 @pytest.mark.parametrize("n_rows_a_group", [1_000, 10_000, 7 * BLOCK_ROWS + 5, 32 * BLOCK_ROWS, 10**6])
 @pytest.mark.parametrize("some", [None, [0], [3, 4, 5, 30, 60], []])
 def test_pieces_are_all_blocks_once_and_read_little_twice(
