@@ -152,7 +152,9 @@ def test_a_process_with_another_blas_is_named(table: StreamedTable, cluster: Any
     line = dask_engine._Cluster(cluster.scheduler_address)._line
     line.run(dask_trial.pretend_another_blas)
     try:
-        with pytest.raises(cn.EngineError, match=r"computes otherwise on .* \(process \d+\) than here: blas is ") as caught:
+        with pytest.raises(
+            cn.EngineError, match=r"computes otherwise on .* \(process \d+\) than here: blas is "
+        ) as caught:
             list(table.map(dask_trial.its_process))
         assert "'openblas 0.3.0 Haswell pthreads' there, and " in str(caught.value)
     finally:
