@@ -122,7 +122,7 @@ def test_both_processes_work(table: StreamedTable) -> None:
     assert os.getpid() not in processes
 
 
-def test_a_federation_one_of_whose_parties_has_a_cluster(path: Path, values: Any, cluster: Any) -> None:
+def test_a_federation_one_of_whose_parties_has_a_cluster(path: Path, cluster: Any) -> None:
     other = cn.Party("shop", np.random.default_rng(0).normal(size=(N_ROWS, 2)))
     here = cn.Federation([cn.Party("bank", path, label="y"), other])
     engine = cn.DaskEngine(cluster.scheduler_address)
@@ -181,7 +181,7 @@ def test_a_file_that_only_this_machine_sees_as_before_is_no_table(
     with pytest.raises(cn.InputError, match="changed while it was in use"):
         list(table.map(dask_trial.its_process))
     path.unlink()
-    with pytest.raises(cn.EngineError, match="cannot be read on the machine .*: No such file"):
+    with pytest.raises(cn.EngineError, match=r"cannot be read on the machine .*: No such file"):
         list(table.map(dask_trial.its_process))
 
 
