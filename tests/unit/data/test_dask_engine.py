@@ -258,3 +258,26 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_engine, "find_spec", lambda _: None)
     with pytest.raises(cn.UnsupportedError, match=r"pip install 'colonnade\[dask\]'"):
         DaskEngine("tls://scheduler:8786")
+
+
+def test_a_cluster_that_is_lost_in_a_pass_is_named(path: Path) -> None:
+    import dask
+    from distributed import LocalCluster
+
+    rows = open_rows("the table", [path], NAMES)
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+        ) as lost,
+    ):
+        engine = DaskEngine(lost.scheduler_address)
+        found = engine.map(partial(dask_trial.slow_sums, 0.05), rows)
+        next(found)
+        lost.close()
+        for _ in range(2):
+            with pytest.raises(cn.EngineError, match=r"is not reached|was lost in the middle of a pass"):
+                list(found)
+            found = engine.map(dask_trial.its_process, rows)
+        if (line := dask_engine._Cluster._lines.pop(engine.scheduler, None)) is not None:
+            line.close()
