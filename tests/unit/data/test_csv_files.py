@@ -14,7 +14,7 @@ from colonnade.data import csv_files
 from colonnade.data.csv_files import sniff
 from colonnade.data.files import open_table
 from colonnade.errors import InputError
-from whole_tables import read_whole
+from whole_tables import held, read_whole
 
 SEPARATORS = ",;\t|"
 
@@ -53,7 +53,7 @@ def test_how_it_is_written_is_found_out_and_said(tmp_path: Path, text: str, enco
     party = cn.Party("bank", written(tmp_path, text.encode(encoding)))
     assert party.table.feature_names[0] == "age"
     assert party.table.feature_names[1].startswith("größe")
-    assert party.table.values.tolist() == [[30, 1.5], [40, 2.5]]
+    assert held(party.table).tolist() == [[30, 1.5], [40, 2.5]]
     assert party.notes == ((note,) if note else ())
 
 
@@ -188,7 +188,7 @@ def test_only_the_chosen_columns_are_read(tmp_path: Path) -> None:
 def test_gzip_is_known_by_its_bytes(tmp_path: Path, name: str) -> None:
     content = gzip.compress(b"a;b\n1;2,5\n") + gzip.compress(b"3;4,5\n")
     party = cn.Party("bank", written(tmp_path, content, name))
-    assert party.table.values.tolist() == [[1, 2.5], [3, 4.5]]
+    assert held(party.table).tolist() == [[1, 2.5], [3, 4.5]]
     assert party.notes == (f"{name}: separated by semicolons, decimal comma",)
 
 

@@ -1,144 +1,131 @@
-"""Work on blocks can be sent to other machines, whatever it is; BLAS has one thread for as long as anybody works."""
+"""A party's own work on threads: blocks in order, the same bits as without, and nothing left behind."""
 
-import pickle
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+import os
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-import colonnade as cn
-from colonnade.data.engines import Readable, one_thread_each
-from colonnade.data.streams import PIECE_ROWS, open_rows
+from colonnade.data import engines
+from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS, Work
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
+from colonnade.kernels.leverage import leverage
+from colonnade.kernels.row_blocks import ArrayBlocks
 
-R = TypeVar("R")
-N_ROWS = 2 * BLOCK_ROWS + 100
-
-
-@dataclass(frozen=True)
-class ByPost:
-    """Does everything here, but has all of it pickled on the way, to and fro: the least that a cluster asks for."""
-
-    def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
-        sent = pickle.dumps((work, rows))
-        for piece in rows.pieces(numbers):
-            there: tuple[Work[R], Readable] = pickle.loads(sent)  # noqa: S301  # our own
-            for block in there[1].seen_from_here().blocks(piece):
-                yield pickle.loads(pickle.dumps(there[0](block)))  # noqa: S301
+N = 9 * BLOCK_ROWS + 17
+VALUES = np.random.default_rng(0).normal(size=(N, 4))
 
 
-def write(path: Path, values: Floats, row_group_size: int = 10_000) -> Path:
-    names = [f"{path.stem}_{place}" for place in range(values.shape[1])]
-    pq.write_table(pa.table(dict(zip(names, values.T, strict=True))), path, row_group_size=row_group_size)
-    return path
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before, "no thread is left"
 
 
-@pytest.fixture(scope="module")
-def federations(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
-    """Make two federations of the same tables, one of which works by post; labels are classes 0 and 1."""
-    folder, rng = tmp_path_factory.mktemp("tables"), np.random.default_rng(5)
-    X = rng.normal(size=(N_ROWS, 6)) + 10 * rng.integers(4, size=(N_ROWS, 1))
-    y = X[:, :1] @ np.array([[0.3]]) + rng.normal(size=(N_ROWS, 1)) > 5
-    bank, shop = write(folder / "bank.parquet", np.hstack([X[:, :3], y])), write(folder / "shop.parquet", X[:, 3:])
-
-    def federation(engine: Any) -> cn.Federation:
-        return cn.Federation(
-            [cn.Party("bank", bank, label="bank_3", engine=engine), cn.Party("shop", shop, engine=engine)]
-        )
-
-    return federation(None), federation(ByPost())
+def table() -> ArrayTable:
+    found = read_table("bank", VALUES)
+    assert isinstance(found, ArrayTable)
+    return found
 
 
-REGRESSION, CLASSES, CLUSTERS = cn.Regression(l2=0.1, standardize=True), cn.Classification(l2=0.1), cn.KMeans(3)
+def gram(block: Block) -> Floats:
+    return np.asarray(block.values.T @ block.values)
 
 
-@pytest.mark.parametrize(
-    ("task", "sampler", "solver", "options"),
-    [
-        (REGRESSION, cn.ImportanceSampling(200), cn.Central(), {"split": cn.HoldOut(0.2)}),
-        (REGRESSION, cn.ImportanceSampling(200, draws="distinct", round_scores=True), cn.CompactCentral(), {}),
-        (REGRESSION, cn.ImportanceSampling(200, draws="independent"), cn.Central(), {}),
-        (REGRESSION, cn.ImportanceSampling(200, sharpened=True, totals="set"), cn.Central(), {}),
-        (REGRESSION, cn.ImportanceSampling(200, draws="committed"), cn.Central(), {}),
-        (REGRESSION, cn.UniformSampling(200), cn.Central(), {"split": cn.HoldOut(0.2)}),
-        (REGRESSION, cn.AllRows(), cn.SecureGram(allow_two_parties=True), {}),
-        (CLASSES, cn.ImportanceSampling(200), cn.Central(), {}),
-        (CLUSTERS, cn.ImportanceSampling(200), cn.Central(), {}),
-        (CLUSTERS, cn.ImportanceSampling(200), cn.DistDim(), {}),
-        (CLUSTERS, cn.ImportanceSampling(200), cn.SecureLloyd(allow_two_parties=True), {}),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::colonnade.ConvergenceWarning", "ignore::colonnade.AssumptionWarning")
-def test_all_work_can_be_sent_and_gives_the_same_bits(
-    federations: tuple[cn.Federation, cn.Federation], task: Any, sampler: Any, solver: Any, options: dict[str, Any]
-) -> None:
-    here, by_post = (each.fit(task, sampler=sampler, solver=solver, seed=3, **options) for each in federations)
-    assert bits(here) == bits(by_post)
-    assert repr(federations[0].evaluate(here.model)) == repr(federations[1].evaluate(here.model))
-    few = np.array([N_ROWS - 1, 0, 3])
-    np.testing.assert_array_equal(*(each.predict(here.model, rows=few) for each in federations))
+def late(wait: list[threading.Event], block: Block) -> int:
+    """Finish a block only after the next one."""
+    if block.number + 1 < len(wait):
+        wait[block.number + 1].wait(5)
+    wait[block.number].set()
+    return block.number
 
 
-def test_so_can_that_of_plans_and_certificates(federations: tuple[cn.Federation, cn.Federation]) -> None:
-    plans = [each.plan(REGRESSION, target_excess=0.1, seed=3) for each in federations]
-    assert repr(plans[0].frontier) == repr(plans[1].frontier)
-    runs = [each.fit(REGRESSION, sampler=cn.ImportanceSampling(200), seed=3) for each in federations]
-    certificates = [each.certify(run, seed=4) for each, run in zip(federations, runs, strict=True)]
-    assert repr(certificates[0]) == repr(certificates[1])
+def test_blocks_come_in_order_whoever_is_done_first() -> None:
+    events = [threading.Event() for _ in range(4)]
+    assert list(table().map(partial(late, events), [0, 1, 2, 3])) == [0, 1, 2, 3]
 
 
-def bits(run: Any) -> tuple[bytes, ...]:
-    arrays = [run.coreset.rows, run.coreset.weights]
-    model = run.model
-    arrays += [model.cluster_centers_] if isinstance(model, cn.KMeansModel) else [model.coef_, model.intercept_]
-    return tuple(np.asarray(array).tobytes() for array in arrays)
-
-
-def test_so_can_that_of_certificates_of_classes(federations: tuple[cn.Federation, cn.Federation]) -> None:
-    runs = [each.fit(CLASSES, sampler=cn.ImportanceSampling(200), seed=3) for each in federations]
-    certificates = [each.certify(run, seed=4) for each, run in zip(federations, runs, strict=True)]
-    assert repr(certificates[0]) == repr(certificates[1])
-
-
-@pytest.mark.parametrize("n_rows_a_group", [1_000, 10_000, 7 * BLOCK_ROWS + 5, 32 * BLOCK_ROWS, 10**6])
-@pytest.mark.parametrize("some", [None, [0], [3, 4, 5, 30, 60], []])
-def test_pieces_are_all_blocks_once_and_read_little_twice(
-    tmp_path: Path, n_rows_a_group: int, some: list[int] | None
-) -> None:
-    rows = open_rows("t", [write(tmp_path / "a.parquet", np.arange(10.0**6)[:, np.newaxis], n_rows_a_group)], ["a_0"])
-    pieces = list(rows.pieces(some))
-    numbers = list(range(62)) if some is None else some
-    assert [number for piece in pieces for number in piece] == numbers
+def test_the_bits_are_those_of_one_block_after_another() -> None:
+    rows, serial = table(), ArrayBlocks(np.asfortranarray(VALUES))
+    for one, other in zip(rows.map(gram), serial.map(gram), strict=True):
+        np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(
-        np.concatenate([[-1.0], *(block.values[:, 0] for piece in pieces for block in rows.blocks(piece))]),
-        np.concatenate([[-1.0], *(block.values[:, 0] for block in rows.blocks(numbers))]),
+        np.asarray(leverage(rows, constant=True)), np.asarray(leverage(serial, constant=True))
     )
-    starts = [first_group(rows, piece[0]) for piece in pieces]
-    assert len(starts) == len(set(starts)), "a group is begun by one piece"
-    if some is None and n_rows_a_group < PIECE_ROWS:
-        assert len(pieces) > 2
+    np.testing.assert_array_equal(list(rows.map(gram, [2, 9])), list(serial.map(gram, [2, 9])))
 
 
-def first_group(rows: Any, number: int) -> int:
-    return next(place for place, group in enumerate(rows.groups) if number * BLOCK_ROWS < group.end)
+@pytest.mark.parametrize("n_rows", [1, BLOCK_ROWS, BLOCK_ROWS + 1])
+def test_one_block_or_two(n_rows: int) -> None:
+    assert list(read_table("bank", VALUES[:n_rows]).map(len_of)) == list(ArrayBlocks(VALUES[:n_rows]).map(len_of))
 
 
-def test_who_ends_first_leaves_blas_on_one_thread_for_the_others() -> None:
-    def n_threads() -> set[int]:
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+def len_of(block: Block) -> int:
+    return len(block.values)
 
-    before = n_threads()
-    first, second = one_thread_each(), one_thread_each()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__()
-    assert n_threads() == {1}
-    second.__exit__()
-    assert n_threads() == before
+
+def failing(asked: list[int], block: Block) -> int:
+    asked.append(block.number)
+    if block.number == 1:
+        raise MemoryError("block 1")
+    return block.number
+
+
+def test_an_error_comes_out_and_work_ends() -> None:
+    asked: list[int] = []
+    found = table().map(partial(failing, asked))
+    assert next(found) == 0
+    with pytest.raises(MemoryError, match="block 1"):
+        next(found)
+    assert max(asked) <= 2 * 4 + 1, "what was in flight, and no more"
+    assert list(found) == []
+
+
+def test_no_more_blocks_are_in_flight_than_two_for_each_thread() -> None:
+    asked: list[int] = []
+    found = engines.in_threads(lambda number: asked.append(number), range(100))
+    next(found)
+    assert len(asked) <= 2 * 4 + 1
+    found.close()  # type: ignore[attr-defined]
+    assert len(asked) <= 2 * 4 + 1
+
+
+def blas_threads() -> list[int]:
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("n_blocks", [1, 9])
+def test_who_goes_away_leaves_nothing_behind(n_blocks: int) -> None:
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        found = engines.in_threads(lambda _: blas_threads(), range(n_blocks))
+        assert set(next(found)) == {1}
+        found.close()  # type: ignore[attr-defined]
+        assert blas_threads() == before
+
+
+def test_two_tables_at_once_leave_blas_as_it_was() -> None:
+    """The first that is done does not let BLAS loose on the blocks of the other, nor does the other keep it bound."""
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        first, second = (engines.in_threads(lambda _: blas_threads(), range(9)) for _ in range(2))
+        next(first), next(second)
+        first.close()  # type: ignore[attr-defined]
+        assert {each for found in second for each in found} == {1}
+        assert blas_threads() == before
+
+
+def test_work_inside_work() -> None:
+    inner = read_table("bank", VALUES[: 3 * BLOCK_ROWS])
+
+    def outer(_: Block) -> Any:
+        return sum(inner.map(len_of))
+
+    assert list(table().map(outer)) == [3 * BLOCK_ROWS] * 10

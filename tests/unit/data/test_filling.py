@@ -16,6 +16,7 @@ from colonnade.data import filling
 from colonnade.data.filling import filled, largest_in_size
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
+from whole_tables import held
 
 N_ROWS = 1000
 RNG = np.random.default_rng(0)
@@ -81,9 +82,9 @@ def test_every_source_gives_the_same_bits(
     monkeypatch.setattr(filling, "PIECE_ROWS", piece_rows)
     table = read_table("bank", SOURCES[source](tmp_path), key="id", label="y", weight="weight")
     assert table.feature_names == tuple(FEATURES[:-1])
-    assert table.values.flags.f_contiguous
-    assert not table.values.flags.writeable
-    assert np.array_equal(table.values.view(np.uint64), np.asfortranarray(EXPECTED).view(np.uint64))
+    assert held(table).flags.f_contiguous
+    assert not held(table).flags.writeable
+    assert np.array_equal(held(table).view(np.uint64), np.asfortranarray(EXPECTED).view(np.uint64))
     assert table.weight_column is not None
     assert np.array_equal(table.weight_column, COLUMNS["weight"])
     assert table.keys is not None

@@ -5,10 +5,12 @@ import pytest
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.dependence import dependences, unit_basis
+from colonnade.kernels.row_blocks import ArrayBlocks
+from cut_blocks import in_blocks
 
 
 def found(X: Floats, least: float = 0.03, block: int = 97) -> tuple[float, list[tuple[int, tuple[int, ...]]]]:
-    condition, each = dependences(lambda: (X[i : i + block] for i in range(0, len(X), block)), least)
+    condition, each = dependences(in_blocks(X, block), least)
     return condition, [(one.column, one.others) for one in each]
 
 
@@ -38,10 +40,10 @@ def test_each_of_two_dependences_is_named_by_itself() -> None:
 def test_the_rest_is_what_others_leave_of_a_columns_deviation() -> None:
     rng, X = np.random.default_rng(1), independent(3, 20_000)
     X[:, 2] = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std() + 0.01 * rng.normal(size=len(X))
-    ((one),) = dependences(lambda: iter([X]), 0.03)[1]
+    ((one),) = dependences(ArrayBlocks(X), 0.03)[1]
     assert {one.column, *one.others} == {0, 2}
     assert one.rest == pytest.approx(0.01, rel=0.05)
-    assert dependences(lambda: iter([X]), 0.005)[1] == []
+    assert dependences(ArrayBlocks(X), 0.005)[1] == []
 
 
 def test_columns_without_spread_do_not_count() -> None:

@@ -21,6 +21,7 @@ from colonnade.kernels.kmeans import best_of_starts, nearest_centers
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
 from colonnade.kernels.regression_law import RegressionLaw, copies_drawn, regression_law
 from colonnade.kernels.rounding_noise import RoundedColumns
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.whitening import whiten
 
 STEP = 0.25
@@ -37,7 +38,7 @@ class Population:
     @classmethod
     def of(cls, first: Floats, second: Floats, y: Floats) -> "Population":
         blocks = [first, np.column_stack([second, y])]
-        whitened = [whiten(lambda block=block: iter([block]), None) for block in blocks]  # type: ignore[misc]
+        whitened = [whiten(ArrayBlocks(block)) for block in blocks]
         parties = [basis.of(block) for basis, block in zip(whitened, blocks, strict=True)]
         r, s = (values.shape[1] for values in parties)
         mixing = whitened[1].mixing
