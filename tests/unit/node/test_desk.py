@@ -15,6 +15,7 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import HANDLERS, OPENING, codec, party_session
 from colonnade.contracts import PartyCard, Roster
+from colonnade.errors import EngineError
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Rows
@@ -661,6 +662,22 @@ def test_what_nobody_foresaw_leaves_the_run_as_it_was(office: Office, monkeypatc
     assert "IndexError: list index out of range" in shown[0]
     monkeypatch.undo()
     assert isinstance(office.ask(2, request), Received)
+
+
+def test_what_is_wrong_with_a_cluster_is_for_its_owner_only(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scores(*_: object) -> None:
+        raise EngineError("The Dask cluster at tls://vault-7:8786 computes otherwise on vault-9 than here.")
+
+    shown: list[str] = []
+    monkeypatch.setattr(office.desk, "_show", shown.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(LeverageScores, "scores", scores)
+        reply = office.ask(1, TOTAL)
+    assert isinstance(reply, Refused)
+    assert reply.cause == "failure"
+    assert "vault" not in reply.reason
+    assert "vault-9" in shown[0]
+    assert isinstance(office.ask(1, TOTAL), Total), "the next try may go well"
 
 
 def test_a_run_that_cannot_be_rebuilt_is_lost_and_the_party_is_not(
