@@ -20,6 +20,11 @@ def squared_distances(features: Floats, centers: Floats, scale: Floats | None = 
     return np.stack([np.square((features - center) / unit).sum(axis=1) for center in centers], axis=1)
 
 
+def nearest_of(distances: Floats) -> tuple[Rows, Floats]:
+    """Find each row's least distance, of shape (m, k), and where it is, the lowest among equals; both (m,)."""
+    return distances.argmin(axis=1), distances.min(axis=1)
+
+
 def largest_distance(features: Floats) -> float:
     """Bound the squared distance between any two points in the span of the rows: the diagonal of their box."""
     return float(np.square(np.ptp(features, axis=0)).sum()) if len(features) else 0.0

@@ -232,12 +232,16 @@ class Policy:
         """Say why `reply` may not leave, or None."""
         if self.never and (kept := sorted(self.never & reply.tells())):
             return never_revealed(kept, type(reply))
-        if self.rows_a_request is not None and rows_revealed(reply) > self.rows_a_request:
-            return (
-                f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {reply.kind} has "
-                f"{rows_revealed(reply):,}. Ask for fewer"
-            )
-        return None
+        return self.objection_to_rows(type(reply), rows_revealed(reply))
+
+    def objection_to_rows(self, kind: type[Message], n_rows: int) -> str | None:
+        """Say why values of so many rows may not be told, in one reply of a kind or in a job's replies together."""
+        if self.rows_a_request is None or n_rows <= self.rows_a_request:
+            return None
+        return (
+            f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {kind.__name__} has {n_rows:,}. "
+            "Ask for fewer"
+        )
 
     def __repr__(self) -> str:
         shown = (f"{name}={value!r}" for name, value in {"level": self.level, **self._written}.items())
