@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from colonnade.errors import InputError
 
 IPC_FILE = b"ARROW1"
+# Of each column of a Parquet file; otherwise a whole file is in memory, packed, while it is read.
+BUFFER_BYTES = 1 << 20
 # Of a `pyarrow.Schema`, the names of the columns to be read.
 ChooseOfSchema: TypeAlias = Callable[[Any], list[str]]
 
@@ -34,32 +36,33 @@ def parquet_files(where: str, folder: Path) -> list[Path]:
     return sorted(files)
 
 
-def open_parquet(where: str, files: Sequence[Path], choose: ChooseOfSchema) -> Any:
-    """Open Parquet files of one schema as one `pyarrow.RecordBatchReader`, one file after the other."""
+def open_parquet(where: str, files: Sequence[Path], choose: ChooseOfSchema) -> tuple[Any, int]:
+    """Open Parquet files of one schema as one `pyarrow.RecordBatchReader`, one file after the other, and count rows."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    schemas = []
+    schemas, n_rows = [], 0
     for path in files:
-        with naming(where, path):
-            schemas.append(parquet.read_schema(path))
+        with naming(where, path), parquet.ParquetFile(path) as file:
+            schemas.append(file.schema_arrow)
+            n_rows += file.metadata.num_rows
     columns = choose(schemas[0])
-    for file, schema in zip(files[1:], schemas[1:], strict=True):
-        _check_same(where, files[0], schemas[0], file, schema)
+    for path, schema in zip(files[1:], schemas[1:], strict=True):
+        check_same(where, files[0], schemas[0], path, schema)
     selected = pa.schema([schemas[0].field(name) for name in columns])
 
     def batches() -> Iterator[Any]:
         for path in files:
             # Not read_table or a data set: they make columns of folder names.
-            with naming(where, path), parquet.ParquetFile(path) as file:
+            with naming(where, path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
                 for batch in file.iter_batches(columns=columns):
                     yield batch.select(columns)  # a dot in a name stands for a nested column, too
 
-    return pa.RecordBatchReader.from_batches(selected, batches())
+    return pa.RecordBatchReader.from_batches(selected, batches()), n_rows
 
 
 def open_ipc(where: str, path: Path, choose: ChooseOfSchema) -> Any:
-    """Open an Arrow IPC file, of the file or the stream form, as a `pyarrow.RecordBatchReader`."""
+    """Open an Arrow IPC file, of the file or the stream form, as a `pyarrow.Table`."""
     import pyarrow as pa
 
     with naming(where, path):
@@ -72,7 +75,7 @@ def open_ipc(where: str, path: Path, choose: ChooseOfSchema) -> Any:
     with naming(where, path), pa.OSFile(str(path)) as source:
         table = opened(source, options=options).read_all().select(columns)
         table.validate(full=True)  # before anything follows an offset in it
-    return table.to_reader()
+    return table
 
 
 @contextmanager
@@ -92,7 +95,8 @@ def naming(where: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def _check_same(where: str, first: Path, expected: Any, file: Path, schema: Any) -> None:
+def check_same(where: str, first: Path, expected: Any, file: Path, schema: Any) -> None:
+    """Require that two files have the same columns, of the same types."""
     for name in [*expected.names, *schema.names]:
         kinds = [str(each.field(name).type) if name in each.names else "missing" for each in (expected, schema)]
         if kinds[0] != kinds[1]:

@@ -6,12 +6,12 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from colonnade.errors import InputError
 from colonnade.preparation.reading import BY_NUMBER
@@ -119,21 +119,9 @@ def read_csv(
 def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collection[str]) -> Any:
     """Read it, or give None where it is not in its encoding."""
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
     try:
-        with _bytes(file.path) as content:
-            table = arrow_csv.read_csv(
-                content,
-                arrow_csv.ReadOptions(encoding=file.encoding, block_size=BLOCK_BYTES),
-                arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True),
-                arrow_csv.ConvertOptions(
-                    column_types={name: pa.string() for name in columns if name in as_text},
-                    include_columns=list(columns),
-                    decimal_point=file.decimal,
-                ),
-            )
-            quotes = cast(_Content, content.raw).quotes
+        table, quotes = _table(file, columns, {name: pa.string() for name in columns if name in as_text})
     except UnicodeDecodeError:
         return None
     except pa.ArrowException as error:  # its words quote rows, keys among them
@@ -147,6 +135,57 @@ def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collecti
     if fault:
         raise InputError(f"{where}{fault}")
     return None if any(pa.types.is_binary(kind) for kind in table.schema.types) else table
+
+
+def _table(file: CsvFile, columns: Sequence[str], types: Mapping[str, Any]) -> tuple[Any, int]:
+    """Read it and count its quotation marks: as most files are, with numbers as they begin, and if not, as it is.
+
+    pyarrow keeps the text of a whole file while it may have to change the type of a column; and where values may go
+    over several lines, it looks for lines one after the other.
+    """
+    import pyarrow as pa
+
+    likely = {**_numbers(file, columns), **types}
+    try:
+        try:
+            return _read(file, columns, likely, may_quote=False)
+        except _QuotedError:
+            return _read(file, columns, likely)
+    except pa.ArrowException:
+        return _read(file, columns, types)
+
+
+def _numbers(file: CsvFile, columns: Sequence[str]) -> dict[str, Any]:
+    """Tell the types of columns that begin as numbers."""
+    import pyarrow as pa
+
+    beginning = _beginning(file.path)
+    lines = beginning if len(beginning) < SNIFFED_BYTES else beginning[: beginning.rfind(b"\n") + 1]
+    try:
+        schema = _read_from(io.BytesIO(lines), file, columns, {}).schema
+    except (pa.ArrowException, UnicodeDecodeError):
+        return {}  # whatever it is, all of the file shows
+    return {field.name: field.type for field in schema if field.type in (pa.int64(), pa.float64())}
+
+
+def _read(
+    file: CsvFile, columns: Sequence[str], types: Mapping[str, Any], *, may_quote: bool = True
+) -> tuple[Any, int]:
+    with _Content(file.path, may_quote=may_quote) as content:
+        return _read_from(content, file, columns, types, may_quote=may_quote), content.quotes
+
+
+def _read_from(
+    content: io.IOBase, file: CsvFile, columns: Sequence[str], types: Mapping[str, Any], *, may_quote: bool = True
+) -> Any:
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(
+        content,
+        arrow_csv.ReadOptions(encoding=file.encoding, block_size=BLOCK_BYTES),
+        arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=may_quote),
+        arrow_csv.ConvertOptions(column_types=types, include_columns=list(columns), decimal_point=file.decimal),
+    )
 
 
 def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
@@ -237,15 +276,20 @@ def _bytes(path: Path) -> io.BufferedReader:
     return io.BufferedReader(_Content(path), BUFFER_BYTES)
 
 
+class _QuotedError(Exception):
+    """There is a quotation mark where none is expected."""
+
+
 class _Content(io.RawIOBase):
     """What is in a file, unfolded where it is gzip, though not without end; counts its quotation marks."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, may_quote: bool = True) -> None:
         with path.open("rb") as file:
             is_folded = file.read(len(GZIP)) == GZIP
         self._inner: Any = gzip.open(path) if is_folded else path.open("rb")  # noqa: SIM115  # closed in close
         self._most = FREE_BYTES + MOST_FOLDS * path.stat().st_size
         self._given = 0
+        self._may_quote = may_quote
         self.quotes = 0
 
     def readable(self) -> bool:
@@ -254,12 +298,20 @@ class _Content(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer as much as there is room for."""
-        count: int = self._inner.readinto(buffer)
-        self._given += count
-        self.quotes += bytes(memoryview(buffer)[:count]).count(b'"')
+        content = self.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read so many bytes; fewer are the last."""
+        content: bytes = self._inner.read(size)
+        self._given += len(content)
+        self.quotes += content.count(b'"')
         if self._given > self._most:
             raise OverflowError(f"it unfolds to more than {self._most:,} bytes")
-        return count
+        if self.quotes and not self._may_quote:
+            raise _QuotedError
+        return content
 
     def close(self) -> None:
         """Close the file."""

@@ -86,7 +86,7 @@ def _is_address(text: str) -> bool:
 
 
 def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> Any:
-    """Read the columns that are chosen of the schema, as a `pyarrow.RecordBatchReader`.
+    """Read the columns that are chosen of the schema, as a `pyarrow.Table`.
 
     What a driver says may quote the address: it is not handed on, not even as a cause.
     """
@@ -138,8 +138,7 @@ def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]]
         cursor.execute(sql)
         reader = cursor.fetch_record_batch()
         columns = choose(reader.schema)
-        table = pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
-        return table.to_reader()
+        return pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
 
 
 def _read_in_one_batch(cursor: Any, sql: str) -> None:

@@ -1,38 +1,76 @@
-"""Who does a party's own work: threads of this process, on all cores, block by block."""
+"""Who does a party's own work, block by block: threads of this process, on all cores, or the machines of a cluster.
+
+An engine is one method, `map`. It must give what the work makes of each block in the order of blocks, and hold no more
+blocks than are in flight. What it must not do is cut rows otherwise, or add anything up: that is done where the results
+arrive, in their order, and so the bits do not depend on who computed them.
+"""
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
+from colonnade.kernels.blocks import Block, Work
+
+T = TypeVar("T")
 R = TypeVar("R")
 
 # Blocks in flight for each thread: so that none waits for the others, and no more of them are held than that.
 IN_FLIGHT = 2
 
 
-def in_threads(work: Callable[[int], R], n_blocks: int, numbers: Sequence[int] | None = None) -> Iterator[R]:
-    """Give what `work` makes of each number of a block, in their order, on as many threads as there are cores."""
-    asked = range(n_blocks) if numbers is None else numbers
-    n_threads = min(os.cpu_count() or 1, len(asked))
+class Readable(Protocol):
+    """Rows that can be read in blocks, here or on another machine that can see the same files: it can be pickled."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+
+    def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
+        """Read each block, or those with these numbers, in their order."""
+
+
+class Engine(Protocol):
+    """Does work on blocks."""
+
+    def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
+        """Give what `work` makes of each block, or of those with these numbers, ascending: in their order."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Works in this process: the caller's thread reads, and as many others as there are cores work."""
+
+    def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
+        """Give what `work` makes of each block."""
+        return in_threads(work, rows.blocks(numbers))
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Give what `work` makes of each item, in their order, on as many threads as there are cores.
+
+    Items are taken one after another by the caller's thread, and no more of them than are in flight.
+    """
+    n_threads = os.cpu_count() or 1
     with one_thread_each():
-        if n_threads < 2:
-            yield from map(work, asked)
+        if n_threads == 1 or (isinstance(items, Sized) and len(items) < 2):
+            yield from map(work, items)
             return
         with ThreadPoolExecutor(n_threads) as threads:
-            yield from _in_order(threads, work, asked, n_threads * IN_FLIGHT)
+            yield from _in_order(threads, work, items, n_threads * IN_FLIGHT)
 
 
-def _in_order(threads: ThreadPoolExecutor, work: Callable[[int], R], asked: Sequence[int], most: int) -> Iterator[R]:
+def _in_order(threads: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most: int) -> Iterator[R]:
     waiting: deque[Future[R]] = deque()
     try:
-        for number in asked:
+        for item in items:
             if len(waiting) == most:
                 yield waiting.popleft().result()
-            waiting.append(threads.submit(work, number))
+            waiting.append(threads.submit(work, item))
         while waiting:
             yield waiting.popleft().result()
     finally:
@@ -48,7 +86,7 @@ def one_thread_each() -> Iterator[None]:
 
 
 @cache
-def _libraries():  # type: ignore[no-untyped-def]  # threadpoolctl has no types
+def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
 from colonnade.data.csv_files import read_csv, sniff
 from colonnade.data.databases import ADDRESS, Query, read_query
+from colonnade.data.filling import let_go
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 from colonnade.options import listed
@@ -43,6 +44,8 @@ class Opened:
     ----------
     batches : pyarrow.RecordBatchReader
         Its rows, with the columns that were chosen.
+    n_rows : int or None
+        How many they are; None where that is not known before they are read.
     notes : tuple of str
         What whoever handed it in should know of how it is read.
     place : callable
@@ -50,6 +53,7 @@ class Opened:
     """
 
     batches: Any
+    n_rows: int | None = None
     notes: tuple[str, ...] = ()
     place: Place = BY_NUMBER
 
@@ -67,32 +71,61 @@ def open_table(
     if isinstance(data, str | os.PathLike):
         opened = _open_path(party, Path(data), choose, keys, as_text)
     elif isinstance(data, Query):
-        opened = Opened(read_query(where, data, lambda schema: _chosen(where, schema, choose)))
+        opened = _held(read_query(where, data, lambda schema: chosen_columns(where, schema, choose)))
     else:
         opened = Opened(_stream(where, data, choose))
     return replace(opened, batches=plain_types(where, opened.batches))
+
+
+def parquet_paths(party: str, data: object) -> list[Path] | None:
+    """List the Parquet files that a path, or a data set of pyarrow's on this machine, stands for; None of all else."""
+    if is_data_set(data):
+        return [Path(file) for file in data.files]  # type: ignore[attr-defined]  # pyarrow has no types
+    if not isinstance(data, str | os.PathLike):
+        return None
+    path = Path(data)
+    if _is_folder(party, path):
+        return parquet_files(f"Party {party!r}: the folder {str(path)!r}", path)
+    return [path] if path.name.lower().endswith(PARQUET) else None
+
+
+def is_data_set(data: object) -> bool:
+    """Tell whether it is a `pyarrow.dataset.Dataset` of Parquet files on this machine."""
+    files, kind, system = (getattr(data, name, None) for name in ("files", "format", "filesystem"))
+    return (
+        files is not None
+        and getattr(kind, "default_extname", "") == "parquet"
+        and getattr(system, "type_name", "") == "local"
+    )
 
 
 def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose) -> Opened:
     where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
 
     def chosen(schema: Any) -> list[str]:
-        return _chosen(where, schema, choose)
+        return chosen_columns(where, schema, choose)
 
     if _is_folder(party, path):
         where = f"Party {party!r}: the folder {str(path)!r}"
-        return Opened(open_parquet(where, parquet_files(where, path), chosen))
+        return Opened(*open_parquet(where, parquet_files(where, path), chosen))
     if name.endswith(PARQUET):
-        return Opened(open_parquet(where, [path], chosen))
+        return Opened(*open_parquet(where, [path], chosen))
     if name.endswith(IPC):
-        return Opened(open_ipc(where, path, chosen))
+        return _held(open_ipc(where, path, chosen))
     if name.endswith(CSV):
         file = sniff(where, path)
         columns = _checked(where, file.header, choose)
         table, file = read_csv(where, file, columns, keys, as_text(columns))
         note = file.note()
-        return Opened(table.to_reader(), (note,) if note else (), file.place)
+        return replace(_held(table), notes=(note,) if note else (), place=file.place)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")
+
+
+def _held(table: Any) -> Opened:
+    """Open a `pyarrow.Table` that nobody else holds: what was read of it is let go."""
+    import pyarrow as pa
+
+    return Opened(pa.RecordBatchReader.from_batches(table.schema, let_go(table.to_batches())), table.num_rows)
 
 
 def _is_folder(party: str, path: Path) -> bool:
@@ -119,6 +152,8 @@ def _stream(where: str, data: object, choose: Choose) -> Any:
     try:
         if hasattr(data, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(data)
+        elif hasattr(data, "scanner"):
+            reader = data.scanner().to_reader()
         else:
             reader = pa.table(data).to_reader()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -126,7 +161,7 @@ def _stream(where: str, data: object, choose: Choose) -> Any:
         raise _unreadable(where, data, error.args[-1] if error.args else "") from None
     except Exception as error:  # of any library
         raise _unreadable(where, data, type(error).__name__) from None
-    columns = _chosen(where, reader.schema, choose)
+    columns = chosen_columns(where, reader.schema, choose)
 
     def batches() -> Iterator[Any]:
         try:
@@ -145,7 +180,8 @@ def _unreadable(where: str, data: object, reason: str) -> InputError:
     )
 
 
-def _chosen(where: str, schema: Any, choose: Choose) -> list[str]:
+def chosen_columns(where: str, schema: Any, choose: Choose) -> list[str]:
+    """Choose of the columns of a schema, each of which has a name of its own; a pandas index is none."""
     try:
         names = schema.names
     except UnicodeDecodeError:

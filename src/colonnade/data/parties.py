@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.catalogue import check_policy
+from colonnade.data.engines import Engine
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import has_names
 from colonnade.data.tables import read_table
@@ -27,7 +28,9 @@ class Party:
     data : array_like of shape (n_rows, n_columns), table, path or Query
         Numbers without gaps; every party holds the same rows in the same order. A table is whatever gives an Arrow
         stream: pandas, polars, pyarrow, a DuckDB relation, an ADBC reader. A path is that of a Parquet, CSV (also
-        gzipped) or Arrow IPC file, or of a folder of Parquet files. A `Query` reads a database.
+        gzipped) or Arrow IPC file, or of a folder of Parquet files. A `Query` reads a database. Parquet files of more
+        than 256 MB of numbers, and a `pyarrow.dataset.Dataset` of any size, stay in their files: only the rows that are
+        being worked on are in memory.
     label : str or array_like of shape (n_rows,), optional
         At the label party: the name of the label's column, or, beside a plain array, the labels.
     key : str or sequence of str, optional
@@ -44,6 +47,8 @@ class Party:
     prepare : Prepare or "auto", optional
         How columns that are no numbers, or have gaps, become numbers: which columns, by which rules. "auto" chooses
         rules by the table, and prints them. What they learn from the rows stays at the party.
+    engine : Engine, optional
+        Who works on a table that stays in its files: threads of this process, if left out.
     policy : Policy, optional
         What this party answers, and which of its columns enter at all; anything and all if left out.
     identity : Identity, optional
@@ -68,6 +73,7 @@ class Party:
         weight: str | npt.ArrayLike | None = None,
         split: str | npt.ArrayLike | None = None,
         prepare: HowToPrepare | None = None,
+        engine: Engine | None = None,
         policy: Policy | None = None,
         identity: Identity | None = None,
     ) -> None:
@@ -89,6 +95,7 @@ class Party:
             split=split,
             policy=self.policy,
             prepare=prepare,
+            engine=engine,
         )
         self.identity = identity
 

@@ -4,7 +4,7 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,9 @@ from colonnade.contracts import Keys
 from colonnade.data.column_rules import allowed_columns, no_such_column
 from colonnade.data.databases import Query
 from colonnade.data.files import ACCEPTED, open_table
+from colonnade.data.filling import Filled, filled, largest_in_size
 from colonnade.data.keys import Duplicates, read_keys
-from colonnade.data.text_labels import text_label, with_label_of_numbers
+from colonnade.data.text_labels import text_label, text_label_of_column
 from colonnade.data.unprepared import Unprepared, columns_of_text, columns_to_prepare, unprepared_columns
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
@@ -58,6 +59,8 @@ class Source:
         Column-major, a copy that nobody else holds.
     integers : tuple of bool
         Which columns held integers before they became floats.
+    largest : (n_columns,) array
+        The largest value in size of each column, NaN where one is missing.
     label_levels : tuple of str, or None
         Where the label is text: its levels, whose places are the label's values.
     notes : tuple of str
@@ -67,6 +70,7 @@ class Source:
     names: tuple[str, ...]
     values: Floats
     integers: tuple[bool, ...]
+    largest: Floats
     label_name: str | None = None
     keys: Keys | None = None
     weights: Floats | None = None
@@ -79,7 +83,7 @@ class Source:
 def has_names(data: object) -> bool:
     """Whether the data is a table with column names (a frame, a file or a query), not an array."""
     return isinstance(data, str | os.PathLike | Query) or any(
-        hasattr(data, protocol) for protocol in ("__arrow_c_stream__", "__arrow_c_array__")
+        hasattr(data, protocol) for protocol in ("__arrow_c_stream__", "__arrow_c_array__", "scanner")
     )
 
 
@@ -108,20 +112,77 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: 
     parts = [features] if label is None else [features, label[:, np.newaxis]]
     _check_not_empty(party, len(features), len(names))
     integers = [part.dtype.kind in "iu" for part in parts for _ in range(part.shape[1])]
+    values = _side_by_side(parts)
     return Source(
         tuple(names),
-        _side_by_side(parts),
+        values,
         tuple(integers),
+        largest_in_size(values),
         None if label is None else names[-1],
         weights=None if "weight" not in beside else beside["weight"].astype(np.float64),
-        held_out=None if "split" not in beside else _marks(party, beside["split"]),
+        held_out=None if "split" not in beside else read_marks(party, beside["split"]),
         label_levels=levels,
     )
 
 
 def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None) -> Source:
     """Take a named table, with the names of its columns that are no features."""
-    taken: dict[str, str] = {}  # roles, by column
+    taken = taken_columns(party, roles)
+    named = {role: [name for name, its in taken.items() if its == role] for role in taken.values()}
+    label, keys = named.get("label", []), named.get("key", [])
+
+    def chosen(names: Sequence[str]) -> list[str]:
+        allowed = known_columns(party, names, taken, policy)
+        return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
+
+    def as_text(names: Sequence[str]) -> list[str]:
+        return columns_of_text(names, prepare, taken)
+
+    from pyarrow import default_memory_pool
+    from pyarrow.types import is_integer
+
+    opened = open_table(party, data, chosen, keys=keys, as_text=as_text)
+    schema = opened.batches.schema
+    features = [name for name in schema.names if name not in taken]
+    ordered = features + label if prepare is None else label
+    numbers = [*ordered, *named.get("weight", [])]
+    read = filled(party, opened.batches, opened.n_rows, numbers)
+    rest, n_columns = read.rest, len(ordered)
+    unprepared = None if prepare is None else unprepared_columns(party, rest.select(features), prepare, opened.place)
+    _check_not_empty(party, len(read.values), len(features + label))
+    levels = _fill_text_label(party, label, read, n_columns - 1)
+    text = label if levels else []
+    _check_numeric(party, [name for name in numbers if name not in text], read, opened.place)
+    source = Source(
+        tuple(ordered),
+        read.values[:, :n_columns],
+        tuple(is_integer(schema.field(name).type) for name in ordered),
+        read.largest[:n_columns],
+        label[0] if label else None,
+        read_keys(party, keys, rest, roles.duplicates) if keys else None,
+        read.values[:, -1] if "weight" in named else None,
+        read_marks(party, rest[named["split"][0]].to_numpy()) if "split" in named else None,
+        opened.notes,
+        unprepared,
+        levels,
+    )
+    default_memory_pool().release_unused()  # what batches took, which Arrow keeps for others
+    return source
+
+
+def _fill_text_label(party: str, label: Sequence[str], read: Filled, place: int) -> tuple[str, ...] | None:
+    """Put numbers in the place of a label that is text, and give its levels."""
+    if not label or label[0] not in read.rest.column_names:
+        return None
+    codes, levels = text_label_of_column(party, label[0], read.rest[label[0]])
+    if codes is not None:
+        read.values[:, place] = codes
+    return levels
+
+
+def taken_columns(party: str, roles: Roles) -> dict[str, str]:
+    """Give the role of each column of a named table that has one."""
+    taken: dict[str, str] = {}
     for role, given in roles.items():
         for name in _column_names(party, role, given):
             if name in taken:
@@ -129,38 +190,15 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
                     f"Party {party!r}: {name!r} is both {taken[name]} and {role}. Name two different columns."
                 )
             taken[name] = role
-    named = {role: [name for name, its in taken.items() if its == role] for role in taken.values()}
-    label, keys = named.get("label", []), named.get("key", [])
+    return taken
 
-    def chosen(names: Sequence[str]) -> list[str]:
-        for name, role in taken.items():
-            if name not in names:
-                raise InputError(no_such_column(party, name, names, role=role))
-        allowed = allowed_columns(party, names, taken, policy)
-        return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
 
-    def as_text(names: Sequence[str]) -> list[str]:
-        return columns_of_text(names, prepare, taken)
-
-    opened = open_table(party, data, chosen, keys=keys, as_text=as_text)
-    table = opened.batches.read_all()
-    features = [name for name in table.column_names if name not in taken]
-    unprepared = None if prepare is None else unprepared_columns(party, table.select(features), prepare, opened.place)
-    ordered = features + label if unprepared is None else label
-    _check_not_empty(party, table.num_rows, len(features + label))
-    table, levels = (table, None) if not label else with_label_of_numbers(party, label[0], table)
-    _check_numeric(party, table.select([*ordered, *named.get("weight", [])]), opened.place)
-    return Source(
-        tuple(ordered),
-        *_as_floats(table.select(ordered)),
-        label[0] if label else None,
-        read_keys(party, keys, table, roles.duplicates) if keys else None,
-        _as_floats(table.select(named["weight"]))[0][:, 0] if "weight" in named else None,
-        _marks(party, table[named["split"][0]].to_numpy()) if "split" in named else None,
-        opened.notes,
-        unprepared,
-        levels,
-    )
+def known_columns(party: str, names: Sequence[str], taken: Mapping[str, str], policy: Policy) -> list[str]:
+    """List the columns that the policy lets in; those that have a role must be there."""
+    for name, role in taken.items():
+        if name not in names:
+            raise InputError(no_such_column(party, name, names, role=role))
+    return allowed_columns(party, names, taken, policy)
 
 
 def _column_names(party: str, role: str, given: object) -> list[str]:
@@ -186,7 +224,7 @@ def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[A
     return array
 
 
-def _marks(party: str, column: npt.NDArray[Any]) -> Flags:
+def read_marks(party: str, column: npt.NDArray[Any]) -> Flags:
     """Read which rows to hold out: 1 and 0, true and false, or the words test and train."""
     marks = [1 if mark in (1, "test") else 0 if mark in (0, "train") else None for mark in column.tolist()]
     if None in marks:
@@ -232,18 +270,10 @@ def _side_by_side(parts: Sequence[npt.NDArray[Any]]) -> Floats:
     return values
 
 
-def _as_floats(table: Any) -> tuple[Floats, tuple[bool, ...]]:
-    import pyarrow as pa
-
-    values = np.empty((table.num_rows, table.num_columns), dtype=np.float64, order="F")
-    for i, column in enumerate(table.columns):
-        values[:, i] = column.cast(pa.float64(), safe=False).to_numpy()  # a null becomes NaN
-    return values, tuple(pa.types.is_integer(kind) for kind in table.schema.types)
-
-
-def _check_numeric(party: str, table: Any, place: Place) -> None:
+def _check_numeric(party: str, names: Sequence[str], read: Filled, place: Place) -> None:
     import pyarrow.types as t
 
+    table = read.rest.select([name for name in names if name in read.rest.column_names])
     columns = zip(table.schema, table.columns, strict=True)
     other = [
         f"{field.name!r} ({field.type}{_slip(column, place)})"
@@ -257,7 +287,7 @@ def _check_numeric(party: str, table: Any, place: Place) -> None:
             "or drop them; a column that identifies rows can be the key=."
         )
     if empty := [field.name for field in table.schema if t.is_null(field.type)]:
-        n_rows = table.num_rows  # which may be any number: rows without a value take no room in a file
+        n_rows = len(read.values)  # which may be any number: rows without a value take no room in a file
         raise InputError(
             f"Party {party!r}, column {empty[0]!r}: {n_rows} of {n_rows} values are missing (null), the first in row 0 "
             "(rows count from 0). Drop the column, or fill it in."

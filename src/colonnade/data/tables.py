@@ -9,24 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
-from colonnade.data.engines import in_threads
+from colonnade.data.engines import Engine, in_threads
+from colonnade.data.filling import largest_in_size
 from colonnade.data.keys import Duplicates, digest_of_keys
+from colonnade.data.large_files import streamed_table
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
+from colonnade.data.streams import StreamedTable
 from colonnade.data.text_labels import levels_left
 from colonnade.data.unprepared import Unprepared
+from colonnade.data.value_checks import check_columns, check_row_weights
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import Block, Work, n_blocks_of, rows_of_block
 from colonnade.kernels.per_row import PerRow
-from colonnade.options import LARGEST
-from colonnade.preparation.reading import FIRST_INEXACT_INTEGER
 from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
 R = TypeVar("R")
-
-# Squares of larger or smaller values leave float64's range (about 1e-308 to 1e308), with room to sum them.
-SMALLEST_MAGNITUDE = 1 / LARGEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,9 @@ class ArrayTable:
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, a view; on all cores."""
-        return in_threads(partial(_of_block, self.values, work), n_blocks_of(self.n_rows), numbers)
+        return in_threads(
+            partial(_of_block, self.values, work), range(n_blocks_of(self.n_rows)) if numbers is None else numbers
+        )
 
     def take(self, rows: Rows) -> Floats:
         """Copy rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
@@ -113,7 +114,7 @@ class ArrayTable:
         if columns is None:
             raise LocalProtocolError("These columns are numbers already.")
         names, values, notes = columns.applied(fitted, room=self.values.shape[1])
-        _check_columns(columns.party, names, values[:, : len(names)])
+        check_columns(columns.party, names, largest_in_size(values[:, : len(names)]), values.T.__getitem__)
         if self.places is not None:
             values = values.T[:, self.places].T  # which stays column-major
         values[:, len(names) :] = self.values
@@ -136,21 +137,26 @@ def read_table(
     split: str | npt.ArrayLike | None = None,
     policy: Policy | None = None,
     prepare: HowToPrepare | None = None,
-) -> ArrayTable:
+    engine: Engine | None = None,
+) -> ArrayTable | StreamedTable:
     """Read and check what a party holds, given as to `Party`.
 
-    The table is a copy: later changes to `data` do not reach it. Columns of an array are named "{party}_0",
-    "{party}_1", ... Numbers are integers, floats, booleans and decimals; none may be missing or infinite. A pandas
-    index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not looked at.
+    The table is a copy, and later changes to `data` do not reach it, unless it stays in its files. Columns of an array
+    are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and decimals; none may be missing or
+    infinite. A pandas index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not
+    looked at.
     """
+    roles, policy = Roles(label, key, weight, split, duplicates), policy or Policy(level="open")
+    if (streamed := streamed_table(party, data, roles, policy, prepare, engine)) is not None:
+        return streamed
     read = from_frame if has_names(data) else from_array
-    source = read(party, data, Roles(label, key, weight, split, duplicates), policy or Policy(level="open"), prepare)
-    _check_columns(party, source.names, source.values, source.integers)
+    source = read(party, data, roles, policy, prepare)
+    check_columns(party, source.names, source.largest, source.values.T.__getitem__, source.integers)
     values = source.values
     values.setflags(write=False)
     feature_names = source.names if source.label_name is None else source.names[:-1]
     if source.weights is not None:
-        _check_weights(party, source.weights)
+        check_row_weights(party, source.weights)
     table = ArrayTable(
         values,
         feature_names if source.unprepared is None else source.unprepared.names,
@@ -166,61 +172,3 @@ def read_table(
     if source.unprepared is not None:
         source.unprepared.check()  # what is wrong with a value is said now, not in a job
     return table
-
-
-def _check_columns(party: str, names: Sequence[str], values: Floats, integers: Sequence[bool] | None = None) -> None:
-    for name, column, is_integer in zip(names, values.T, integers or [False] * len(names), strict=True):
-        where = f"Party {party!r}, column {name!r}"
-        # NaN and infinity cannot hide from the extremes, so a good column is read once and costs no mask.
-        largest = np.maximum(-column.min(), column.max())
-        if not np.isfinite(largest):
-            raise InputError(f"{where}: {_not_finite(column)}")
-        if is_integer and largest >= FIRST_INEXACT_INTEGER:
-            raise InputError(f"{where}: {_inexact(column)}")
-        if largest > LARGEST or 0.0 < largest < SMALLEST_MAGNITUDE:
-            raise InputError(f"{where}: {_out_of_range(column)}")
-
-
-def _check_weights(party: str, weights: Floats) -> None:
-    where = f"Party {party!r}, row weights"
-    if not np.isfinite(weights).all():
-        raise InputError(f"{where}: {_not_finite(weights)}")
-    if weights.min() < 0 or not SMALLEST_MAGNITUDE <= weights.max() <= LARGEST:
-        raise InputError(
-            f"{where}: they lie between {weights.min():g} and {weights.max():g}; they must be from 0 to "
-            f"{LARGEST:g}, and the largest {SMALLEST_MAGNITUDE:g} or more. Correct the column, or leave out "
-            "weight=."
-        )
-
-
-def _not_finite(column: Floats) -> str:
-    missing = np.isnan(column)
-    bad = missing if missing.any() else np.isinf(column)
-    kind = "missing (null or NaN)" if missing.any() else "infinite"
-    row = bad.argmax()
-    return (
-        f"{bad.sum()} of {column.size} values are {kind}, the first in row {row} (rows count from 0): "
-        f"{column[row]}. Replace them by numbers, or drop these rows from every party alike, "
-        "so that rows stay aligned."
-    )
-
-
-def _inexact(column: Floats) -> str:
-    # The value itself is not shown: it is likely somebody's id.
-    return (
-        f"the integer in row {_largest_row(column)} (rows count from 0) is 2^53 or more in size, and float64 "
-        "cannot tell it from its neighbours. If it is an id, name it as key= or drop it; if not, rescale it."
-    )
-
-
-def _out_of_range(column: Floats) -> str:
-    row = _largest_row(column)
-    return (
-        f"its largest value in size is {column[row]:g} in row {row} (rows count from 0); beyond "
-        f"{LARGEST:g} or below {SMALLEST_MAGNITUDE:g} squares leave float64's range. "
-        "Correct the value, or rescale the column."
-    )
-
-
-def _largest_row(column: Floats) -> int:
-    return int(np.abs(column).argmax())

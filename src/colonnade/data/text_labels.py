@@ -45,24 +45,24 @@ def text_label(party: str, name: str, values: Sequence[Any]) -> tuple[npt.NDArra
     return np.array([places[word] for word in words], dtype=np.int64), levels
 
 
-def with_label_of_numbers(party: str, name: str, table: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """Put numbers in the place of a label that is text, in a `pyarrow.Table`; and give its levels, if it is.
+def text_label_of_column(
+    party: str, name: str, column: Any
+) -> tuple[npt.NDArray[np.int64], tuple[str, ...]] | tuple[None, None]:
+    """Give numbers to the levels of a label that is text, of a `pyarrow.Table`; nothing where it is none.
 
-    Text of which a part are numbers is left as it is: a slip, which is told of where numbers are asked for.
+    Text of which a part are numbers is no label: a slip, which is told of where numbers are asked for.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = table[name]
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or _is_view(column.type)):
-        return table, None
+        return None, None
     numbers = pc.match_substring_regex(column.cast(pa.large_string()), NUMBER_OR_COMMA)
     if pc.any(numbers).as_py() and not pc.all(numbers).as_py():
-        return table, None
-    codes, levels = text_label(party, name, column.to_pylist())
-    return table.set_column(table.column_names.index(name), name, pa.array(codes)), levels
+        return None, None
+    return text_label(party, name, column.to_pylist())
 
 
 def levels_left(codes: Floats, levels: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, n_blocks_of, numbers_of, rows_of_block
 
 R = TypeVar("R")
+T = TypeVar("T")
 OfBlock = Callable[[int, Floats], R]
 
 # Numbers of so many rows are kept once they are computed, 32 MB of them; of more they are computed again.
@@ -40,6 +41,17 @@ class PerRow:
 
     n_rows: int
     map: MapNumbers
+    _known: dict[Callable[["PerRow"], Any], Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, compute: Callable[["PerRow"], T]) -> T:
+        """Compute something of the numbers, once; `compute` is one of a module's functions."""
+        if compute not in self._known:
+            self._known[compute] = compute(self)
+        known: T = self._known[compute]
+        return known
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerRow, (self.n_rows, self.map)  # what is known is not sent
 
     def __len__(self) -> int:
         return self.n_rows

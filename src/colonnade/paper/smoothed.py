@@ -83,7 +83,10 @@ def _two_faced(plan: SmoothedPlan, seed: int) -> Floats:
     rng = np.random.default_rng([seed, 2])
     parties = disjointness_instance(plan.n_rows, 1, rng)
     points = rng.normal(size=(2, 2, plan.wide))
-    faces = [own[party.table.values[:, 0].astype(int)] for own, party in zip(points, parties, strict=True)]
+    faces = [
+        own[party.table.take(np.arange(plan.n_rows))[:, 0].astype(int)]
+        for own, party in zip(points, parties, strict=True)
+    ]
     return np.hstack(faces)
 
 

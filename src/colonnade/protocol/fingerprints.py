@@ -15,7 +15,7 @@ import numpy as np
 
 from colonnade.contracts import Table
 from colonnade.errors import AlignmentError
-from colonnade.kernels.blocks import values_of
+from colonnade.kernels.blocks import Block
 from colonnade.protocol.memory import TableKey, table_key
 from colonnade.protocol.session import PartyData
 from colonnade.signing import digest
@@ -96,7 +96,8 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
     key = table_key(data.memory, data.fresh_key)
-    name = hmac.digest(key, b"name", "sha256")[:KEY_NAME_BYTES]
+    # Another name than when a table was hashed column by column: nobody can tell these from changed ones.
+    name = hmac.digest(key, b"name of blocks", "sha256")[:KEY_NAME_BYTES]
     # Of columns prepared otherwise it is another one, whether or not they came out alike.
     told = data.once(table_digest) + data.preparation.encode()
     return (name + hmac.digest(key, told, "sha256"))[:FINGERPRINT_BYTES]
@@ -110,17 +111,20 @@ def key_here(party: str) -> TableKey:
 def table_digest(table: Table) -> bytes:
     """Read a table once, with its names, keys, weights and split; whoever has this can try values: it is for no one."""
     names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
-    columns = [hashlib.sha256(name.encode()) for name in names]
-    for block in table.map(values_of):
-        for column, values in zip(columns, block.T, strict=True):
-            column.update(np.ascontiguousarray(values, "<f8").data)
     what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
     whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
-    for column in columns:
-        whole.update(column.digest())
+    for found in table.map(_block_digest):
+        whole.update(found)
     if table.label_levels is not None:
         whole.update(msgspec.msgpack.encode(table.label_levels))
     return whole.digest()
+
+
+def _block_digest(block: Block) -> bytes:
+    hashed = hashlib.sha256()
+    for column in block.values.T:
+        hashed.update(np.ascontiguousarray(column, "<f8").data)
+    return hashed.digest()
 
 
 def _bytes(values: Any) -> bytes:

@@ -1,0 +1,114 @@
+"""Numbers of a stream of record batches, put into one float64 array as they come; of the rest nothing is copied.
+
+A batch is let go once it is read, so a table is never held twice.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.preparation.reading import is_number
+
+# A column's piece stays in cache while it is converted, copied and looked at.
+PIECE_ROWS = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """A table that was read.
+
+    Attributes
+    ----------
+    values : (n_rows, n_columns) array
+        Column-major, NaN where a value is missing; columns that are no numbers are not written.
+    largest : (n_columns,) array
+        The largest value in size of each column, NaN where one is missing.
+    rest : pyarrow.Table
+        All columns that are not in `values`, or are no numbers, as they came.
+    """
+
+    values: Floats
+    largest: Floats
+    rest: Any
+
+
+def filled(party: str, batches: Any, n_rows: int | None, columns: Sequence[str]) -> Filled:
+    """Read a `pyarrow.RecordBatchReader`, these columns as numbers; it says how many rows there are, or None."""
+    import pyarrow as pa
+
+    schema = batches.schema
+    if n_rows is None:
+        held = list(batches)
+        n_rows, batches = sum(batch.num_rows for batch in held), let_go(held)
+    places = [(place, name) for place, name in enumerate(columns) if _is_filled(schema.field(name).type)]
+    written = {name for _, name in places}
+    others = [name for name in schema.names if name not in written]
+    values, largest = _empty(party, n_rows, len(columns)), np.zeros(len(columns))
+    rest, start = [], 0
+    for batch in batches:
+        _check_rows(party, start + batch.num_rows, n_rows, is_last=False)
+        for piece in _pieces(batch):
+            rows = slice(start, start := start + piece.num_rows)
+            for place, name in places:
+                numbers = piece[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+                values[rows, place] = numbers  # a null became NaN
+                largest[place] = np.maximum(largest[place], _largest(numbers))
+        rest.append(batch.select(others))
+    _check_rows(party, start, n_rows, is_last=True)
+    kept = pa.schema([schema.field(name) for name in others])
+    return Filled(values, largest, pa.Table.from_batches(rest, kept))
+
+
+def largest_in_size(values: Floats) -> Floats:
+    """Find the largest value in size of each column, NaN where one is."""
+    largest = np.zeros(values.shape[1])
+    for start in range(0, len(values), PIECE_ROWS):
+        for place, column in enumerate(values[start : start + PIECE_ROWS].T):
+            largest[place] = np.maximum(largest[place], _largest(column))
+    return largest
+
+
+def let_go(held: list[Any]) -> Iterator[Any]:
+    """Give record batches one after the other, and keep none."""
+    held.reverse()
+    while held:
+        yield held.pop()
+
+
+def _largest(column: Floats) -> Any:
+    # NaN and infinity cannot hide from the extremes, so a good column costs no mask.
+    return np.maximum(-column.min(), column.max())
+
+
+def _is_filled(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return is_number(kind) and not pa.types.is_null(kind)
+
+
+def _pieces(batch: Any) -> Iterator[Any]:
+    for start in range(0, batch.num_rows, PIECE_ROWS):
+        yield batch.slice(start, PIECE_ROWS)
+
+
+def _empty(party: str, n_rows: int, n_columns: int) -> Floats:
+    try:
+        return np.empty((n_rows, n_columns), dtype=np.float64, order="F")
+    except (MemoryError, ValueError):
+        raise InputError(
+            f"Party {party!r}: {n_rows:,} rows of {n_columns} columns do not fit into memory. Hand in fewer columns or "
+            "rows."
+        ) from None
+
+
+def _check_rows(party: str, found: int, n_rows: int, *, is_last: bool) -> None:
+    """Require as many rows as the file says that it has: it may be damaged, or another by now."""
+    if found > n_rows or (is_last and found < n_rows):
+        raise InputError(
+            f"Party {party!r}: the table has {found:,} rows{'' if is_last else ' and more'}, and says that it has "
+            f"{n_rows:,}. Check that it is whole and not written to, or write it again."
+        )

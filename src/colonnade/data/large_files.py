@@ -1,0 +1,106 @@
+"""Which tables stay in their files: Parquet files that are large, and data sets of pyarrow's."""
+
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from colonnade.data.arrow_files import naming
+from colonnade.data.engines import Engine, Threads
+from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
+from colonnade.data.filling import filled
+from colonnade.data.sources import Roles, known_columns, read_marks, taken_columns
+from colonnade.data.streams import StreamedTable, open_rows
+from colonnade.data.value_checks import check_columns, check_row_weights
+from colonnade.errors import InputError
+from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.blocks import Block
+from colonnade.preparation.rules import HowToPrepare
+from colonnade.protocol.policy import Policy
+
+# Smaller tables are read once, and held: 256 MB of float64.
+STREAMED_BYTES = 1 << 28
+
+
+def streamed_table(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None, engine: Engine | None
+) -> StreamedTable | None:
+    """Open a table that stays in its files, and check its values in one pass; None where it is to be held in memory.
+
+    That is what is small, is in no Parquet file, has a key, or columns that are no numbers.
+    """
+    asked = engine is not None or is_data_set(data)
+    files = parquet_paths(party, data)
+    if files is None or roles.key is not None or prepare is not None:
+        _check_no_engine(party, engine, "is in no Parquet file, has a key, or is to be prepared")
+        return None
+    from pyarrow import parquet
+
+    with naming(f"Party {party!r}: the file {str(files[0])!r}", files[0]):
+        schema = parquet.read_schema(files[0])
+    taken = taken_columns(party, roles)
+    where = f"Party {party!r}: its table"
+    columns = chosen_columns(where, schema, lambda names: known_columns(party, names, taken, policy))
+    features = [name for name in columns if name not in taken]
+    label = next((name for name, role in taken.items() if role == "label"), None)
+    ordered = features if label is None else [*features, label]
+    if other := [name for name in ordered if not _is_plain_number(schema.field(name).type)]:
+        _check_no_engine(party, engine, f"has a column that is no number, {other[0]!r}")
+        return None
+    rows = open_rows(where, files, ordered)
+    if not rows.n_rows or not ordered or (not asked and rows.n_rows * len(ordered) * 8 <= STREAMED_BYTES):
+        return None
+    weights, marks = _beside(party, data, taken)
+    table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
+    _check(party, table, [schema.field(name).type for name in ordered])
+    return table
+
+
+def _check_no_engine(party: str, engine: Engine | None, why: str) -> None:
+    if engine is not None:
+        raise InputError(
+            f"Party {party!r}: an engine works on tables that stay in Parquet files, and this one {why}. Write its "
+            "numbers to Parquet files, or leave out engine=."
+        )
+
+
+def _is_plain_number(kind: Any) -> bool:
+    import pyarrow.types as t
+
+    return any(is_kind(kind) for is_kind in (t.is_integer, t.is_floating, t.is_boolean))
+
+
+def _beside(party: str, data: object, taken: dict[str, str]) -> tuple[Floats | None, Flags | None]:
+    """Read the columns of row weights and of rows to hold out, if there are any."""
+    named = {role: name for name, role in taken.items() if role in ("weight", "split")}
+    if not named:
+        return None, None
+    opened = open_table(party, data, lambda _: list(named.values()))
+    weight = [named["weight"]] if "weight" in named else []
+    read = filled(party, opened.batches, opened.n_rows, weight)
+    if weight and weight[0] in read.rest.column_names:
+        raise InputError(f"Party {party!r}: the weight column {weight[0]!r} is not numbers. Name another one.")
+    marks = read_marks(party, read.rest[named["split"]].to_numpy()) if "split" in named else None
+    if weight:
+        check_row_weights(party, read.values[:, 0])
+    return read.values[:, 0] if weight else None, marks
+
+
+def _check(party: str, table: StreamedTable, kinds: list[Any]) -> None:
+    """Read all values once: what is wrong with one is said now, not in a job."""
+    import pyarrow.types as t
+
+    def column(place: int) -> Floats:
+        return np.concatenate(list(table.map(partial(_column, place))))
+
+    largest = reduce(np.maximum, table.map(_largest))
+    check_columns(party, table.rows.columns, largest, column, [t.is_integer(kind) for kind in kinds])
+
+
+def _largest(block: Block) -> Floats:
+    # NaN and infinity cannot hide from the extremes.
+    return np.asarray(np.maximum(-block.values.min(axis=0), block.values.max(axis=0)))
+
+
+def _column(place: int, block: Block) -> Floats:
+    return block.values[:, place].copy()

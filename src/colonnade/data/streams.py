@@ -1,0 +1,202 @@
+"""A party's table that stays in its Parquet files: only the rows that are being worked on are ever in memory.
+
+Every pass reads the files from first row to last, and cuts them into the same blocks, however their writers grouped
+rows. Files that change between two passes are no table any more.
+"""
+
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from colonnade.contracts import Alignment, Keys
+from colonnade.data.arrow_files import check_same, naming
+from colonnade.data.engines import Engine, Threads
+from colonnade.errors import InputError, LocalProtocolError
+from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of, taken
+from colonnade.kernels.per_row import PerRow
+
+R = TypeVar("R")
+
+# Rows that are decoded at once: eight blocks.
+BATCH_ROWS = 8 * BLOCK_ROWS
+# Of a file, read in pieces: whole groups of rows may be large.
+BUFFER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Consecutive rows, `first` to `end`, which are this group of one of the files."""
+
+    file: Path
+    number: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetRows:
+    """Columns of Parquet files, in the order given, as float64; `where` names them in errors.
+
+    `seen` is what the files were like when they were opened: size, time of the last change, and which file it is.
+    """
+
+    where: str
+    files: tuple[Path, ...]
+    columns: tuple[str, ...]
+    groups: tuple[RowGroup, ...] = field(repr=False)
+    seen: tuple[tuple[int, int, int], ...] = field(repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows all files have."""
+        return self.groups[-1].end if self.groups else 0
+
+    def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
+        """Read each block, or those with these numbers, and no group of rows that has none of them."""
+        wanted: Container[int] = range(n_blocks_of(self.n_rows)) if numbers is None else frozenset(numbers)
+        self._check_unchanged()
+        parts: dict[int, Floats] = {}
+        for first, columns in self._batches(wanted):
+            end = first + len(columns[0])
+            for number in range(first // BLOCK_ROWS, (end - 1) // BLOCK_ROWS + 1):
+                if number not in wanted:
+                    continue
+                start = number * BLOCK_ROWS
+                length = min(BLOCK_ROWS, self.n_rows - start)
+                values = parts.setdefault(number, np.empty((length, len(columns)), order="F"))
+                low, high = max(first, start), min(end, start + length)
+                for place, column in enumerate(columns):
+                    values[low - start : high - start, place] = column[low - first : high - first]
+                if high == start + length:
+                    yield Block(number, parts.pop(number))
+        # What was read of files that were being written is nothing: nobody is given the end of it.
+        self._check_unchanged()
+
+    def _batches(self, wanted: Container[int]) -> Iterator[tuple[int, list[Floats]]]:
+        """Read the groups of rows that have wanted blocks: the first row of each batch, and its columns."""
+        from pyarrow import parquet
+
+        needed = (group for group in self.groups if _has_any(group, wanted))
+        for path, groups in groupby(needed, key=attrgetter("file")):
+            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
+                for group in groups:
+                    first = group.first
+                    for batch in file.iter_batches(BATCH_ROWS, [group.number], list(self.columns)):
+                        yield first, [_numbers(batch.column(name)) for name in self.columns]
+                        first += batch.num_rows
+                    if first != group.end:
+                        raise self._changed()
+
+    @contextmanager
+    def _reading(self, path: Path) -> Iterator[None]:
+        try:
+            with naming(self.where, path):
+                yield
+        except InputError:
+            self._check_unchanged()  # which is why it cannot be read
+            raise
+
+    def _check_unchanged(self) -> None:
+        try:
+            seen = tuple(map(_look, self.files))
+        except OSError:
+            raise self._changed() from None
+        if seen != self.seen:
+            raise self._changed()
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"{self.where} changed while it was in use: what was computed from it before is of another table. Write "
+            "new data to a new file, and start the party again."
+        )
+
+
+def open_rows(where: str, files: Sequence[Path], columns: Sequence[str]) -> ParquetRows:
+    """Open Parquet files of one schema, with columns that are numbers."""
+    from pyarrow import parquet
+
+    seen, groups, n_rows, schema = tuple(map(_look, files)), [], 0, None
+    for path in files:
+        with naming(where, path), parquet.ParquetFile(path) as file:
+            schema = schema or file.schema_arrow
+            check_same(where, files[0], schema, path, file.schema_arrow)
+            for number in range(file.metadata.num_row_groups):
+                end = n_rows + file.metadata.row_group(number).num_rows
+                groups.append(RowGroup(path, number, n_rows, end))
+                n_rows = end
+    return ParquetRows(where, tuple(files), tuple(columns), tuple(groups), seen)
+
+
+def _has_any(group: RowGroup, wanted: Container[int]) -> bool:
+    numbers = range(group.first // BLOCK_ROWS, (max(group.end, group.first + 1) - 1) // BLOCK_ROWS + 1)
+    return group.end > group.first and any(number in wanted for number in numbers)
+
+
+def _look(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _numbers(column: Any) -> Floats:
+    import pyarrow as pa
+
+    numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # a null becomes NaN
+    return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedTable:
+    """A party's table in files; `read_table` makes it of those that are large. Its rows are read anew in each pass.
+
+    Weights and marks of rows to hold out are kept in memory.
+    """
+
+    rows: ParquetRows
+    feature_names: tuple[str, ...]
+    label_name: str | None = None
+    weight_column: Floats | None = field(default=None, repr=False)
+    split_column: Flags | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    engine: Engine = field(default_factory=Threads)
+    label_levels: tuple[str, ...] | None = field(default=None, init=False)
+    key_digest: bytes | None = field(default=None, init=False)
+    keys: Keys | None = field(default=None, init=False)
+    alignment: Alignment | None = field(default=None, init=False)
+    row_numbers: Rows | None = field(default=None, init=False)
+    preparing: None = field(default=None, init=False)
+    row_weights: PerRow | None = field(default=None, init=False)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+        return self.rows.n_rows
+
+    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
+        """Give what `work` makes of each block, by the engine."""
+        return self.engine.map(work, self.rows, numbers)
+
+    def take(self, rows: Rows) -> Floats:
+        """Read rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
+        values = np.empty((len(rows), len(self.rows.columns)))
+        if len(rows):
+            order = np.argsort(rows, kind="stable")
+            values[order] = taken(self, rows[order])[0]
+        return values
+
+    def key_columns(self, rows: Rows) -> None:
+        """Give none: it has no key."""
+
+    def aligned(self, _: Alignment) -> "StreamedTable":
+        """Refuse: it has no key."""
+        raise InputError("A table without a key cannot be aligned. Name its key= column.")
+
+    def prepared(self, _: bytes) -> "StreamedTable":
+        """Refuse: its columns are numbers."""
+        raise LocalProtocolError("These columns are numbers already.")

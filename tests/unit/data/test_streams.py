@@ -1,0 +1,296 @@
+"""Tables that stay in their files: the same bits as in memory, bounded memory, and no use of files that change."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from pyarrow import csv, parquet
+
+import colonnade as cn
+from colonnade.data import large_files
+from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
+from colonnade.data.tables import ArrayTable, read_table
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import BLOCK_ROWS, values_of
+from colonnade.sampling.rules.clustering import ClusteringScores
+from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.sampling.rules.sharpened import SharpenedScores
+
+N_ROWS = 3 * BLOCK_ROWS + 777
+NAMES = ("a", "b", "c", "y")
+RNG = np.random.default_rng(0)
+VALUES = np.asfortranarray(RNG.standard_t(4, size=(N_ROWS, 4)) * [1.0, 100.0, 0.01, 3.0] + [0, 5, 0, 1])
+
+
+def written(folder: Path, group_rows: Sequence[int] = (10_000,), name: str = "t.parquet", **columns: Any) -> Path:
+    """Write the rows in groups of these lengths, in turn."""
+    table = pa.table({**dict(zip(NAMES, VALUES.T, strict=True)), **columns})
+    with parquet.ParquetWriter(folder / name, table.schema) as writer:
+        start = 0
+        for turn in range(N_ROWS):
+            if start >= N_ROWS:
+                break
+            length = group_rows[turn % len(group_rows)]
+            writer.write_table(table.slice(start, length), row_group_size=length)
+            start += length
+    return folder / name
+
+
+def streamed(path: Path) -> StreamedTable:
+    return StreamedTable(open_rows("its table", [path], NAMES), NAMES[:3], "y")
+
+
+def values(table: Any) -> Floats:
+    return np.concatenate(list(table.map(values_of)))
+
+
+@pytest.mark.parametrize("groups", [(10_000,), (BLOCK_ROWS,), (1, 20_000, 333), (N_ROWS,)])
+def test_blocks_are_the_same_rows_however_the_file_groups_them(tmp_path: Path, groups: tuple[int, ...]) -> None:
+    table = streamed(written(tmp_path, groups))
+    assert [len(block) for block in table.map(values_of)] == [BLOCK_ROWS] * 3 + [777]
+    assert_array_equal(values(table), VALUES)
+    assert all(block.flags.f_contiguous for block in table.map(values_of))
+    assert_array_equal(
+        np.concatenate(list(table.map(values_of, [1, 3]))), np.r_[VALUES[BLOCK_ROWS : 2 * BLOCK_ROWS], VALUES[-777:]]
+    )
+
+
+def test_only_groups_that_have_rows_asked_for_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    whole = parquet.ParquetFile.iter_batches
+
+    def spied(self: Any, size: int, groups: list[int], *rest: Any) -> Any:
+        read.extend(groups)
+        return whole(self, size, groups, *rest)
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", spied)
+    table = streamed(written(tmp_path, (BLOCK_ROWS,)))
+    list(table.map(values_of, [2]))
+    assert read == [2]
+
+
+@given(st.lists(st.integers(0, N_ROWS - 1), max_size=30))
+def test_rows_are_taken_in_any_order_and_repeatedly(tmp_path_factory: pytest.TempPathFactory, rows: list[int]) -> None:
+    ids = np.array(rows, np.int64)
+    path = tmp_path_factory.getbasetemp() / "taken.parquet"
+    table = streamed(path if path.exists() else written(path.parent, name=path.name))
+    taken = table.take(ids)
+    assert_array_equal(taken, VALUES[ids])
+    assert taken.flags.c_contiguous
+
+
+@pytest.mark.parametrize("rule", [LeverageScores(True), SharpenedScores(True, 2.0), ClusteringScores(4)], ids=str)
+def test_scores_have_the_bits_of_a_table_in_memory(tmp_path: Path, rule: Any) -> None:
+    held = ArrayTable(VALUES, NAMES[:3], "y")
+    for groups in ((10_000,), (999, 31_000)):
+        found = rule.scores(streamed(written(tmp_path, groups)))
+        assert_array_equal(np.asarray(found), np.asarray(rule.scores(held)))
+        assert found.sum() == rule.scores(held).sum()
+
+
+def federations(folder: Path, groups: Sequence[int]) -> tuple[cn.Federation, cn.Federation]:
+    """Give the same parties, with tables in memory and in files."""
+    path = written(folder, groups)
+    parts = {"one": ["a", "b"], "two": ["c", "y"]}
+    policies = {name: cn.Policy(level="open", columns=columns) for name, columns in parts.items()}
+    labels = {"one": None, "two": "y"}
+    return (
+        cn.Federation(
+            [cn.Party(name, parquet.read_table(path), label=labels[name], policy=policies[name]) for name in parts]
+        ),
+        cn.Federation([cn.Party(name, ds.dataset(path), label=labels[name], policy=policies[name]) for name in parts]),
+    )
+
+
+@pytest.mark.parametrize("draws", ["stratified", "independent", "distinct"])
+def test_a_run_has_the_bits_of_one_in_memory(tmp_path: Path, draws: Any) -> None:
+    held, in_files = federations(tmp_path, (20_000, 7))
+    for split in (None, cn.HoldOut(0.25)):
+        runs = [
+            each.fit(cn.Regression(), sampler=cn.ImportanceSampling(300, draws=draws), split=split, seed=3)
+            for each in (held, in_files)
+        ]
+        assert_array_equal(runs[0].coreset.rows, runs[1].coreset.rows)
+        assert_array_equal(runs[0].coreset.weights, runs[1].coreset.weights)
+        assert_array_equal(runs[0].model.coef_, runs[1].model.coef_)
+    assert held.evaluate(runs[0].model) == in_files.evaluate(runs[1].model)
+    assert_array_equal(held.predict(runs[0].model), in_files.predict(runs[1].model))
+
+
+@pytest.mark.parametrize(
+    ("task", "solver"),
+    [(cn.KMeans(3), cn.Central()), (cn.KMeans(3), cn.DistDim()), (cn.Regression(), cn.CompactCentral(step=0.3))],
+    ids=["kmeans", "distdim", "compact"],
+)
+def test_solvers_have_the_bits_of_tables_in_memory(tmp_path: Path, task: Any, solver: Any) -> None:
+    runs = [
+        each.fit(task, sampler=cn.ImportanceSampling(200), solver=solver, seed=1)
+        for each in federations(tmp_path, (9_999,))
+    ]
+    found = [run.model.coef_ if isinstance(task, cn.Regression) else run.model.cluster_centers_ for run in runs]
+    assert_array_equal(*found)
+
+
+def test_small_files_are_held_and_large_ones_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path)
+    assert isinstance(read_table("bank", path), ArrayTable)
+    assert isinstance(read_table("bank", ds.dataset(path)), StreamedTable)
+    monkeypatch.setattr(large_files, "STREAMED_BYTES", VALUES.nbytes - 1)
+    table = read_table("bank", path, label="y")
+    assert isinstance(table, StreamedTable)
+    assert (table.feature_names, table.label_name, table.n_rows) == (("a", "b", "c"), "y", N_ROWS)
+    keyed = read_table("bank", written(tmp_path, id=np.arange(N_ROWS)), key="id")
+    assert isinstance(keyed, ArrayTable), "what has a key may be aligned"
+    text = read_table("bank", written(tmp_path, y=["yes", "no"] * (N_ROWS // 2) + ["no"]), label="y")
+    assert isinstance(text, ArrayTable)
+
+
+def test_a_folder_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_files, "STREAMED_BYTES", 0)
+    table = pa.table(dict(zip(NAMES, VALUES.T, strict=True)))
+    for number, (start, length) in enumerate([(0, 20_000), (20_000, 0), (20_000, 5), (20_005, N_ROWS)]):
+        parquet.write_table(table.slice(start, length), tmp_path / f"part-{number}.parquet")
+    assert_array_equal(values(read_table("bank", tmp_path)), VALUES)
+
+
+def test_columns_of_any_kind_of_number_are_float64_in_blocks(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {
+        "small": VALUES[:, 0].astype(np.float32),
+        "whole": RNG.integers(-5, 6, N_ROWS).astype(np.int16),
+        "mark": RNG.random(N_ROWS) < 0.5,
+    }
+    table = read_table("bank", ds.dataset(written(tmp_path, (7_777,), **columns)))
+    for name, column in columns.items():
+        assert_array_equal(values(table)[:, table.feature_names.index(name)], column.astype(np.float64))
+
+
+def test_weights_and_marks_are_columns_beside(tmp_path: Path) -> None:
+    weights, marks = RNG.integers(0, 4, N_ROWS).astype(np.float64), RNG.random(N_ROWS) < 0.3
+    path = written(tmp_path, w=weights, late=marks)
+    table = read_table("bank", ds.dataset(path), label="y", weight="w", split="late")
+    assert isinstance(table, StreamedTable)
+    assert table.feature_names == ("a", "b", "c")
+    assert_array_equal(table.weight_column, weights)
+    assert_array_equal(table.split_column, marks)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.where(np.arange(N_ROWS) == 40_000, np.nan, 1.0), "'bad': 1 of 49929 values are missing .* in row 40000"),
+        (np.where(np.arange(N_ROWS) == 9, -np.inf, 1.0), "'bad': 1 of 49929 values are infinite"),
+        (np.where(np.arange(N_ROWS) == 9, 1e101, 1.0), "'bad': its largest value in size is 1e\\+101 in row 9"),
+        (np.where(np.arange(N_ROWS) == 9, 2**53, 1), "'bad': the integer in row 9"),
+    ],
+    ids=["missing", "infinite", "large", "inexact"],
+)
+def test_what_is_wrong_with_a_value_is_said_when_it_is_opened(tmp_path: Path, column: Any, message: str) -> None:
+    with pytest.raises(cn.InputError, match=message):
+        read_table("bank", ds.dataset(written(tmp_path, bad=column)))
+
+
+def test_a_data_set_that_is_no_parquet_is_read(tmp_path: Path) -> None:
+    csv.write_csv(pa.table({"a": [1.0, 2.0]}), tmp_path / "t.csv")
+    assert isinstance(read_table("bank", ds.dataset(tmp_path, format="csv")), ArrayTable)
+
+
+# Files that change.
+
+
+def change_by_rewriting(path: Path) -> None:
+    written(path.parent, (5_000,), path.name)
+
+
+def change_by_replacing(path: Path) -> None:
+    written(path.parent, (5_000,), "new.parquet").replace(path)
+
+
+def change_by_cutting(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("change", [change_by_rewriting, change_by_replacing, change_by_cutting, Path.unlink])
+def test_a_file_that_changed_is_used_no_more(tmp_path: Path, change: Any) -> None:
+    table = streamed(written(tmp_path))
+    change(tmp_path / "t.parquet")
+    for use in (lambda: values(table), lambda: table.take(np.array([5])), lambda: LeverageScores(True).scores(table)):
+        with pytest.raises(cn.InputError, match="its table changed while it was in use"):
+            use()
+
+
+@pytest.mark.parametrize("change", [change_by_rewriting, change_by_replacing])
+def test_a_file_that_changes_while_it_is_read_gives_nothing_whole(tmp_path: Path, change: Any) -> None:
+    table = streamed(written(tmp_path))
+    blocks = table.rows.blocks()
+    next(blocks)
+    change(tmp_path / "t.parquet")
+    with pytest.raises(cn.InputError, match="its table changed while it was in use"):
+        list(blocks)
+
+
+def test_a_run_names_the_party_whose_file_changed_and_does_nothing(tmp_path: Path) -> None:
+    _, federation = federations(tmp_path, (9_000,))
+    run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(100))
+    change_by_replacing(tmp_path / "t.parquet")
+    with pytest.raises(cn.ColonnadeError, match=r"'(one|two)'.*changed while it was in use") as caught:
+        federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(100), seed=1)
+    assert str(tmp_path) not in str(caught.value), "a path is nobody else's business"
+    with pytest.raises(cn.ColonnadeError, match="changed while it was in use"):
+        federation.evaluate(run.model)
+
+
+def test_a_file_that_says_it_has_other_rows_is_no_table(tmp_path: Path) -> None:
+    rows = open_rows("its table", [written(tmp_path)], NAMES)
+    longer = tuple(type(group)(group.file, group.number, 2 * group.first, 2 * group.end) for group in rows.groups)
+    with pytest.raises(cn.InputError, match="changed while it was in use"):
+        list(ParquetRows(rows.where, rows.files, rows.columns, longer, rows.seen).blocks())
+
+
+CHILD = """
+import resource, sys
+import numpy as np, pyarrow as pa, pyarrow.dataset as ds
+from pyarrow import csv, parquet
+import colonnade as cn
+path, n_rows = sys.argv[1], int(sys.argv[2])
+schema = pa.schema([(name, pa.float64()) for name in "abcdefghij"])
+with parquet.ParquetWriter(path, schema) as writer:
+    for seed in range(n_rows // 500_000):
+        rng = np.random.default_rng(seed)
+        writer.write_table(pa.table({name: rng.normal(size=500_000) for name in "abcdefghij"}))
+federation = cn.Federation([
+    cn.Party("one", ds.dataset(path), policy=cn.Policy(level="open", columns=list("abcde"))),
+    cn.Party("two", ds.dataset(path), label="j", policy=cn.Policy(level="open", columns=list("fghij"))),
+])
+run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(1000), split=cn.HoldOut(0.1))
+sampler = cn.ImportanceSampling(500, draws="distinct")
+federation.fit(cn.Regression(), sampler=sampler, solver=cn.CompactCentral(step=0.5))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
+    """5 million rows are 400 MB of numbers; 1 million take nearly as much memory as they do."""
+    small, large = (
+        int(
+            subprocess.run(
+                [sys.executable, "-c", CHILD, str(tmp_path / f"{n}.parquet"), str(n)],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for n in (1_000_000, 5_000_000)
+    )
+    assert large < 700
+    assert large - small < 150
