@@ -270,8 +270,11 @@ def rows_revealed(reply: Message) -> int:
     return max(reply.rows_of(OF_ROWS), passed_on)
 
 
-def amounts(reply: Message) -> dict[str, int]:
-    """Count what a reply tells of single rows, and of many: rows, ids of rows, numbers, models applied."""
+def amounts(request: Message, reply: Message) -> dict[str, int]:
+    """Count what a reply tells of single rows, and of many: rows, ids of rows, numbers, models applied.
+
+    A model that is applied window by window is one.
+    """
     tells = reply.tells()
     of_rows = bool(OF_ROWS & tells)
     return {
@@ -280,7 +283,7 @@ def amounts(reply: Message) -> dict[str, int]:
         "keys": reply.rows_of({Reveals.KEYS, Reveals.MATCHES}),
         "numbers": reply.units() if of_rows else 0,
         "moments": reply.units() if tells & OF_MANY_ROWS and not of_rows else 0,
-        "models": int(Reveals.PREDICTIONS in tells),
+        "models": int(Reveals.PREDICTIONS in tells and not request.goes_on),
     }
 
 
