@@ -163,7 +163,7 @@ def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedD
 
 
 def _distances(centers: Floats, scale: Floats | None, values: Floats) -> Floats:
-    return np.ascontiguousarray(squared_distances(values[:, : centers.shape[1]], centers, scale))
+    return squared_distances(values[:, : centers.shape[1]], centers, scale)
 
 
 def check_centers(request: Message, centers: Floats, scale: Floats | None, n_features: int) -> None:

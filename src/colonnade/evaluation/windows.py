@@ -87,20 +87,31 @@ def of_window(state: PartyState, request: Message, window: Window, data: PartyDa
         raise PolicyRefusedError(f"{objection}.", party=data.name)
     if not isinstance(rows, CountedRows):
         return work(data.table.take(rows[window.places]))
-    return _of_blocks(data, work, window.blocks)
+    return _of_blocks(data, work, window)
 
 
 def of_selected(state: PartyState, data: PartyData, work: OfRows) -> Floats:
     """Give what `work` makes of all selected rows."""
     rows = state.selection()
-    return _of_blocks(data, work, None) if isinstance(rows, CountedRows) else work(data.table.take(rows))
+    if not isinstance(rows, CountedRows):
+        return work(data.table.take(rows))
+    return _of_blocks(data, work, Window(0, rows.n_rows, 1))
 
 
-def _of_blocks(data: PartyData, work: OfRows, numbers: range | None) -> Floats:
-    found = list(data.table.map(partial(_of_counted, work), numbers))
-    if not found:
-        return work(np.empty((0, len(data.table.feature_names) + (data.table.label_name is not None))))
-    return found[0] if len(found) == 1 else np.concatenate(found)
+def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
+    """Put what is made of blocks into one array as it comes, while it is in the cache."""
+    found, filled = None, 0
+    for part in data.table.map(partial(_of_counted, work), window.blocks):
+        if found is None:
+            found = np.empty((window.stop - window.first, *part.shape[1:]))
+        # By columns where there are some: a part may lie in memory either way, and its lines are short.
+        into, own = found[filled : filled + len(part)].reshape(len(part), -1), part.reshape(len(part), -1)
+        for column in range(own.shape[1]):
+            into[:, column] = own[:, column]
+        filled += len(part)
+    if found is None:  # there are no rows
+        found = work(np.empty((0, len(data.table.feature_names) + (data.table.label_name is not None))))
+    return found[:filled]
 
 
 def _of_counted(work: OfRows, block: Block) -> Floats:

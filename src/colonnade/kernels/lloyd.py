@@ -22,7 +22,8 @@ def squared_distances(features: Floats, centers: Floats, scale: Floats | None = 
 
 def nearest_of(distances: Floats) -> tuple[Rows, Floats]:
     """Find each row's least distance, of shape (m, k), and where it is, the lowest among equals; both (m,)."""
-    return distances.argmin(axis=1), distances.min(axis=1)
+    labels: Rows = distances.argmin(axis=1)
+    return labels, distances[np.arange(len(distances)), labels]
 
 
 def largest_distance(features: Floats) -> float:

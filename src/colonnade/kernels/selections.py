@@ -15,7 +15,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, n_blocks_of, rows_of_block
 from colonnade.kernels.per_row import PerRow
 
-# Of one window, 2 MB: at both ends it stays in a processor's cache, and a round costs little beside it.
+# Of one window at least, where there are so many: 2 MB, small at both ends, and a round costs little beside it.
 WINDOW_NUMBERS = 1 << 18
 # No table has more rows.
 MOST_PLACES = 1 << 40
@@ -30,8 +30,8 @@ class Window(NamedTuple):
 
     @classmethod
     def at(cls, first: int, n_places: int, n_numbers: int) -> "Window":
-        """Give the window that begins there, of all places: whole blocks, but for the last, and one at least."""
-        n_blocks = max(WINDOW_NUMBERS // (BLOCK_ROWS * max(n_numbers, 1)), 1)
+        """Give the window that begins there, of all places: whole blocks, but for the last."""
+        n_blocks = -(-WINDOW_NUMBERS // (BLOCK_ROWS * max(n_numbers, 1)))
         return cls(first, min(first + n_blocks * BLOCK_ROWS, n_places), n_numbers)
 
     def is_of(self, n_places: int) -> bool:
