@@ -44,14 +44,14 @@ class Town:
     def play(self, out: str, who: str = "", point: str = JOURNAL, time: int = 0) -> bytes:
         """Do a job while one is killed, and started again; give what came of it."""
         (self.folder / out).unlink(missing_ok=True)
-        kill = {"kill": (point, time)}
+        kill = (point, time)
         jobs = {"job": [JOBS[out]], "wait_seconds": LIMIT}
         file = str(write_federation_file(self.folder, NAMES, self.port, **jobs))
         parties = {
-            name: self.nursery.start("party", f"{name}.toml", "--json", **(kill if name == who else {}))
+            name: self.nursery.start("party", f"{name}.toml", "--json", kill=kill if name == who else None)
             for name in NAMES
         }
-        server = self.nursery.start("server", file, **(kill if who == "server" else {}))
+        server = self.nursery.start("server", file, kill=kill if who == "server" else None)
         if who == "server":
             assert server.wait(LIMIT) == -signal.SIGKILL
             server = self.nursery.start("server", file)

@@ -26,7 +26,8 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 class PartialPredictions(Message, frozen=True):
     """x_i^(j).theta^(j) for each selected row of a window, or each and every class; less the label, if asked so.
 
-    The label's spread, over all selected rows, comes with the first window. Predictions by as many models as there are columns are the columns: so they count as features.
+    The label's spread, over all selected rows, comes with the first window. Predictions by as many models as there are
+    columns are the columns: so they count as features.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -183,7 +184,9 @@ def _parts(
             checks.shape(party, reply, reply.values, shape)
             checks.in_range(party, reply, reply.values)
         total = added([reply.values for reply in replies.values()])
-        labelled = next(((reply, reply.values) for party, reply in replies.items() if party == roster.label_party), None)
+        labelled = next(
+            ((reply, reply.values) for party, reply in replies.items() if party == roster.label_party), None
+        )
         return SummedParts(total, label_spread=_spread_in(replies, spread_of_party), from_label_party=labelled)
     inbox = yield {
         party: AskRoundedPredictions(part, less_label, by_weight, rounding.bits, rounding.seeds[party], *ends)

@@ -57,7 +57,9 @@ def test_dithers_follow_from_the_sheet(bits: int, seed: int, fits: bool) -> None
     linear, clusters = (evaluated_route(part, 9, 8, 5, by_weight=True) for part in (LINEAR, CLUSTERS))
     asked = AskRoundedPredictions(COEF, less_label=True, by_weight=True, bits=bits, seed=seed, first=0, stop=9)
     assert (linear.after(asked) is not None) == fits
-    assert (clusters.after(AskRoundedDistances(CENTERS, None, bits=bits, seed=seed, first=0, stop=9)) is not None) == fits
+    assert (
+        clusters.after(AskRoundedDistances(CENTERS, None, bits=bits, seed=seed, first=0, stop=9)) is not None
+    ) == fits
 
 
 def test_what_comes_of_it_is_delivered_to_the_party_it_is_for() -> None:

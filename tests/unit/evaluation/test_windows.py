@@ -1,7 +1,7 @@
 """Models applied window by window: the same results, whoever asks; and no window but those of the job sheet."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ from colonnade.kernels import selections
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
-from colonnade.protocol.policy import Policy
+from colonnade.protocol.policy import Policy, amounts
 from colonnade.protocol.refusal import Refused
 from colonnade.routes import END, Route
 from colonnade.sampling.selecting import UseAllRows
@@ -31,7 +31,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 4)) + np.array([1e3, 0.0, 0.0, 5.0])
 Y = X @ [1.0, -2.0, 0.5, 0.0] + RNG.normal(size=N)
 WEIGHTS = RNG.integers(0, 4, size=N).astype(float)
-CLASS = np.where(Y > np.median(Y), "late", "on time")
+CLASS = np.where(np.median(Y) < Y, "late", "on time")
 GRADE = np.digitize(Y, np.quantile(Y, [0.3, 0.7])).astype(float)
 
 
@@ -47,11 +47,21 @@ NAMES = ("first_0", "first_1", "second_0", "third_0")
 PARTS = {"first": 2, "second": 1, "third": 1}
 LINEAR = cn.LinearModel(np.array([0.9, -2.1, 0.5, 0.1]), 3.0, NAMES, parts_=PARTS)
 CLUSTERS = cn.KMeansModel(X[:5] + 0.1, NAMES, parts_=PARTS)
-YES_NO = cn.ClassificationModel(np.array([[1.0, -2.0, 0.5, 0.0]]), np.array([-1e3]), ("late", "on time"), NAMES, None, PARTS)
-GRADES = cn.ClassificationModel(
-    np.array([[-1.0, 2, -0.5, 0], [0, 0, 0, 0.1], [1, -2, 0.5, 0]]), np.array([998.0, 0, -1002]), (0, 1, 2), NAMES, None, PARTS
+YES_NO = cn.ClassificationModel(
+    np.array([[1.0, -2.0, 0.5, 0.0]]), np.array([-1e3]), ("late", "on time"), NAMES, parts_=PARTS
 )
+OF_GRADES = np.array([[-1.0, 2.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.1], [1.0, -2.0, 0.5, 0.0]])
+GRADES = cn.ClassificationModel(OF_GRADES, np.array([998.0, 0.0, -1002.0]), (0, 1, 2), NAMES, parts_=PARTS)
 SPLIT = cn.HoldOut(0.3, seed=1)
+
+
+def delivered(federation: cn.Federation) -> Any:
+    federation.predict(LINEAR, to="second")
+    found = federation.received("second")
+    assert found is not None
+    return found.predictions
+
+
 JOBS: dict[str, tuple[Any, Callable[[cn.Federation], Any]]] = {
     "evaluate": (Y, lambda f: f.evaluate(LINEAR)),
     "evaluate, held out": (Y, lambda f: f.evaluate(LINEAR, split=SPLIT)),
@@ -67,7 +77,7 @@ JOBS: dict[str, tuple[Any, Callable[[cn.Federation], Any]]] = {
     "predict, chosen": (Y, lambda f: f.predict(LINEAR, rows=np.arange(N)[::-1][:35_000])),
     "predict, clusters": (Y, lambda f: f.predict(CLUSTERS)),
     "predict, grades": (GRADE, lambda f: f.predict(GRADES).probabilities),
-    "predict, delivered": (Y, lambda f: (f.predict(LINEAR, to="second"), f.received("second").predictions)[1]),
+    "predict, delivered": (Y, lambda f: delivered(f)),
 }
 ROUNDED: dict[str, tuple[Any, Callable[[cn.Federation], Any]]] = {
     "evaluate": (Y, lambda f: f.evaluate(LINEAR, bits=16)),
@@ -149,7 +159,7 @@ def test_dithers_of_windows_differ() -> None:
         found = federation.predict(
             cn.LinearModel(np.ones(2), 0.0, federation.roster.feature_names, parts_={"party1": 1, "party2": 1}), bits=6
         )
-    first, second = found[:BLOCK_ROWS] - rows[:BLOCK_ROWS].sum(axis=1), found[BLOCK_ROWS:] - rows[BLOCK_ROWS:].sum(axis=1)
+    first, second = np.split(found - rows.sum(axis=1), 2)
     # Independent errors correlate by more than this with a chance of one in a billion.
     assert abs(np.corrcoef(first, second)[0, 1]) < 6 / np.sqrt(BLOCK_ROWS)
 
@@ -252,7 +262,7 @@ def test_a_session_without_a_sheet_knows_windows_too(first: int, stop: int) -> N
 class Meddled(InProcess):
     """A party that changes its reply to the last window."""
 
-    changes: dict[str, Any] = {}
+    changes: ClassVar[dict[str, Any]] = {}
 
     def exchange(self, outbox: Any) -> Any:
         inbox = dict(super().exchange(outbox))
@@ -274,11 +284,7 @@ class Meddled(InProcess):
 @pytest.mark.usefixtures("small")
 def test_what_a_party_may_not_tell_of_a_later_window(changes: dict[str, Any], why: str) -> None:
     lying = type("Lying", (Meddled,), {"changes": changes})
-    federation = cn.Federation(cn.split_columns(X, Y, [2, 2]), transport=InProcess)
-    assert federation.roster.label_party == "party2"
-    bare = cn.LinearModel(
-        np.array([1.0, 1.0, 1.0, 0.0]), 0.0, NAMES, parts_=PARTS
-    )
+    bare = cn.LinearModel(np.array([1.0, 1.0, 1.0, 0.0]), 0.0, NAMES, parts_=PARTS)
     unweighted = [cn.Party("first", X[:, :2]), cn.Party("second", X[:, 2:3]), cn.Party("third", X[:, 3:], label=Y)]
     with pytest.raises(cn.RemoteProtocolError, match=f"'third' sent a PartialPredictions with .*{why}"):
         cn.Federation(unweighted, transport=lying).evaluate(bare)
@@ -294,11 +300,13 @@ def test_windows_pass_no_limit_of_rows(model: Any) -> None:
     capped = parties(policy=cn.Policy(level="open", rows_a_request=20_000))
     federation = cn.Federation(capped)
     counted = int(np.count_nonzero(WEIGHTS))
-    for job in (lambda: federation.predict(model), lambda: federation.evaluate(model)):
+    jobs: list[Callable[[Any], Any]] = [federation.predict, federation.evaluate]
+    for job in jobs:
         position = len(federation.ledger)
-        with pytest.raises(cn.PolicyRefusedError, match="limits a reply to 20,000 rows; this .* has "):
-            job()
-        assert not [e for e in federation.ledger.since(position) if e.kind.startswith("Partial") and e.sender == "third"]
+        with pytest.raises(cn.PolicyRefusedError, match=r"limits a reply to 20,000 rows; this .* has "):
+            job(model)
+        told = [entry.kind for entry in federation.ledger.since(position) if entry.sender == "third"]
+        assert not [kind for kind in told if kind.startswith("Partial")]
     assert counted > 20_000
     assert federation.evaluate(model, rows=20_000).n_evaluated == 20_000
     assert len(federation.predict(model, rows=np.arange(20_000))) == 20_000
@@ -307,8 +315,6 @@ def test_windows_pass_no_limit_of_rows(model: Any) -> None:
 
 
 def test_all_windows_of_a_model_count_as_one_model() -> None:
-    from colonnade.protocol.policy import amounts
-
     reply = PartialPredictions(sendable_floats(np.ones(3)), None)
     assert [amounts(asked(first, first + 3), reply)["models"] for first in (0, 3, 6)] == [1, 0, 0]
     assert amounts(asked(3, 6), reply)["rows"] == 3

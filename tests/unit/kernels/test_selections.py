@@ -77,4 +77,4 @@ def test_listed_rows_are_cut_by_place() -> None:
     rows, weights = np.repeat(np.arange(10_000), 4), np.arange(40_000.0)
     pieces = list(ListedRows(rows, weights).pieces(16))
     assert [len(piece) for piece in pieces] == [BLOCK_ROWS, BLOCK_ROWS, 40_000 - 2 * BLOCK_ROWS]
-    np.testing.assert_array_equal(np.concatenate([piece.weights for piece in pieces]), weights)  # type: ignore[misc]
+    np.testing.assert_array_equal(np.concatenate([piece.weights for piece in pieces]), weights)
