@@ -7,7 +7,7 @@ rows. Files that change between two passes are no table any more.
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,8 @@ R = TypeVar("R")
 BATCH_ROWS = 8 * BLOCK_ROWS
 # Of a file, read in pieces: whole groups of rows may be large.
 BUFFER_BYTES = 1 << 20
+# Of a file, stopped within it: as many jobs as read it in turn, window by window.
+MOST_STOPPED = 4
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class ParquetRows:
     columns: tuple[str, ...]
     groups: tuple[RowGroup, ...] = field(repr=False)
     seen: tuple[tuple[int, int, int], ...] = field(repr=False)
+    # Readers that have stopped before a block, by its number: who reads on does not begin its group of rows again.
+    _stopped: dict[int, Iterator[Block]] = field(default_factory=dict, init=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ParquetRows, (self.where, self.files, self.columns, self.groups, self.seen)
 
     @property
     def n_rows(self) -> int:
@@ -60,8 +67,21 @@ class ParquetRows:
 
     def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
         """Read each block, or those with these numbers, and no group of rows that has none of them."""
-        wanted: Container[int] = range(n_blocks_of(self.n_rows)) if numbers is None else frozenset(numbers)
+        n_blocks = n_blocks_of(self.n_rows)
         self._check_unchanged()
+        if isinstance(numbers, range) and numbers.step == 1 and len(numbers) < n_blocks:
+            reader = self._stopped.pop(numbers.start, None) or self._read(range(numbers.start, n_blocks))
+            yield from islice(reader, len(numbers))
+            if numbers.stop < n_blocks:
+                while len(self._stopped) >= MOST_STOPPED:
+                    self._stopped.pop(next(iter(self._stopped)))
+                self._stopped[numbers.stop] = reader
+        else:
+            yield from self._read(range(n_blocks) if numbers is None else frozenset(numbers))
+        # What was read of files that were being written is nothing: nobody is given the end of it.
+        self._check_unchanged()
+
+    def _read(self, wanted: Container[int]) -> Iterator[Block]:
         parts: dict[int, Floats] = {}
         for first, columns in self._batches(wanted):
             end = first + len(columns[0])
@@ -76,8 +96,6 @@ class ParquetRows:
                     values[low - start : high - start, place] = column[low - first : high - first]
                 if high == start + length:
                     yield Block(number, parts.pop(number))
-        # What was read of files that were being written is nothing: nobody is given the end of it.
-        self._check_unchanged()
 
     def _batches(self, wanted: Container[int]) -> Iterator[tuple[int, list[Floats]]]:
         """Read the groups of rows that have wanted blocks: the first row of each batch, and its columns."""
