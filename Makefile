@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-all check reference docs bench lock sbom clean help
+.PHONY: demo test test-all check reference docs bench bench-large lock sbom clean help
 
 demo: $(READY)  ## the main job: three organisations, one model of real flight delays
 	$(BIN)/colonnade demo
@@ -28,11 +28,11 @@ reference: $(READY)  ## write the reference pages that are made of the code
 docs: $(READY)  ## build the documentation site into docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build
 
-bench: $(READY)  ## time scores against QR, the network against plain gRPC, secure sums and secure training
-	$(BIN)/python benchmarks/scores.py
-	$(BIN)/python benchmarks/network.py
-	$(BIN)/python benchmarks/secure_sum.py
-	$(BIN)/python benchmarks/secure_training.py
+bench: $(READY)  ## what verbs cost beside their arithmetic, files beside reading them, and how all grows
+	$(BIN)/python benchmarks/scale.py
+
+bench-large: $(READY)  ## the same with tables of up to 1e8 rows and 100 parties; takes hours
+	$(BIN)/python benchmarks/scale.py --large
 
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--no-emit-index-url --generate-hashes --no-header --no-annotate
@@ -44,7 +44,7 @@ sbom: $(READY)  ## list what a server or a party runs on, as CycloneDX, in sbom.
 	$(BIN)/python scripts/sbom.py requirements-runtime.lock > sbom.json
 
 clean:  ## remove what the targets built
-	rm -rf .venv demo-output docs/_build sbom.json
+	rm -rf .venv demo-output bench-output docs/_build sbom.json
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

@@ -49,9 +49,10 @@ from threadpoolctl import threadpool_limits
 import colonnade as cn
 from colonnade.contracts import Inbox, Outbox
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import chances
+from colonnade.kernels.draws import chances, distinct_factor
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.logits import log_loss
+from colonnade.kernels.per_row import PerRow
 from colonnade.paper.data_sets.year_twin import year_twin
 from colonnade.protocol.session import PartySession
 from colonnade.sampling.plain.messages import DrawnRows, DrawRows, Draws
@@ -325,10 +326,10 @@ class DishonestTransport:
         return told
 
 
-def _evenly(scores: Floats, request: DrawRows, rng: np.random.Generator) -> Rows:
+def _evenly(scores: PerRow, request: DrawRows, rng: np.random.Generator) -> Rows:
     if request.draws != Draws.DISTINCT:
         return rng.integers(len(scores), size=request.count)
-    chance = chances(scores, request.count)[1]
+    chance = chances(distinct_factor(scores, request.count), np.asarray(scores))
     certain, others = np.flatnonzero(chance == 1), np.flatnonzero(chance < 1)
     return np.append(certain, rng.choice(others, size=request.count - len(certain), replace=False))
 

@@ -46,7 +46,7 @@ time.sleep(60)
 """
 
 
-def write_files(folder: Path, names: list[str]) -> Path:
+def write_files(folder: Path, names: list[str], n_rows: int = N_ROWS) -> Path:
     """Write what a federation of these parties needs; the last one holds the label."""
     new_certificates(folder / "certs", names)
     with socket.socket() as probe:
@@ -57,7 +57,7 @@ def write_files(folder: Path, names: list[str]) -> Path:
         label = name == names[-1]
         header = "a,b,y" if label else "a,b"
         np.savetxt(
-            folder / f"{name}.csv", rng.normal(size=(N_ROWS, 2 + label)), "%.6f", ",", header=header, comments=""
+            folder / f"{name}.csv", rng.normal(size=(n_rows, 2 + label)), "%.6f", ",", header=header, comments=""
         )
         data = f'data = {{ file = "{name}.csv"{", label = " + chr(34) + "y" + chr(34) if label else ""} }}\n'
         (folder / f"{name}.toml").write_text(
@@ -79,10 +79,9 @@ def _certificates(name: str) -> str:
     )
 
 
-def be_parties(folder: Path) -> None:
-    """Be all parties of a folder, until the server closes."""
+def be_parties(files: list[Path]) -> None:
+    """Be the parties of these files, until the server closes."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    files = [path for path in folder.glob("*.toml") if path.name != "federation.toml"]
     options = {"once": True, "say": lambda _: None}
     threads = [threading.Thread(target=cn.serve_party, args=(path,), kwargs=options) for path in files]
     for thread in threads:
@@ -92,19 +91,26 @@ def be_parties(folder: Path) -> None:
 
 
 @contextmanager
-def federation(n_parties: int) -> Iterator[tuple[cn.Federation, Path, int]]:
-    """Connect so many parties; give where their files are, and the process that they are in."""
+def federation(
+    n_parties: int, *, n_rows: int = N_ROWS, one_apart: bool = False
+) -> Iterator[tuple[cn.Federation, Path, list[int]]]:
+    """Connect so many parties; give where their files are, and their processes: one, or the first party's before it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path = write_files(folder, [f"p{number:03}" for number in range(n_parties)])
-        parties = subprocess.Popen([sys.executable, __file__, "--as-parties", str(folder)])  # noqa: S603  # ourselves
+        path = write_files(folder, names := [f"p{number:03}" for number in range(n_parties)], n_rows)
+        groups = [names[:1], names[1:]] if one_apart else [names]
+        files = [[str(folder / f"{each}.toml") for each in group] for group in groups]
+        command = [sys.executable, str(Path(__file__).resolve()), "--as-parties"]
+        processes = [subprocess.Popen([*command, *group]) for group in files]  # noqa: S603  # ourselves
         try:
             with cn.Federation.connect(path) as connected:
-                yield connected, folder, parties.pid
-            parties.wait(60)
+                yield connected, folder, [process.pid for process in processes]
+            for process in processes:
+                process.wait(60)
         finally:
-            parties.kill()
-            parties.wait()
+            for process in processes:
+                process.kill()
+                process.wait()
 
 
 def processor_seconds(process: int) -> float:
@@ -127,7 +133,7 @@ def held(process: int | str = "self") -> Row:
 def time_parties(n_parties: int, repeats: int) -> list[Row]:
     """Time each job, medians."""
     rows: list[Row] = []
-    with federation(n_parties) as (connected, _, parties):
+    with federation(n_parties) as (connected, _, [parties]):
         for job, play in JOBS.items():
             play(connected, 0)
             walls, servers, before = [], [], processor_seconds(parties)
@@ -146,7 +152,7 @@ def time_parties(n_parties: int, repeats: int) -> list[Row]:
 def many_runs(n_runs: int) -> list[Row]:
     """Play run after run, and tell what both processes hold before, halfway and after."""
     rows: list[Row] = []
-    with federation(3) as (connected, folder, parties):
+    with federation(3) as (connected, folder, [parties]):
         for done in range(n_runs + 1):
             JOBS["fit"](connected, done % 5)
             if done in (20, n_runs // 2, n_runs):
@@ -183,7 +189,7 @@ def many_strangers(count: int) -> Row:
 def main() -> None:
     """Measure, and print it or put it into a page, between its marks."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--as-parties", type=Path)
+    parser.add_argument("--as-parties", type=Path, nargs="+")
     parser.add_argument("--parties", type=int, nargs="+", default=[10, 50, 100])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--runs", type=int, default=500)

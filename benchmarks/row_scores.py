@@ -25,7 +25,9 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.draws import draw_by_scores
 from colonnade.kernels.linear import reduce_rows, solve_ridge
+from colonnade.kernels.per_row import numbers_in
 from colonnade.kernels.quantise import encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.row_ids import encode_row_ids, row_id_bytes
 from colonnade.kernels.score_codes import LOG_STEP, encode_scores, round_scores
 from colonnade.kernels.whitening import mix, whiten
@@ -45,7 +47,7 @@ class Trial:
         columns = np.split(job.features, np.cumsum(job.widths)[:-1], axis=1)
         columns[-1] = np.column_stack([columns[-1], job.labels])
         self._job, self._n, self._l2 = job, len(job.features), float(job.task.l2)
-        self._whitenings = [whiten(lambda block=block: iter([block])) for block in columns]  # type: ignore[misc]
+        self._whitenings = [whiten(ArrayBlocks(block)) for block in columns]
         self._whitened = [found.of(block) for found, block in zip(self._whitenings, columns, strict=True)]
         self._scores = [self._leverage(values) for values in self._whitened]
         joined = np.hstack(columns)
@@ -64,7 +66,9 @@ class Trial:
             scores = [round_scores(each, LOG_STEPS[arm]) for each in scores]
         totals = np.array([each.sum() for each in scores])
         quotas = rng.multinomial(size, totals / totals.sum())
-        by_party = [draw_by_scores(g, int(a), rng, stratified=True) for g, a in zip(scores, quotas, strict=True)]
+        by_party = [
+            draw_by_scores(numbers_in(g), int(a), rng, stratified=True) for g, a in zip(scores, quotas, strict=True)
+        ]
         rows = np.sort(np.concatenate(by_party))
         # What a party drew goes to the server, and from there to every other party.
         sent = len(by_party) * sum(len(encode_row_ids(own)) for own in by_party)

@@ -22,6 +22,7 @@ from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Draw, Roster, SumMechanism
 from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.per_row import numbers_in
 from colonnade.ledger import Ledger
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.identities import identities_here
@@ -74,7 +75,7 @@ def open_sessions(n_parties: int, scores: Floats) -> dict[str, PartySession]:
     table = read_table("any", np.zeros((N_ROWS, 1)), label=None, key=None, weight=None, split=None)
     sessions = {name: party_session(table, Policy(level="open"), identities[name]) for name in names}
     for session in sessions.values():
-        session._data._scores[RULE] = scores  # what is timed is the sum
+        session._data._scores[RULE] = numbers_in(scores)  # what is timed is the sum
     return sessions
 
 

@@ -14,6 +14,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import common_step, decode_columns, encode_columns
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.kernels.quantise import decode_codes, encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.row_ids import decode_row_ids, encode_row_ids
 from colonnade.kernels.whitening import mix, whiten
 
@@ -67,7 +68,7 @@ def _compressed(array: np.ndarray, zstd: Any) -> int:
 
 def _whitened(block: Floats, step: float) -> ThereAndBack:
     """Whiten, round, encode, and all the way back."""
-    whitening = whiten(lambda: iter([block]))
+    whitening = whiten(ArrayBlocks(block))
 
     def there_and_back(values: Floats) -> int:
         data = encode_codes(round_with_dither(whitening.of(values), step, np.random.default_rng(1)))
@@ -80,7 +81,7 @@ def _whitened(block: Floats, step: float) -> ThereAndBack:
 
 def _scaled(block: Floats, step: float) -> ThereAndBack:
     """Write each column in its form, and read it again."""
-    centres, spreads = centre_and_spread(lambda: iter([block]), block.shape[1], centred=True)
+    centres, spreads = centre_and_spread(ArrayBlocks(block), block.shape[1], centred=True)
     own_step = common_step(spreads, step)
 
     def there_and_back(values: Floats) -> int:

@@ -15,6 +15,7 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import Work
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
+from colonnade.kernels.key_texts import KeyTexts
 from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.selections import Selection
 from colonnade.messages import Message, Reveals
@@ -48,7 +49,7 @@ class Keys:
     ----------
     names : tuple of str
         The key columns.
-    values : sequence of bytes
+    values : KeyTexts
         The key of each row that takes part.
     rows : ndarray of int64
         Which row of the table that is.
@@ -59,7 +60,7 @@ class Keys:
     """
 
     names: tuple[str, ...]
-    values: Sequence[bytes] = field(repr=False)
+    values: KeyTexts = field(repr=False)
     rows: Rows = field(repr=False)
     n_rows: int
     columns: Any = field(repr=False)

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from colonnade.contracts import Roster, Script
+from colonnade.kernels.blocks import Block
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
@@ -34,8 +35,12 @@ def count_zeros(roster: Roster) -> Script[dict[str, int]]:
     return {party: reply.count for party, reply in replies.items()}
 
 
+def _zeros(block: Block) -> int:
+    return int((block.values == 0).sum())
+
+
 def _answer(state: PartyState, _: AskZeros, data: PartyData) -> tuple[PartyState, Message]:
-    return state, Zeros(sum(int((block == 0).sum()) for block in data.table.blocks()))
+    return state, Zeros(sum(data.table.map(_zeros)))
 
 
 HANDLERS = (Handler(AskZeros, _answer, after=None, then=GREETED),)

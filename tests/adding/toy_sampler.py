@@ -8,7 +8,7 @@ import numpy as np
 
 from colonnade.contracts import Agreed, Roster, ScoreRule, Script, Task
 from colonnade.coreset import Coreset
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import PerRow
 from colonnade.routes import Route
 from colonnade.sampling.selecting import even_draw_route, use_even_draw
 
@@ -34,7 +34,7 @@ class Told(msgspec.Struct, frozen=True, tag_field="kind", tag="told", forbid_unk
         roster: Roster,
         rule: ScoreRule,  # noqa: ARG002
         rng: np.random.Generator,
-        row_weights: Floats | None = None,
+        row_weights: PerRow | None = None,
     ) -> Script[Coreset]:
         """Tell the seed that stands on the job sheet, and draw."""
         coreset = yield from use_even_draw(roster, self.size, rng, row_weights)

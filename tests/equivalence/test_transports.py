@@ -12,6 +12,7 @@ import colonnade as cn
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 from network_trial import federation_in_threads
+from whole_tables import held
 
 TRANSPORTS: list[Any] = [InProcess, Loopback]
 
@@ -29,8 +30,8 @@ def viewed_parties() -> list[cn.Party]:
     first, second, third = make_parties()
     weights, marked = np.random.default_rng(1).integers(0, 4, size=700), np.arange(700) % 4 == 0
     return [
-        cn.Party("party1", np.asfortranarray(first.table.values), weight=weights),
-        cn.Party("party2", second.table.values, split=marked),
+        cn.Party("party1", np.asfortranarray(held(first.table)), weight=weights),
+        cn.Party("party2", held(second.table), split=marked),
         third,
     ]
 

@@ -14,7 +14,7 @@ from colonnade.diagnostics.certificate import Certificate
 from colonnade.diagnostics.records import Diagnosis, Gamma
 from colonnade.evaluation.classes.reports import ClassificationReport
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
-from colonnade.kernels.draws import even_chances
+from colonnade.kernels.draws import chances, even_factor
 from colonnade.protocol.session import PartySession
 from hostile.replies_jobs import Job
 
@@ -114,8 +114,8 @@ def _chances(run: Any, liar: str, sessions: Sessions) -> Iterator[str]:
             counts = data.table.row_weights[rows]
         if name != liar:
             missed *= 1 - np.minimum(1.0, (session.state.draw_factor or 0.0) * data.scores(session.state.rule)[rows])
-            weights = np.ones(coreset.n_rows) if data.table.row_weights is None else data.table.row_weights
-    missed *= 1 - even_chances(coreset.n_rows, n_even, weights)[1][rows]
+            weights = data.table.row_weights
+    missed *= 1 - chances(even_factor(coreset.n_rows, n_even, weights), counts)
     open_ = missed > 1e-3
     own = 1 - (1 - (counts / coreset.weights)[open_]) / missed[open_]
     if (counts / coreset.weights > 1 + SLACK).any() or (own < -SLACK / 1e-3).any():

@@ -151,7 +151,7 @@ def test_a_curious_party_is_sent_nothing_of_the_others(
     assert listening.told() == told
     for name in OTHERS:
         data = listening.sessions[name]._data
-        secrets += [data.table.take(EVERY), data.scores(RIDGE.score_rule())]
+        secrets += [data.table.take(EVERY), np.asarray(data.scores(RIDGE.score_rule()))]
     sent, numbers = listening.sent, np.concatenate([numbers_in(each) for each in listening.heard])
     values = np.concatenate([each.reshape(-1) for each in secrets])
     assert not np.isin(values[values != 0], numbers).any()

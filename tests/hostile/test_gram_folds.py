@@ -15,7 +15,7 @@ import colonnade as cn
 from colonnade.contracts import Outbox
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_distinct, even_chances
+from colonnade.kernels.draws import draw_evenly_distinct
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol.refusal import Refused
 from colonnade.solvers.gram.shares.messages import AskGramShares, GramShares
@@ -139,7 +139,7 @@ def test_honest_fits_on_even_draws_end_before_there_are_equations_enough(tmp_pat
             asked = server.play_until(learn(TASK, sampler, GRAM, None, server.roster, seed), AskGramShares)
             means.append(server.told_by_each(asked, GramShares)[TARGET].means[0])
             shared = int(np.random.default_rng([seed, 0]).integers(2**63))  # what the sheet tells all
-            drawn = draw_distinct(even_chances(n_rows, 50)[1], np.random.default_rng(shared))
+            _, drawn = draw_evenly_distinct(n_rows, 50, np.random.default_rng(shared))
             shares.append(np.bincount(drawn, minlength=n_rows) / 50)
 
     with hostile_server(tmp_path, parties, FOR_GRAM) as server:

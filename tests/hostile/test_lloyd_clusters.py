@@ -14,7 +14,7 @@ import pytest
 import colonnade as cn
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_distinct, even_chances
+from colonnade.kernels.draws import draw_evenly_distinct
 from colonnade.kernels.masks import Words, ring_of_magnitude, to_numbers, unpack
 from colonnade.messages import Reveals, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import exchange_keys
@@ -321,7 +321,7 @@ def rows_by_means(server: HostileServer) -> Floats:
         script = learn(task, sampler, gram, None, roster, seed)
         replies = server.told_by_each(server.play_until(script, AskGramShares), GramShares)
         drawing = np.random.default_rng(int(np.random.default_rng([seed, 0]).integers(2**63)))
-        drawn = draw_distinct(even_chances(N_ROWS, 60)[1], drawing)
+        _, drawn = draw_evenly_distinct(N_ROWS, 60, drawing)
         ours.append(turned[drawn].mean(axis=0))
         theirs.append(np.concatenate([replies[card.name].means[0][: card.n_features] for card in roster.cards]))
     onto = np.linalg.lstsq(np.column_stack([ours, np.ones(len(ours))]), np.stack(theirs), rcond=None)[0]

@@ -10,8 +10,8 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import Scaling
+from colonnade.kernels import draws
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.draws import hold_out
 from colonnade.messages import Message, Reveals, sendable_flags, sendable_floats
 from colonnade.protocol.sheet import OpenJob
 from colonnade.protocol.viewing import Moments, RowWeights, UseFrame, agree_on_view
@@ -133,7 +133,7 @@ def test_honest_splits_end_before_there_are_equations_enough(tmp_path: Path) -> 
             view = server.honestly(script, "fit", **JOB, split=split)
             assert view.shift is not None
             means.append(view.shift[server.roster.parts[TARGET]])
-            halves.append(~hold_out(N_ROWS, 0.5, np.random.default_rng(seed)))
+            halves.append(~np.asarray(draws.held_out(N_ROWS, 0.5, seed), bool))
 
     with hostile_server(tmp_path, parties, OPEN, policies={TARGET: ONLY_MOMENTS}) as server:
         turned_away(lambda: attack(server), "for each of its values")

@@ -16,8 +16,8 @@ import colonnade as cn
 from colonnade.contracts import Roster
 from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.job_sheets import sheet_of
+from colonnade.kernels import draws
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.draws import hold_out
 from colonnade.messages import sendable_flags, sendable_floats
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.protocol.memory import ScoredNote, SumNote
@@ -106,7 +106,7 @@ def few_at_a_time(server: HostileServer, choose: Choose | None) -> set[int]:
     """Hold out a tenth of the rows, again and again: where a level keeps its column, no row of it is among them."""
     suspects = set(range(N))
     for seed in range(1000):
-        held_out = hold_out(N, 0.1, np.random.default_rng(seed))
+        held_out = np.asarray(draws.held_out(N, 0.1, seed), bool)
         told = by_seed(server, seed) if choose is None else choose(server, held_out)
         if "job#3" in told.feature_names:
             suspects -= set(np.flatnonzero(held_out).tolist())

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.kernels import draws
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import hold_out
 from colonnade.messages import Reveals
 from colonnade.sampling.plain.messages import Scores
 from colonnade.solvers.central import Columns
@@ -18,7 +18,7 @@ from colonnade.solvers.gram.shares.messages import GramShares
 from colonnade.tasks.jobs import draw, learn
 from hostile_trial import HostileServer, columns_of, hostile_server, made_parties, turned_away
 
-N_ROWS, SIZE = 1000, 400
+N_ROWS, SIZE = 1000, 800
 TASK, GRAM = cn.Regression(fit_intercept=False), cn.SecureGram()
 # Of parties of one column each, the last with a label: 1 + 1 + 3 products.
 SPLITS = [cn.HoldOut(fraction, seed) for seed, fraction in enumerate((0.2, 0.4, 0.5, 0.6, 0.7))]
@@ -31,7 +31,7 @@ def forms(server: HostileServer, split: cn.HoldOut) -> list[Floats]:
     script = learn(TASK, all_rows, GRAM, split, server.roster, 0)
     server.honestly(script, "fit", task=TASK, sampler=all_rows, solver=GRAM, split=split)
     told = {party: reply for party, reply in server.received if isinstance(reply, GramShares)}
-    counted = N_ROWS - int(np.count_nonzero(hold_out(N_ROWS, split.fraction, np.random.default_rng(split.seed))))
+    counted = N_ROWS - int(np.count_nonzero(np.asarray(draws.held_out(N_ROWS, split.fraction, split.seed), bool)))
     return [form_of(reply, counted) for _, reply in sorted(told.items())]
 
 

@@ -25,10 +25,10 @@ class Breaking:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)
 
-    def blocks(self) -> Iterator[Any]:
+    def map(self, work: Any, numbers: Any = None) -> Iterator[Any]:
         if not self.is_mended:
             raise self.error
-        return self._table.blocks()  # type: ignore[no-any-return]
+        return self._table.map(work, numbers)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(

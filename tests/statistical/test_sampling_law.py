@@ -11,7 +11,9 @@ from scipy import stats
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import numbers_in
 from colonnade.protocol.viewed_table import ViewedTable
+from whole_tables import held
 
 FALSE_ALARM = 1e-4  # a test: what a correct program would fail at with a fresh seed
 
@@ -188,7 +190,9 @@ def test_weights_sum_to_n_on_kc_house(kc_house: tuple[Floats, Floats], seed: int
 def weighted_scores(parties: list[cn.Party], task: cn.Regression | cn.KMeans, weights: Floats) -> Floats:
     """Compute g_i offline, each party's rows counting by their weights."""
     rule = task.score_rule()
-    scores: Floats = np.sum([rule.scores(ViewedTable(p.table, weights, None, None)) for p in parties], axis=0)
+    scores: Floats = np.sum(
+        [rule.scores(ViewedTable(p.table, numbers_in(weights), None, None)) for p in parties], axis=0
+    )
     return scores
 
 
@@ -198,7 +202,7 @@ def weighing(n_rows: int, widths: tuple[int, ...], seed: int) -> tuple[list[cn.P
     rng = np.random.default_rng(seed + 1000)
     weights = rng.lognormal(size=n_rows) * (rng.random(n_rows) < 0.8)
     named = [
-        cn.Party(p.name, p.table.values[:, : len(p.table.feature_names)], weight=weights if p is parties[0] else None)
+        cn.Party(p.name, held(p.table)[:, : len(p.table.feature_names)], weight=weights if p is parties[0] else None)
         for p in parties[:-1]
     ]
     last = cn.Party("label", X[:, -widths[-1] :], label=y)
@@ -232,7 +236,7 @@ def test_uniform_draws_are_by_weight() -> None:
     """Chi-square at 100,000 draws of rows of weight 0 to 3; false alarm 1e-4."""
     parties, _, _ = heavy_tailed(300, (2, 2), seed=3)
     copies = np.arange(300) % 4
-    parties[0] = cn.Party("first", parties[0].table.values, weight=copies)
+    parties[0] = cn.Party("first", held(parties[0].table), weight=copies)
     rows = (
         cn.Federation(parties)
         .coreset(cn.Regression(), cn.UniformSampling(100_000, draws="independent"), seed=4)
@@ -333,7 +337,7 @@ def offline_chances(parties: list[cn.Party], sampler: cn.ImportanceSampling | cn
         return np.full(120, sampler.size / 120)
     n_even = round(sampler.uniform_share * sampler.size)
     rule = sampler.scored_by(cn.Regression().score_rule(), cn.Federation(parties).roster)
-    scores = [rule.scores(party.table) for party in parties]
+    scores = [np.asarray(rule.scores(party.table)) for party in parties]
     due = np.array([each.sum() for each in scores])
     due *= (sampler.size - n_even) / due.sum()
     counts = np.floor(due)

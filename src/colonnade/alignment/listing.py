@@ -32,8 +32,7 @@ def block_size(n_keys: int, start: int) -> int:
 
 def listed_keys(state: PartyState, start: int, data: PartyData) -> Iterator[bytes]:
     """Give the keys of a block of the party's list."""
-    values = data.keys().values
-    return (values[place] for place in listed_places(state, start).tolist())
+    return iter(data.keys().values.take(listed_places(state, start)))
 
 
 def listed_places(state: PartyState, start: int) -> Rows:

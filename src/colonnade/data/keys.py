@@ -1,14 +1,16 @@
 """The columns that identify rows, in one form for all parties: trimmed, in lower case, Unicode NFC."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.contracts import Keys
+from colonnade.data.filling import PIECE_ROWS
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Rows
+from colonnade.kernels.key_texts import KeyTexts, joined, prefixed
 
 Duplicates = Literal["error", "first", "drop"]
 DUPLICATES: tuple[Duplicates, ...] = ("error", "first", "drop")
@@ -30,48 +32,30 @@ def read_keys(party: str, names: Sequence[str], table: Any, duplicates: Duplicat
         raise InputError(
             f"Party {party!r}: duplicates={duplicates!r} is none of {', '.join(DUPLICATES)}. Leave it out."
         )
+    import pyarrow as pa
+
     texts = [_readable(party, name, table[name]) for name in names]
-    values = (texts[0] if len(texts) == 1 else _joined(*map(_prefixed, texts))).to_pylist()
-    # A set is the quickest way to see that no key is repeated, as usual.
-    different = len(set(values)) == len(values)
-    kept = np.arange(len(values)) if different else _kept(party, names, values, duplicates)
-    if not len(kept) and values:
+    whole = texts[0] if len(texts) == 1 else [joined(*map(prefixed, parts)) for parts in zip(*texts, strict=True)]
+    values = KeyTexts(pa.chunked_array(whole, pa.large_binary()))
+    repeats = values.repeats(_integers(table.select(list(names))))
+    kept = _kept(party, names, values, repeats, duplicates) if repeats.any() else np.arange(len(values))
+    if not len(kept) and len(values):
         raise InputError(
             f"Party {party!r}: no row is left, as each repeats a key. Pass duplicates='first', or join first."
         )
-    used = values if len(kept) == len(values) else [values[row] for row in kept.tolist()]
+    used = values if len(kept) == len(values) else values.take(kept)
     return Keys(tuple(names), used, kept, len(values), table.select(list(names)))
 
 
-def digest_of_keys(keys: Keys) -> bytes:
-    """Hash keys in row order, so that two parties can tell whether they hold the same rows in the same order.
-
-    SHA-256 over, for each row, the length in bytes (8 bytes, little endian) and the key.
-    """
+def _integers(keys: Any) -> npt.NDArray[np.integer[Any]] | None:
+    """Give the numbers that keys are, if they are one column of integers."""
     import pyarrow as pa
 
-    prefixed = _prefixed(pa.array(keys.values, pa.large_binary()))
-    return hashlib.sha256(prefixed.buffers()[2] or b"").digest()
+    return keys[0].to_numpy() if keys.num_columns == 1 and pa.types.is_integer(keys[0].type) else None
 
 
-def _prefixed(texts: Any) -> Any:
-    """Put the length of each text before it: parts of a key are not taken for those of another."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    lengths = np.asarray(pc.binary_length(texts)).astype("<i8")
-    eight = pa.Array.from_buffers(pa.binary(8), len(lengths), [None, pa.py_buffer(lengths)])
-    return _joined(eight.cast(pa.large_binary()), texts)
-
-
-def _joined(*parts: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
-
-
-def _readable(party: str, name: str, column: Any) -> Any:
+def _readable(party: str, name: str, column: Any) -> list[Any]:
+    """Put one column into its form, piece by piece."""
     import pyarrow as pa
 
     try:
@@ -83,23 +67,35 @@ def _readable(party: str, name: str, column: Any) -> Any:
         ) from None
 
 
-def _texts(party: str, name: str, column: Any) -> Any:
-    """Put one column into its form."""
+def _texts(party: str, name: str, column: Any) -> list[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     where = f"Party {party!r}, key column {name!r}"
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    texts = _as_text(where, column)
-    empty = np.asarray(pc.fill_null(pc.equal(pc.binary_length(texts), 0), True))
+    starts = range(0, max(len(column), 1), PIECE_ROWS)
+    texts = [_form(where, column.slice(start, PIECE_ROWS)) for start in starts]
+    empty = np.concatenate([pc.fill_null(pc.equal(pc.binary_length(piece), 0), True) for piece in texts])
     if empty.any():
         raise InputError(
             f"{where}: {empty.sum():,} of {empty.size:,} keys are missing or empty, {_first_rows(empty)}. Every row "
             "needs a key of its own: fill them in, or leave these rows out."
         )
-    texts = texts.cast(pa.large_binary()).combine_chunks()
-    return _joined(pa.scalar(OF_BYTES, pa.large_binary()), texts) if _is_binary(column.type) else texts
+    if _is_binary(_values_of(column.type)):
+        return [joined(pa.scalar(OF_BYTES, pa.large_binary()), piece) for piece in texts]
+    return texts
+
+
+def _values_of(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _form(where: str, column: Any) -> Any:
+    import pyarrow as pa
+
+    values = column.cast(_values_of(column.type))
+    return _as_text(where, values).cast(pa.large_binary()).combine_chunks()
 
 
 def _as_text(where: str, column: Any) -> Any:
@@ -121,7 +117,10 @@ def _as_text(where: str, column: Any) -> Any:
             f"{where}: its type is {kind}, and a key is integers, text, dates, times or bytes{why}. Convert it, in the "
             "same way at every party."
         )
-    text = pc.utf8_normalize(pc.utf8_trim_whitespace(column.cast(pa.large_string())), form="NFC")
+    trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    if pc.all(pc.string_is_ascii(trimmed)).as_py():
+        return pc.ascii_lower(trimmed)  # the same, in a fifth of the time
+    text = pc.utf8_normalize(trimmed, form="NFC")
     return pc.utf8_normalize(pc.utf8_lower(text), form="NFC")
 
 
@@ -137,12 +136,8 @@ def _times(column: Any) -> Any:
     return pc.binary_join_element_wise(seconds.cast(pa.large_string()), end, nothing)
 
 
-def _kept(party: str, names: Sequence[str], values: list[bytes], duplicates: Duplicates) -> Rows:
+def _kept(party: str, names: Sequence[str], values: KeyTexts, repeats: Flags, duplicates: Duplicates) -> Rows:
     """List the rows that take part: each key names one."""
-    first: dict[bytes, int] = {}
-    repeats = np.zeros(len(values), dtype=np.bool_)
-    for row, value in enumerate(values):
-        repeats[row] = first.setdefault(value, row) != row
     if duplicates == "error":
         raise InputError(
             f"Party {party!r}, key {', '.join(map(repr, names))}: {repeats.sum():,} of {len(values):,} rows repeat "
@@ -152,7 +147,7 @@ def _kept(party: str, names: Sequence[str], values: list[bytes], duplicates: Dup
         )
     if duplicates == "first":
         return np.flatnonzero(~repeats)
-    again = {values[row] for row in np.flatnonzero(repeats).tolist()}
+    again = set(values.take(np.flatnonzero(repeats)))
     return np.array([row for row, value in enumerate(values) if value not in again], dtype=np.int64)
 
 

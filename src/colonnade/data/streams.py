@@ -19,8 +19,9 @@ from colonnade.data.arrow_files import check_same, naming
 from colonnade.data.engines import Engine, Threads
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of, taken
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.row_blocks import taken
 
 R = TypeVar("R")
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.engines import Engine, in_threads
 from colonnade.data.filling import largest_in_size
-from colonnade.data.keys import Duplicates, digest_of_keys
+from colonnade.data.keys import Duplicates
 from colonnade.data.large_files import streamed_table
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.streams import StreamedTable
@@ -168,7 +168,7 @@ def read_table(
         values,
         feature_names if source.unprepared is None else source.unprepared.names,
         source.label_name,
-        None if source.keys is None else digest_of_keys(source.keys),
+        None if source.keys is None else source.keys.values.digest(),
         source.weights,
         source.held_out,
         source.keys,

@@ -28,10 +28,11 @@ from colonnade.diagnostics.row_distances import distances_to
 from colonnade.diagnostics.whitened_rows import coordinates, own_basis, own_class_basis
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import gram, inverse_condition, sensitivities, spectrum, triangle, unit_columns
-from colonnade.kernels.blocks import ArrayBlocks, values_of
+from colonnade.kernels.blocks import values_of
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.measured_error import costs_of_sets, random_sets, relative_errors
 from colonnade.kernels.robust import share_set_aside
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.protocol.classes import label_classes
 from colonnade.sampling.rules.classes import ClassScores
 from colonnade.tasks import Classification, KMeans, PaperTask, Regression

@@ -14,9 +14,9 @@ from colonnade.contracts import PartyCard, Roster, Script, Table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bases import label_last
-from colonnade.kernels.blocks import FirstColumns, Unweighted
 from colonnade.kernels.leverage import basis
 from colonnade.kernels.possible import first_copies, norm_fits
+from colonnade.kernels.row_blocks import FirstColumns, Unweighted
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.classes import label_classes

@@ -5,14 +5,16 @@ on. Work on one block depends on nothing but that block, and what comes of block
 table in memory, in a file or on many machines gives the same bits.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
+
+if TYPE_CHECKING:  # which imports this
+    from colonnade.kernels.per_row import PerRow
 
 R = TypeVar("R")
 
@@ -46,6 +48,10 @@ class RowBlocks(Protocol):
     def n_rows(self) -> int:
         """How many rows."""
 
+    @property
+    def row_weights(self) -> "PerRow | None":
+        """How much each row counts, as blocks have it, or None where all count 1."""
+
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, or of those with these numbers, ascending: in their order.
 
@@ -69,81 +75,6 @@ def numbers_of(rows: Rows) -> list[int]:
     return numbers
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayBlocks:
-    """Rows in memory, shape (n, c), worked on one block after another; weights, shape (n,), are 1 each if left out."""
-
-    values: Floats
-    weights: Floats | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
-        return len(self.values)
-
-    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
-        """Give what `work` makes of each block."""
-        for number in range(n_blocks_of(self.n_rows)) if numbers is None else numbers:
-            rows = rows_of_block(number)
-            yield work(Block(number, self.values[rows], None if self.weights is None else self.weights[rows]))
-
-
-@dataclass(frozen=True, eq=False)
-class FirstColumns:
-    """The same rows with their first columns only, d of them."""
-
-    blocks: RowBlocks
-    n_columns: int
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
-        return self.blocks.n_rows
-
-    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
-        """Give what `work` makes of each block's first columns."""
-        return self.blocks.map(partial(_narrowed, work, self.n_columns), numbers)
-
-
-@dataclass(frozen=True, eq=False)
-class Unweighted:
-    """The same rows, each counting 1."""
-
-    blocks: RowBlocks
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows."""
-        return self.blocks.n_rows
-
-    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
-        """Give what `work` makes of each block, without its weights."""
-        return self.blocks.map(partial(_unweighted, work), numbers)
-
-
-def _unweighted(work: Work[R], block: Block) -> R:
-    return work(Block(block.number, block.values))
-
-
-def _narrowed(work: Work[R], n_columns: int, block: Block) -> R:
-    return work(Block(block.number, block.values[:, :n_columns], block.weights))
-
-
 def values_of(block: Block) -> Floats:
     """Give a block's rows as they are: work that is to be done where they arrive."""
     return block.values
-
-
-def taken(blocks: RowBlocks, rows: Rows) -> tuple[Floats, Floats | None]:
-    """Copy rows, ascending, and what they count: shapes (k, c) and (k,), or None where all count 1; k is not 0."""
-    numbers = numbers_of(rows)
-    ends = np.searchsorted(rows, [(number + 1) * BLOCK_ROWS for number in numbers])
-    wanted = dict(zip(numbers, np.split(rows, ends[:-1]), strict=True))
-    found = list(blocks.map(partial(_taken, wanted), numbers))
-    weights = [own for _, own in found if own is not None]
-    return np.concatenate([values for values, _ in found]), np.concatenate(weights) if weights else None
-
-
-def _taken(wanted: Mapping[int, Rows], block: Block) -> tuple[Floats, Floats | None]:
-    here = wanted[block.number] - block.number * BLOCK_ROWS
-    return block.values[here], None if block.weights is None else block.weights[here]

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
 import numpy as np
-import scipy.linalg
 
 from colonnade.kernels.arrays import Floats
 
@@ -31,8 +30,6 @@ LEAST_FREE = 0.01
 CHUNK_ROWS = 512
 # For `what_is_left`, which makes the matrix of all of them.
 MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
-# For `fitted_rests`: so many products take a second or two. And no rest is taken for smaller than this part of itself.
-MOST_PRODUCTS, LEAST_LEFT = 1e10, 0.01
 
 
 def calibration_strength(size: int) -> float:
@@ -52,7 +49,7 @@ def calibrate(
     of all rows.
     """
     # Seen from the mean weight: no quantity depends on the scale of the weights.
-    w, turns = weights / total, [_turn(u.shape[1]) for u in parties]
+    w, turns = weights / total, [turn(u.shape[1]) for u in parties]
     chunks = [_chunk(parties, turns, start) for start in range(0, len(w), CHUNK_ROWS)]
     parts = [slice(start, start + CHUNK_ROWS) for start in range(0, len(w), CHUNK_ROWS)]
 
@@ -80,7 +77,7 @@ def calibrate(
     return np.asarray(calibrated * (total / calibrated.sum()))
 
 
-def _turn(width: int) -> Floats:
+def turn(width: int) -> Floats:
     """Draw a rotation, the same each time."""
     return np.asarray(np.linalg.qr(np.random.default_rng(width).normal(size=(width, width)))[0])
 
@@ -164,46 +161,16 @@ def what_is_left(
     """
     if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
         return values
-    A, w = _scaled_moments(weights / total, parties, free)
+    A, w = scaled_moments(weights / total, parties, free)
     inverse = np.linalg.inv((A * w[:, np.newaxis]).T @ A + strength * np.eye(A.shape[1]))
     leverage = np.minimum(w * np.einsum("ij,ij->i", A @ inverse, A), MOST_LEVERAGE)
     rests = values - A @ (inverse @ (A.T @ (w[:, np.newaxis] * values)))
     return np.asarray(rests / (1.0 - leverage)[:, np.newaxis])
 
 
-def fitted_rests(
-    values: Floats, weights: Floats, parties: Sequence[Floats], total: float, strength: float, free: Floats
-) -> Floats:
-    """Take the same off values, (m, p), and give what is left the variance that it had before the fit to these rows.
-
-    A fit makes errors that are unrelated to the moments smaller, by (I - H)^2 with H the ridge regression's hat matrix.
-    Weights that are calibrated are as much more uneven. Where rows and moments are very many, the values themselves.
-    """
-    n_moments, m = 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties), len(weights)
-    if m * n_moments * min(m, n_moments) > MOST_PRODUCTS:
-        return values
-    A, w = _scaled_moments(weights / total, parties, free)
-    roots = np.sqrt(w)
-    A *= roots[:, np.newaxis]
-    if m <= n_moments:
-        # I - H is strength (AA' + strength)^-1.
-        rest = strength * scipy.linalg.inv(A @ A.T + strength * np.eye(m), check_finite=False)
-        left, rests = np.square(rest).sum(axis=0), rest @ (roots[:, np.newaxis] * values)
-    else:
-        factor = scipy.linalg.cholesky(A.T @ A + strength * np.eye(n_moments), lower=True, check_finite=False)
-        back = scipy.linalg.cho_solve((factor, True), A.T, check_finite=False)
-        # H is A back, and its square H - strength back'back.
-        left = 1.0 - np.einsum("ik,ki->i", A, back) - strength * np.square(back).sum(axis=0)
-        rooted = roots[:, np.newaxis] * values
-        rests = rooted - A @ (back @ rooted)
-    # A row that is right as it is takes no part in the fit.
-    scale = np.where(roots > 0, roots * np.sqrt(np.maximum(left, LEAST_LEFT)), 1.0)
-    return np.where(roots[:, np.newaxis] > 0, rests / scale[:, np.newaxis], values)
-
-
-def _scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
+def scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
     """Give the moments of each row, (m, p), in units of their own mean square, and what of weights is chance, (m,)."""
-    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u @ _turn(u.shape[1])) for u in parties)])
+    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u @ turn(u.shape[1])) for u in parties)])
     squares = np.square(A)
     scale = np.sqrt(np.maximum((w * free) @ squares, LEAST_FREE * w @ squares))
     A /= np.where(scale > 0, scale, 1.0)

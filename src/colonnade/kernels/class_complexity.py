@@ -22,7 +22,7 @@ known to hold for all models. A penalty makes it no larger.
 """
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from colonnade.kernels.arrays import Floats
 

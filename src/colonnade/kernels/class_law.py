@@ -30,7 +30,7 @@ from colonnade.kernels.regression_law import (
     least_variance,
     own_leverage,
 )
-from colonnade.kernels.rounding_noise import Parted, correct_rows, parted
+from colonnade.kernels.rounding_noise import Parted, RoundedColumns, parted
 from colonnade.kernels.tilted_logistic import solve_tilted
 
 # Of whitened columns: few rows may be told apart without error, and a penalty ends the growth of the model.
@@ -377,7 +377,7 @@ def class_law(
     """
     weights, joined, rounding = counts / chances, np.hstack(parties), np.concatenate(noise)
     w = weights / weights.sum()
-    rows = correct_rows(joined, weights, rounding, 1.0) @ features
+    rows = RoundedColumns(joined, weights, rounding, features).corrected(1.0) @ features
     centred = rows - w @ rows
     # A direction that is noise is one that several parties share.
     found = parted((centred * w[:, np.newaxis]).T @ centred, features.T @ (rounding[:, np.newaxis] * features))

@@ -11,13 +11,14 @@ from functools import partial, reduce
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import Block, FirstColumns, RowBlocks, taken
+from colonnade.kernels.blocks import Block, RowBlocks
 from colonnade.kernels.classes import class_codes, distinct_values
 from colonnade.kernels.draws import draw_evenly_distinct
-from colonnade.kernels.leverage import basis, column_norms, coordinates, share_in, weight_of
+from colonnade.kernels.leverage import basis, column_norms, coordinates, share_in
 from colonnade.kernels.logistic import solve_logistic
 from colonnade.kernels.logits import probabilities
 from colonnade.kernels.per_row import PerRow, numbers_from
+from colonnade.kernels.row_blocks import FirstColumns, counted, taken, weight_of
 
 # So many rows tell the party's own model. They are the same each time: scores hang on nothing that a run could change.
 LOCAL_ROWS, LOCAL_SEED = 20_000, 20_250_713
@@ -135,12 +136,8 @@ def _learned(rows: RowBlocks, labelled: _Labelled) -> _Model:
 
 def _some_rows(rows: RowBlocks) -> Rows:
     """Draw LOCAL_ROWS rows of those that count, or take all; they are the same each time."""
-    rng, counted = np.random.default_rng(LOCAL_SEED), numbers_from(rows, _counted)
-    return draw_evenly_distinct(rows.n_rows, LOCAL_ROWS, rng, counted)[1]
-
-
-def _counted(block: Block) -> Floats:
-    return np.ones(len(block.values)) if block.weights is None else (block.weights > 0).astype(np.float64)
+    rng = np.random.default_rng(LOCAL_SEED)
+    return draw_evenly_distinct(rows.n_rows, LOCAL_ROWS, rng, None if rows.row_weights is None else counted(rows))[1]
 
 
 def _pulls(labelled: _Labelled, model: _Model, block: Block) -> tuple[Floats, Floats]:

@@ -5,7 +5,7 @@ ahead. A column that is not zero in rows of one class only is enough.
 """
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from colonnade.kernels.arrays import Flags, Floats, Rows
 

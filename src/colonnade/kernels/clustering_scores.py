@@ -3,11 +3,12 @@
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks
 from colonnade.kernels.kmeans import nearest_centers
-from colonnade.kernels.per_row import PerRow, numbers_from
+from colonnade.kernels.per_row import KEPT_ROWS, PerRow, numbers_from, numbers_in
 
 # Distances of a few units in the last place of the centres are no distances: a centre is itself rounded.
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -39,25 +40,42 @@ def clustering_scores(rows: RowBlocks, centers: Floats) -> PerRow:
     - *duplicate rows*: they share a cluster and a distance, hence a score; nothing in the proof asks
       for distinct rows.
 
-    The blocks, shape (b, d), are read once, and again where scores are asked for; there is one centre C^(j) of line 2
-    at least, shape (k, d).
+    The blocks, shape (b, d), are read once, and of many rows again where scores are asked for; there is one centre
+    C^(j) of line 2 at least, shape (k, d).
     """
-    weights, costs = np.sum(list(rows.map(partial(_cluster_sums, centers))), axis=0)
+    kept = rows.n_rows <= KEPT_ROWS
+    found = list(rows.map(partial(_assigned, centers, kept)))
+    weights, costs = np.sum([sums for sums, _ in found], axis=0)
     costs[costs <= ROUNDING**2 * weights * np.einsum("lj,lj->l", centers, centers)] = 0.0
     cost = float(costs.sum()) or 1.0  # where all distances are zero, so are their shares
     # No row of positive weight refers to a cluster without weight.
     shared = np.divide(costs / cost + 2.0, weights, out=np.zeros(len(centers)), where=weights > 0)
-    return numbers_from(rows, partial(_scores, centers, np.where(costs > 0, 1.0 / cost, 0.0), shared))
+    per_square = np.where(costs > 0, 1.0 / cost, 0.0)
+    if not kept:
+        return numbers_from(rows, partial(_scores_again, centers, per_square, shared))
+    scores = numbers_in(np.concatenate([_scores(*each, per_square, shared) for _, each in found if each is not None]))
+    return scores if rows.row_weights is None else scores.changed(partial(_weighted, rows.row_weights))
 
 
-def _cluster_sums(centers: Floats, block: Block) -> Floats:
-    """Sum up each cluster's weights, and w_i d(x_i, C)², of a block's rows: shape (2, k)."""
+Assigned = tuple[npt.NDArray[np.int32], Floats]
+
+
+def _assigned(centers: Floats, kept: bool, block: Block) -> tuple[Floats, Assigned | None]:
+    """Sum up each cluster's weights, and w_i d(x_i, C)², of a block's rows, (2, k); give both of each row, if kept."""
     labels, squared = nearest_centers(block.values, centers)
     weighted = squared if block.weights is None else block.weights * squared
-    return np.stack([np.bincount(labels, each, len(centers)) for each in (block.weights, weighted)])
+    sums = np.array([np.bincount(labels, each, len(centers)) for each in (block.weights, weighted)], np.float64)
+    return sums, (labels.astype(np.int32), squared) if kept else None
 
 
-def _scores(centers: Floats, per_square: Floats, shared: Floats, block: Block) -> Floats:
-    labels, squared = nearest_centers(block.values, centers)
-    scores = squared * per_square[labels] + shared[labels]
+def _scores(labels: Rows | npt.NDArray[np.int32], squared: Floats, per_square: Floats, shared: Floats) -> Floats:
+    return np.asarray(squared * per_square[labels] + shared[labels])
+
+
+def _scores_again(centers: Floats, per_square: Floats, shared: Floats, block: Block) -> Floats:
+    scores = _scores(*nearest_centers(block.values, centers), per_square, shared)
     return np.asarray(scores if block.weights is None else scores * block.weights)
+
+
+def _weighted(weights: PerRow, number: int, scores: Floats) -> Floats:
+    return np.asarray(scores * weights.block(number))

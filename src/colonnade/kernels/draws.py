@@ -6,7 +6,7 @@ falls into a block, its rows are scored again.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import frexp, ldexp
 
@@ -23,6 +23,8 @@ UNLIKELY = 35.0
 ROUNDING = 2.0**-50
 # All rows together are fewer steps than 2^62, whatever is rounded up.
 TOTAL_BITS = 61
+# Rows that share fewer steps than a total of so many bits has are laid out anew, by themselves.
+COARSE_BITS = 52
 # Classes of rows of similar score, within a factor of 2. Finer ones gain nothing (MSD and credit default; judged on
 # Covertype and KC House).
 N_CLASSES = 64
@@ -57,9 +59,8 @@ def draw_distinct(scores: PerRow, count: int, rng: np.random.Generator) -> tuple
     are not, laid end to end in a random order of blocks and of rows in each, are drawn where the points u, u + 1, ...
     fall, in units of 1 / c. Row ids ascend; one without a score is never among them.
     """
-    line = scores.once(_line)
-    certain = line.certain(count)
-    factor = line.factor(certain)
+    line, certain = _laid(scores, count)
+    factor = line.factor(certain, scores)
     if not certain.left:
         return factor, certain.rows
     order, key, start = rng.permutation(len(line.lengths)), int(rng.integers(2**63)), int(rng.integers(certain.rest))
@@ -69,8 +70,8 @@ def draw_distinct(scores: PerRow, count: int, rng: np.random.Generator) -> tuple
 
 def distinct_factor(scores: PerRow, count: int) -> float:
     """Give the c that `draw_distinct` draws so many rows by."""
-    line = scores.once(_line)
-    return line.factor(line.certain(count))
+    line, certain = _laid(scores, count)
+    return line.factor(certain, scores)
 
 
 def chances(factor: float, scores: Floats) -> Floats:
@@ -138,6 +139,17 @@ def _marks(n_rows: int, count: int, seed: int, start: int, number: int) -> Float
     return marks
 
 
+def _laid(scores: PerRow, count: int) -> tuple["_Line", "_Certain"]:
+    """Lay rows end to end for so many distinct ones, and find which are certain; these may be on another line."""
+    line = scores.once(_line)
+    certain = line.certain(count)
+    if not certain.left or certain.rest >> COARSE_BITS:
+        return line, certain
+    left_out = _by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
+    others, more = _laid(scores.changed(partial(_without, left_out)), certain.left)
+    return others, more.joined(certain.rows)
+
+
 def _cut(total: int, count: int, within: Rows | int) -> Rows:
     """Cut the numbers below `total` into `count` parts of one length, and give the number at a place of each.
 
@@ -156,6 +168,11 @@ class _Certain:
     steps: Rows
     left: int
     rest: int
+
+    def joined(self, rows: Rows) -> "_Certain":
+        """Add rows that have no length on this line."""
+        order = np.argsort(together := np.append(self.rows, rows))
+        return replace(self, rows=together[order], steps=np.append(self.steps, np.zeros_like(rows))[order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,10 +229,10 @@ class _Line:
                 return _Certain(rows[reached], steps[reached], left, rest)
             left, rest = count - int(np.count_nonzero(reached)), self.total - int(steps[reached].sum())
 
-    def factor(self, certain: _Certain) -> float:
-        """Give c, by which the chance of a score is min(1, c g_i)."""
+    def factor(self, certain: _Certain, scores: PerRow) -> float:
+        """Give c, by which the chance of a score, also of a certain row, is min(1, c g_i)."""
         # So that the product with c is no less than 1 for a certain row, however it rounds.
-        least = (1 + ROUNDING) / float(self.scores[certain.rows].min(initial=np.inf))
+        least = (1 + ROUNDING) / float(scores[certain.rows].min(initial=np.inf))
         return max(ldexp(certain.left / certain.rest, self.exponent), least) if certain.left else least
 
     def _longest(self, lowest: int) -> tuple[Rows, Rows]:
@@ -245,6 +262,13 @@ def _lengths(exponent: int, scores: Floats) -> Floats:
     # In two factors, each of which is there, however small the scores are.
     steps = np.rint(scores * ldexp(1.0, exponent // 2) * ldexp(1.0, exponent - exponent // 2))
     return np.maximum(steps, scores > 0)
+
+
+def _without(left_out: Mapping[int, Rows], number: int, scores: Floats) -> Floats:
+    """Score rows that are left out by 0."""
+    others = scores.copy()
+    others[left_out.get(number, [])] = 0.0
+    return others
 
 
 def _classes(steps: Floats) -> Codes:

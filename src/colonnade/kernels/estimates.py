@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+import scipy
 
 from colonnade.kernels.arrays import Floats
 
@@ -34,7 +34,7 @@ class Estimate:
 
     def interval(self) -> tuple[float, float]:
         """Give Student's interval, of 95 % confidence, for a sum of squares: positive, and skewed to the right."""
-        half = float(stdtrit(self.degrees, (1 + CONFIDENCE) / 2)) * self.deviation
+        half = float(scipy.special.stdtrit(self.degrees, (1 + CONFIDENCE) / 2)) * self.deviation
         if self.value <= 0:
             return 0.0, max(self.value + half, 0.0)
         # Of the logarithm, whose errors are the more symmetric.
@@ -49,7 +49,7 @@ class Estimate:
             return 1.0
         degrees = (own + others) ** 2 / (own**2 / self.degrees + others**2 / other.degrees)
         apart = math.ldexp(abs(self.value - other.value), -exponent)
-        return float(2 * stdtr(degrees, -apart / math.sqrt(own + others)))
+        return float(2 * scipy.special.stdtr(degrees, -apart / math.sqrt(own + others)))
 
 
 def exponent_of(largest: float) -> int:

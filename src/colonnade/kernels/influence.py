@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem
+from colonnade.kernels.dependence import unit_basis
+from colonnade.kernels.linear import LinearProblem
 
 BLOCK_ROWS = 8192
 # On each side. Chosen on KC House, judged on other tables (benchmarks/coverage.py).
@@ -124,14 +125,13 @@ class Curvature:
 def curvature(problem: LinearProblem, ridge: float, bend: float, entered: Entered) -> Curvature:
     """Invert H, of rows that were reduced with weights w_i k_i, of the sum `bend`."""
     intercept, shift, scale = entered.intercept, entered.shift, entered.scale
-    triangle, centre = problem.lhs, problem.centre[:-1]
+    triangle, centre = problem.triangle[:, :-1], problem.centre[:-1]
     d = triangle.shape[1]
     varies = triangle.any(axis=0)
     lhs = np.vstack([triangle, np.sqrt(ridge) * np.diag(varies)])
     norms = np.where(varies, np.linalg.norm(lhs, axis=0), 1.0)
-    _, values, Vt = np.linalg.svd(np.vstack([np.linalg.qr(lhs / norms, mode="r"), np.zeros((d, d))]))
-    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
-    basis = (Vt[kept] / values[kept, np.newaxis] / norms).T
+    basis, lost = unit_basis(lhs / norms)
+    basis = basis / norms[:, np.newaxis]
     one = 1.0 / np.sqrt(bend) if intercept else 0.0
     units = np.ones(d) if scale is None else scale
     # The intercept at the centre is that at zero, and what coefficients add on the way.
@@ -140,7 +140,7 @@ def curvature(problem: LinearProblem, ridge: float, bend: float, entered: Entere
     leads[:-1, :-1] = basis.T / units
     leads[:-1, -1] = -(way @ basis) * intercept
     leads[-1, -1] = one
-    lost = np.where(np.abs(Vt[~kept]) > LEAST_PART, Vt[~kept], 0.0) * varies
+    lost = np.where(np.abs(lost) > LEAST_PART, lost, 0.0) * varies
     ways = lost * (way / norms)
     undecided = np.append(~varies | lost.any(axis=0), False)
     undecided[-1] = intercept and bool((np.abs(ways.sum(axis=1)) > LEAST_PART * np.abs(ways).sum(axis=1)).any())
@@ -197,11 +197,12 @@ def spreads(
     """
     at = curvature(problem, ridge, float(rows.bends.sum()), entered)
     pull = ridge * coef
-    draw, by_rows = None, spread_of_rows(rows, at, pull, drawn=drawn is not None)
+    draw = None
+    by_rows, rank = spread_of_rows(rows, at, pull, drawn=drawn is not None)
     if drawn is not None or rounded is not None:
         draw = spread_of_draw(rows, at, pull, drawn or Drawn(np.ones(len(rows.weights)), False), rounded)
     if rows.curvatures is None:
-        variance, degrees = _residual_variance(rows, at, drawn=drawn is not None)
+        variance, degrees = _residual_variance(rows, rank, drawn=drawn is not None)
     else:
         variance, degrees = 1.0, np.inf
         by_rows = by_rows if drawn is not None else Spread(by_rows.variance, np.full_like(by_rows.variance, np.inf))
@@ -241,7 +242,7 @@ def spread_of_draw(
     if drawn.stratified:
         influences = _about_neighbours(influences, weights)
     squares = uncertain[:, np.newaxis] * np.square(influences)
-    if rounded is not None:
+    if rounded is not None and (uncertain < 1).any():
         squares += (np.square(weights) * (1.0 - uncertain))[:, np.newaxis] * _rounding(rows, found, rounded)
     variance = squares.sum(axis=0)
     if rounded is not None and not uncertain.any():
@@ -280,8 +281,11 @@ def _rounding(rows: FittedRows, found: Curvature, rounded: RoundedSlopes) -> Flo
     return np.asarray(np.square(slopes) * own + 2 * slopes * parts * both + np.square(parts) * slope)
 
 
-def spread_of_rows(rows: FittedRows, found: Curvature, pull: Floats, *, drawn: bool) -> Spread:
-    """Say how coefficients vary with the rows that there are, drawn from a population: by the sandwich."""
+def spread_of_rows(rows: FittedRows, found: Curvature, pull: Floats, *, drawn: bool) -> tuple[Spread, float]:
+    """Say how coefficients vary with the rows that there are, drawn from a population: by the sandwich.
+
+    And how many coefficients rows decide, by their leverage.
+    """
     total = float(rows.weights.sum())
     own = pull @ found.basis / total
     squares, fourths, counted, alone = np.zeros((4, found.leads.shape[1]))
@@ -301,7 +305,7 @@ def spread_of_rows(rows: FittedRows, found: Curvature, pull: Floats, *, drawn: b
     degrees = np.full(len(squares), rest)
     if drawn:
         degrees = np.minimum(_degrees(squares, fourths, counted), degrees)
-    return Spread(np.where(alone > 0, np.nan, squares) + unknown, degrees)
+    return Spread(np.where(alone > 0, np.nan, squares) + unknown, degrees), rank
 
 
 def _classical(found: Curvature, ridge: float, variance: float, degrees: float) -> Spread:
@@ -313,18 +317,10 @@ def _classical(found: Curvature, ridge: float, variance: float, degrees: float) 
     return Spread(np.maximum(variances, 0.0), np.full(len(variances), degrees))
 
 
-def _residual_variance(rows: FittedRows, found: Curvature, *, drawn: bool) -> tuple[float, float]:
+def _residual_variance(rows: FittedRows, rank: float, *, drawn: bool) -> tuple[float, float]:
     """Estimate the variance of residuals, and count its degrees of freedom: of all rows, n less the rank."""
-    own = rows.weights / (1.0 if rows.counts is None else rows.counts)
-    leverage = np.concatenate(
-        [
-            _leverage(block, found.directions(block.features), each)
-            for block, each in zip(_blocks(rows), np.split(own, range(BLOCK_ROWS, len(own), BLOCK_ROWS)), strict=True)
-        ]
-    )
-    parts = rows.weights * np.square(rows.slopes)
-    rest, total = float(rows.weights @ (1.0 - leverage)), float(rows.weights.sum())
-    variance, degrees = _per_degree(float(parts.sum()), rest, total)
+    parts, total = rows.weights * np.square(rows.slopes), float(rows.weights.sum())
+    variance, degrees = _per_degree(float(parts.sum()), total - rank, total)
     of_draw = float(satterthwaite(parts[:, np.newaxis])[0])
     return variance, min(degrees, of_draw) if drawn else degrees
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from functools import partial, reduce
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import Block, RowBlocks
 from colonnade.kernels.per_row import PerRow, numbers_from
+from colonnade.kernels.row_blocks import weight_of
 
 _EPS = float(np.finfo(np.float64).eps)
 # The relative error of each leverage is about eps times the condition number of the scaled Gram matrix: with
@@ -84,7 +85,7 @@ def coordinates(block: Block, W: Floats, constant: bool) -> Iterator[Floats]:
     """Give u_i = sqrt(w_i) [x_i, 1] W of consecutive rows, transposed: shapes (rank, some)."""
     d = block.values.shape[1]
     roots = None if block.weights is None else np.sqrt(block.weights)
-    for start in range(0, len(block.values), _CHUNK_ROWS):
+    for start in range(0, max(len(block.values), 1), _CHUNK_ROWS):
         some = slice(start, start + _CHUNK_ROWS)
         U = W[:d].T @ block.values[some].T
         if constant:
@@ -99,11 +100,6 @@ def leverage_in(W: Floats, constant: bool, block: Block) -> Floats:
     return np.concatenate([column_norms(U) for U in coordinates(block, W, constant)])
 
 
-def weight_of(rows: RowBlocks) -> float:
-    """Add up what all rows count."""
-    return sum(rows.map(_weight))
-
-
 def share_in(block: Block, total: float) -> Floats | float:
     """Give each row's share of the total weight."""
     return 1.0 / total if block.weights is None else block.weights / total
@@ -111,10 +107,6 @@ def share_in(block: Block, total: float) -> Floats | float:
 
 def _leverage_and_share(W: Floats, constant: bool, total: float, block: Block) -> Floats:
     return leverage_in(W, constant, block) + share_in(block, total)
-
-
-def _weight(block: Block) -> float:
-    return float(len(block.values) if block.weights is None else block.weights.sum())
 
 
 def _gram(constant: bool, block: Block) -> Floats:

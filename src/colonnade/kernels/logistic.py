@@ -9,8 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy.linalg
-import scipy.optimize
+import scipy
 
 from colonnade.errors import ConvergenceWarning
 from colonnade.kernels.arrays import Floats, Rows

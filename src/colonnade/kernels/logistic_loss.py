@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.linear import RANK_TOLERANCE, ROUNDING, reduce_rows

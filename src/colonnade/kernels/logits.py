@@ -4,7 +4,7 @@ Logits have shape (m, K); two classes may have (m,) instead, those of class 1.
 """
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+import scipy
 
 from colonnade.kernels.arrays import Floats, Rows
 
@@ -17,17 +17,17 @@ def log_loss(logits: Floats, codes: Rows) -> Floats:
     own = np.take_along_axis(logits, codes[:, None], axis=1)
     ahead = logits - own
     np.put_along_axis(ahead, codes[:, None], -np.inf, axis=1)
-    return np.asarray(np.logaddexp(0.0, logsumexp(ahead, axis=1)))
+    return np.asarray(np.logaddexp(0.0, scipy.special.logsumexp(ahead, axis=1)))
 
 
 def probabilities(logits: Floats) -> Floats:
     """Compute the classes' probabilities, shape (m, K); or that of class 1, (m,)."""
-    return np.asarray(expit(logits) if logits.ndim == 1 else softmax(logits, axis=1))
+    return np.asarray(scipy.special.expit(logits) if logits.ndim == 1 else scipy.special.softmax(logits, axis=1))
 
 
 def curvature(logits: Floats) -> Floats:
     """Compute p (1 - p) in the shape of the logits: the loss's second derivative in each."""
     if logits.ndim == 1:
-        return np.asarray(expit(logits) * expit(-logits))
+        return np.asarray(scipy.special.expit(logits) * scipy.special.expit(-logits))
     shares = probabilities(logits)
     return shares * (1.0 - shares)

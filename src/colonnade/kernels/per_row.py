@@ -15,8 +15,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 OfBlock = Callable[[int, Floats], R]
 
-# Numbers of so many rows are kept once they are computed, 32 MB of them; of more they are computed again.
-KEPT_ROWS = 1 << 22
+# Numbers of so many rows are kept once they are computed, 128 MB of them; of more they are computed again.
+KEPT_ROWS = 1 << 24
 
 
 class MapNumbers(Protocol):

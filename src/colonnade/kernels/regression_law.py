@@ -23,9 +23,8 @@ from colonnade.kernels.calibration_gain import UNKNOWN, calibration_gain, explai
 from colonnade.kernels.leverage import eigen
 from colonnade.kernels.rounding_noise import (
     Parted,
-    correct_rows,
+    RoundedColumns,
     corrected_covariance,
-    noise_left,
     parted,
     share_worth,
 )
@@ -346,7 +345,8 @@ def regression_law(
     """
     weights, joined, rounding = counts / chances, np.hstack(parties), np.concatenate(noise)
     w = weights / weights.sum()
-    rows = correct_rows(joined, weights, rounding, 1.0)
+    rounded = RoundedColumns(joined, weights, rounding, features)
+    rows = rounded.corrected(1.0)
     rows = rows - w @ rows
     # A direction that is noise is one that several parties share.
     found = parted(
@@ -367,7 +367,7 @@ def regression_law(
         own_leverage=np.sum([own_leverage(u, w) for u in parties], axis=0),
         least_seen=min(least_variance(u, w, each) for u, each in zip(parties, noise, strict=True)),
     )
-    law = _with_larger_residuals(law, noise_left(joined, weights, rounding, 1.0), features)
+    law = _with_larger_residuals(law, rounded.left(1.0), features)
     return replace(law, explained=_explained(law, parties))
 
 

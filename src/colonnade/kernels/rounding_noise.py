@@ -11,9 +11,10 @@ noise, have no part of any other: of variance 1, with a part of noise, from 0 to
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.leverage import eigen
@@ -47,6 +48,11 @@ class Parted:
         """Whether a direction is more than noise, (k,)."""
         return np.asarray(self.noise < MOST_NOISE)
 
+    def taken_off(self, share: float) -> Floats:
+        """Give the part of the noise, (r, r), that is subtracted where a share of it is, from 0 to 1."""
+        less = np.where(self.is_clear, share * self.noise, 0.0)
+        return np.asarray((self.back.T * less) @ self.back)
+
 
 def parted(covariance: Floats, noise: Floats) -> Parted:
     """Take a covariance and the noise in it, both (r, r), apart; where there is no variance, there is no direction."""
@@ -57,29 +63,79 @@ def parted(covariance: Floats, noise: Floats) -> Parted:
     return Parted(V / roots @ U, U.T @ (V * roots).T, np.maximum(parts, 0.0))
 
 
-def correct_rows(rows: Floats, weights: Floats, noise: Floats, share: float) -> Floats:
-    """Shrink rounded rows, about their weighted mean, so that their weighted covariance is that before rounding.
+def _along(features: Floats, covariance: Floats, noise: Floats) -> Parted:
+    return parted(features.T @ covariance @ features, features.T @ noise @ features)
 
-    The rows, shape (m, r), are the parties' whitened columns side by side; the weights are non-negative, not all zero.
-    `noise`, (r,), is the variance of the rounding error in each column, on weighted average over rows, and `share` how
-    much of it to subtract, from 0 to 1. All rows shrink alike, whatever their own: the covariance is right, single rows
-    of another variance are not.
+
+@dataclass(frozen=True, eq=False)
+class RoundedColumns:
+    """The parties' whitened columns side by side, rounded, and what is to be done about that.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (m, r)
+        As they came.
+    weights : ndarray of float64, shape (m,)
+        Non-negative, not all zero.
+    noise : ndarray of float64, shape (r,)
+        The variance of the rounding error in each column, on weighted average over rows.
+    features : ndarray of float64, shape (r, p)
+        Orthonormal: the directions of the columns that the features span.
     """
-    centred = _about_mean(rows, weights)
-    found = parted(_covariance(centred, weights), np.diag(noise))
-    kept = np.sqrt(np.where(found.is_clear, 1.0 - share * found.noise, 1.0))
-    return np.asarray(rows + (centred @ (found.directions * (kept - 1.0))) @ found.back)
 
+    rows: Floats
+    weights: Floats
+    noise: Floats
+    features: Floats
 
-def worthwhile_share(rows: Floats, weights: Floats, noise: Floats, features: Floats, label: Floats) -> float:
-    """Estimate which share of the rounding variance, from 0 to 1, is best subtracted.
+    @cached_property
+    def _shares(self) -> Floats:
+        return np.asarray(self.weights / self.weights.sum())
 
-    `features`, shape (r, p), are orthonormal: the directions of the whitened columns that the features span. The label
-    is rows @ label, up to its mean. The other parameters are those of `correct_rows`.
-    """
-    centred = _about_mean(rows, weights)
-    squared_weights = np.square(weights / weights.sum())
-    return share_worth(_covariance(centred, weights), centred, squared_weights, np.diag(noise), features, label)
+    @cached_property
+    def _centred(self) -> Floats:
+        return np.asarray(self.rows - self._shares @ self.rows)
+
+    @cached_property
+    def _covariance(self) -> Floats:
+        return np.asarray((self._centred * self._shares[:, np.newaxis]).T @ self._centred)
+
+    @cached_property
+    def _parted(self) -> Parted:
+        return parted(self._covariance, np.diag(self.noise))
+
+    @cached_property
+    def _parted_features(self) -> Parted:
+        return _along(self.features, self._covariance, np.diag(self.noise))
+
+    def corrected(self, share: float) -> Floats:
+        """Shrink rows, about their weighted mean, so that their weighted covariance is that before rounding.
+
+        `share`, from 0 to 1, is how much of the noise to subtract. All rows shrink alike, whatever their own: the
+        covariance is right, single rows of another variance are not.
+        """
+        found = self._parted
+        kept = np.sqrt(np.where(found.is_clear, 1.0 - share * found.noise, 1.0))
+        return np.asarray(self.rows + (self._centred @ (found.directions * (kept - 1.0))) @ found.back)
+
+    def left(self, share: float) -> Floats:
+        """Give the covariance, shape (r, r), of rounding that `corrected` leaves on average."""
+        return np.asarray(np.diag(self.noise) - self._parted.taken_off(share))
+
+    def worthwhile_share(self, label: Floats) -> float:
+        """Estimate which share of the noise, from 0 to 1, is best subtracted; the label is rows @ label, (r,)."""
+        squared, noise = np.square(self._shares), np.diag(self.noise)
+        return _share_worth(
+            self._parted_features, self._covariance, self._centred, squared, noise, self.features, label
+        )
+
+    def hidden(self) -> Floats:
+        """Find orthonormal directions of the features, shape (r, h), in which there is little or nothing but noise."""
+        found = self._parted_features
+        if len(found.noise) == self.features.shape[1] and found.is_clear.all():
+            return np.empty((len(self.features), 0))
+        # All that is orthogonal, as a form, to what is clear.
+        return np.asarray(self.features @ scipy.linalg.null_space(found.back[found.is_clear], rcond=1e-9))
 
 
 def share_worth(
@@ -92,7 +148,19 @@ def share_worth(
     noise in features and Gamma the gradients' sampling covariance, is the variance that a smaller H costs. The best a
     is 1 - C / B, if that is positive. The rows, (m, r), have squares of weights, of a sum of 1, (m,).
     """
-    found = parted(features.T @ covariance @ features, features.T @ noise @ features)
+    found = _along(features, covariance, noise)
+    return _share_worth(found, covariance, rows, squared_weights, noise, features, label)
+
+
+def _share_worth(
+    found: Parted,
+    covariance: Floats,
+    rows: Floats,
+    squared_weights: Floats,
+    noise: Floats,
+    features: Floats,
+    label: Floats,
+) -> float:
     directions, parts = features @ found.directions[:, found.is_clear], found.noise[found.is_clear]
     coefficients = directions.T @ (covariance @ label)
     axes = rows @ directions
@@ -104,34 +172,5 @@ def share_worth(
 
 
 def corrected_covariance(covariance: Floats, noise: Floats, share: float) -> Floats:
-    """Take a share of the noise off a covariance, both (r, r), as `correct_rows` does."""
-    found = parted(covariance, noise)
-    less = np.where(found.is_clear, share * found.noise, 0.0)
-    return np.asarray(covariance - (found.back.T * less) @ found.back)
-
-
-def noise_left(rows: Floats, weights: Floats, noise: Floats, share: float) -> Floats:
-    """Give the covariance, shape (r, r), of rounding that `correct_rows` leaves on average; the parameters are its."""
-    centred = _about_mean(rows, weights)
-    found = parted(_covariance(centred, weights), np.diag(noise))
-    less = np.where(found.is_clear, share * found.noise, 0.0)
-    return np.asarray(np.diag(noise) - (found.back.T * less) @ found.back)
-
-
-def hidden_directions(rows: Floats, weights: Floats, noise: Floats, features: Floats) -> Floats:
-    """Find orthonormal directions of the features, shape (r, h), in which there is little or nothing but rounding.
-
-    The parameters are those of `worthwhile_share`.
-    """
-    centred = _about_mean(rows, weights)
-    found = parted(_covariance(centred @ features, weights), features.T @ (noise[:, np.newaxis] * features))
-    # All that is orthogonal, as a form, to what is clear.
-    return np.asarray(features @ scipy.linalg.null_space(found.back[found.is_clear], rcond=1e-9))
-
-
-def _about_mean(rows: Floats, weights: Floats) -> Floats:
-    return np.asarray(rows - weights @ rows / weights.sum())
-
-
-def _covariance(centred: Floats, weights: Floats) -> Floats:
-    return np.asarray((centred * (weights / weights.sum())[:, np.newaxis]).T @ centred)
+    """Take a share of the noise off a covariance, both (r, r), as `RoundedColumns.corrected` does."""
+    return np.asarray(covariance - parted(covariance, noise).taken_off(share))

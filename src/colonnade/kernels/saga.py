@@ -8,7 +8,7 @@ half the logistic loss, whose slope (p_i - y_i) / 2 takes the residual's place.
 """
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from colonnade.kernels.arrays import Floats, Rows
 
@@ -20,7 +20,7 @@ MOST_LOGISTIC = 0.125
 def logistic_slopes(products: Floats, codes: Rows) -> Floats:
     """Compute (p - y) / 2, the slope of half the logistic loss at f(x), of rows of class 1 or 0; shape (m,)."""
     signs = np.where(codes == 1, -1.0, 1.0)
-    return np.asarray(0.5 * signs * expit(signs * products))
+    return np.asarray(0.5 * signs * scipy.special.expit(signs * products))
 
 
 def logistic_losses(slopes: Floats) -> Floats:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtri, chndtrix, ndtri
+import scipy
 
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.dependence import unit_basis
 from colonnade.kernels.estimates import Estimate, exactly, from_errors
-from colonnade.kernels.linear import RANK_TOLERANCE, LinearProblem, reduce_rows
+from colonnade.kernels.linear import LinearProblem, reduce_rows
 
 CONFIDENCE = 0.95
 # A row with more leverage decides a direction alone: nothing in the others says how wrong it is there.
@@ -154,9 +155,8 @@ def _unit_basis(triangle: Floats, ridge: float) -> Floats:
     lhs = np.vstack([triangle, np.sqrt(ridge) * np.eye(triangle.shape[1])])
     scale = np.linalg.norm(lhs, axis=0)
     scale[scale == 0] = np.inf
-    _, values, Vt = np.linalg.svd(np.linalg.qr(lhs / scale, mode="r"), full_matrices=False)
-    kept = values > RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)
-    return np.asarray((Vt[kept] / values[kept, np.newaxis] / scale).T)
+    basis, _ = unit_basis(lhs / scale)
+    return np.asarray(basis / scale[:, np.newaxis])
 
 
 def quantile(factors: Floats, shifts: Floats, probability: float = CONFIDENCE) -> float:
@@ -176,13 +176,15 @@ def _unit_quantile(factors: Floats, shifts: Floats, probability: float) -> float
         return c1  # nothing varies
     skewness, kurtosis = c3 / c2**1.5, c4 / c2**2
     if skewness < NEARLY_NORMAL:
-        return float(c1 + np.sqrt(2 * c2) * ndtri(probability))
+        return float(c1 + np.sqrt(2 * c2) * scipy.special.ndtri(probability))
     if skewness**2 > kurtosis:
         a = 1 / (skewness - np.sqrt(skewness**2 - kurtosis))
         shift = skewness * a**3 - a**2
         degrees = a**2 - 2 * shift
-        q = chndtrix(probability, degrees, shift) if shift > 0 else chdtri(degrees, 1 - probability)
     else:
         a, shift, degrees = 1 / skewness, 0.0, 1 / skewness**2
-        q = chdtri(degrees, 1 - probability)
+    if shift > 0:
+        q = scipy.special.chndtrix(probability, degrees, shift)
+    else:
+        q = scipy.special.chdtri(degrees, 1 - probability)
     return float(c1 + np.sqrt(c2) * (q - degrees - shift) / np.sqrt(degrees + 2 * shift))

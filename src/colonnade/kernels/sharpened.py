@@ -12,9 +12,10 @@ from functools import partial, reduce
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import Block, FirstColumns, RowBlocks
-from colonnade.kernels.leverage import basis, column_norms, coordinates, share_in, weight_of
+from colonnade.kernels.blocks import Block, RowBlocks
+from colonnade.kernels.leverage import basis, column_norms, coordinates, share_in
 from colonnade.kernels.per_row import PerRow, numbers_from
+from colonnade.kernels.row_blocks import FirstColumns, weight_of
 
 # A residual this small beside the label is rounding: the basis is good to 1e-9.
 NO_RESIDUAL = 1e-8

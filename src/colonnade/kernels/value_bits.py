@@ -1,7 +1,7 @@
 """How many bits a rounded value takes, before any is written."""
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 
 def value_bits(step: float, spread: float = 1.0) -> float:
@@ -15,7 +15,7 @@ def value_bits(step: float, spread: float = 1.0) -> float:
     codes = np.arange(-reach, reach + 1)
     # A dithered code is the rounded sum of a normal and a uniform variable: the average over both cell borders.
     ends = np.concatenate([codes - 1.0, [reach, reach + 1.0]]) / ratio
-    integral = ends * ndtr(ends) + np.exp(-np.square(ends) / 2) / np.sqrt(2 * np.pi)
+    integral = ends * scipy.special.ndtr(ends) + np.exp(-np.square(ends) / 2) / np.sqrt(2 * np.pi)
     chances = ratio * (integral[2:] - 2 * integral[1:-1] + integral[:-2])
     numbers = np.where(codes < 0, -2 * codes - 1, 2 * codes)
     return min(k + 1 + float(chances @ (numbers >> k)) for k in range(40))

@@ -11,12 +11,13 @@ from functools import partial, reduce
 from typing import TypeVar
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks, Work
 from colonnade.kernels.leverage import basis
 from colonnade.kernels.linear import ROUNDING
+from colonnade.kernels.per_row import PerRow
 
 R = TypeVar("R")
 
@@ -116,6 +117,10 @@ class _Centred:
     @property
     def n_rows(self) -> int:
         return self.rows.n_rows
+
+    @property
+    def row_weights(self) -> PerRow | None:
+        return self.rows.row_weights
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         return self.rows.map(partial(_of_centred, work, self.mean, self.magnitude), numbers)

@@ -61,9 +61,10 @@ def keep_alignment(path: Path, alignment: Alignment, keys: Keys) -> Alignment:
     earlier = _earlier(path)
     numbers, present = _numbered(keys, earlier), set(keys.values)
     gone = [(key, number) for key, number in earlier.items() if key not in present]
+    gone_keys = pa.array([key for key, _ in gone], pa.large_binary())
     table = pa.table(
         {
-            "key": pa.array([*keys.values, *(key for key, _ in gone)], pa.large_binary()),
+            "key": pa.chunked_array([*keys.values.chunks.chunks, gone_keys]),
             "position": np.concatenate([alignment.positions, np.full(len(gone), GONE)]),
             "number": np.concatenate([numbers, np.array([number for _, number in gone], dtype=np.int64)]),
         }

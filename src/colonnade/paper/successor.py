@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.leverage import leverage
 from colonnade.kernels.logistic import solve_logistic
 from colonnade.kernels.logits import log_loss
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.ledger import aligned
 from colonnade.sampling.rules.classes import CLASS_PART
 

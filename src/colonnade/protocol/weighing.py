@@ -23,8 +23,9 @@ from colonnade.signing import digest, rows_digest
 # No rule's score of a row exceeds this: leverages are 2 at most, scores for clusters 4, and rounding less than doubles.
 MOST_SCORE = 8.0
 ROUNDING = 1e-6
-# No distinct row's is smaller, where it weighs as most do: parties hold fewer than 2^27 rows, and few columns each.
-LEAST_CHANCE = 2.0**-30
+# No distinct row's is smaller than 1 over so many times the rows, where it weighs as most do: parties hold few columns
+# each. Of fewer rows than these it is 1 over so many times these.
+LEAST_CHANCE, FEW_ROWS = 2.0**-3, 1 << 27
 # Limits that are remembered: eight steps for a factor of two, downwards from the heaviest row, and as many as a byte
 # holds. Rows that are lighter than the 2^32nd part of that are of no use to anybody.
 STEPS, MOST_STEPS = 8, 255
@@ -123,7 +124,8 @@ def _range(state: PartyState, rows: Rows, data: PartyData) -> Limits:
         # Another party may be certain to draw the row, or have next to no chance of it.
         missed = [1 - np.minimum(1.0, (state.even_factor or 0.0) * counts)]
         missed.append(1 - np.minimum(1.0, (state.draw_factor or 0.0) * own))
-        least = np.maximum(1 - missed[0] * missed[1], LEAST_CHANCE * part * data.table.n_rows)
+        n_rows = data.table.n_rows
+        least = np.maximum(1 - missed[0] * missed[1], LEAST_CHANCE / max(n_rows, FEW_ROWS) * part * n_rows)
         return counts, counts / least
     if share == 0:  # the total of all scores is the factor
         return counts / (own + others * MOST_SCORE), counts / (own + others * part)

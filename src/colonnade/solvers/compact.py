@@ -29,14 +29,10 @@ from colonnade.contracts import (
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, fitted_rests, what_is_left
+from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
+from colonnade.kernels.fitted_rests import fitted_rests
 from colonnade.kernels.quantise import checked_step
-from colonnade.kernels.rounding_noise import (
-    correct_rows,
-    hidden_directions,
-    noise_left,
-    worthwhile_share,
-)
+from colonnade.kernels.rounding_noise import RoundedColumns
 from colonnade.kernels.whitening import mix
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
@@ -247,7 +243,7 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
         labels,
         np.zeros((len(noise), len(noise))),
         np.diag(noise),
-        *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
+        *_mixing_and_directions(parties, RoundedColumns(joined, weights, noise, spans).hidden()),
         *_corrections(coreset, parties, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
@@ -265,18 +261,18 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     weights = _calibrated(coreset, parties, free)
     joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     spans, label = directions(parties)
-    share = worthwhile_share(joined, weights, noise, spans, label)
-    corrected = correct_rows(joined, weights, noise, share)
-    features, labels = _restore(corrected, parties)
+    rounded = RoundedColumns(joined, weights, noise, spans)
+    share = rounded.worthwhile_share(label)
+    features, labels = _restore(rounded.corrected(share), parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
-    left = noise_left(joined, weights, noise, share)
+    left = rounded.left(share)
     noisy_features, noisy_labels = _restore(joined, parties)
     rounding = Noise(
         noisy_features,
         noisy_labels,
         np.diag(noise) - left,
         left,
-        *_mixing_and_directions(parties, hidden_directions(joined, weights, noise, spans)),
+        *_mixing_and_directions(parties, rounded.hidden()),
         *_corrections(coreset, parties, free),
     )
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
@@ -308,6 +304,8 @@ def _mixing_and_directions(parties: list[WhitenedRows], hidden: Floats) -> tuple
         mixing[row : row + rank, column : column + width] = party.mixing[:, :width]
         mixing[row : row + rank, -1] = 0.0 if party.label is None else party.mixing[:, -1]
         row, column = row + rank, column + width
+    if not hidden.shape[1]:
+        return mixing, np.empty((0, sum(widths)))
     # Scaled, or columns of large numbers would seem the only ones there are.
     scale = np.linalg.norm(mixing[:, :-1], axis=0)
     scale[scale == 0] = 1.0

@@ -10,11 +10,11 @@ from colonnade.contracts import Agreed, ClusteringTask, PartyCard, Roster, Scrip
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.grid import occupied_cells
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.kernels.local_kmeans import local_kmeans
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats, sendable_rows
 from colonnade.protocol import checks

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from colonnade.contracts import JobView, LinearTask, LogisticTask, Task
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, StandardErrors, Variances, WeightedRows
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.dependence import collinearity
+from colonnade.kernels.dependence import Collinearity, collinearity
 from colonnade.kernels.influence import (
     Drawn,
     Entered,
@@ -66,7 +66,9 @@ def errors_of_sums(
 
     def found(view: JobView) -> StandardErrors:
         entered = Entered(view.shift, view.scale, task.fit_intercept)
-        return _record(problem, spreads_of_sums(problem, ridge, model.coef_, total, entered), entered, None)
+        spread = spreads_of_sums(problem, ridge, model.coef_, total, entered)
+        columns = problem.triangle[:, :-1]
+        return _record(columns, collinearity(columns, RANK_TOLERANCE), spread, entered, None)
 
     return found
 
@@ -83,9 +85,11 @@ def _linear_errors(
     entered = Entered(view.shift, view.scale, task.fit_intercept)
     residuals = rows.features @ model.coef_ + model.intercept_ - rows.labels
     fitted = FittedRows(rows.features, residuals, None, rows.weights, _counts(coreset, view))
-    problem, drawn = rows.reduced(fit_intercept=task.fit_intercept), _drawn(coreset, fitted.counts)
-    found = spreads(fitted, problem, ridge, model.coef_, entered, drawn, _rounded_residuals(noise, model))
-    return _record(problem, found, entered, noise)
+    drawn, rounded = _drawn(coreset, fitted.counts), _rounded_residuals(noise, model)
+    problem = rows.reduced(fit_intercept=task.fit_intercept)
+    found = spreads(fitted, problem, ridge, model.coef_, entered, drawn, rounded)
+    columns = problem.triangle[:, :-1]
+    return _record(columns, collinearity(columns, RANK_TOLERANCE), found, entered, noise)
 
 
 def _logistic_errors(
@@ -99,14 +103,15 @@ def _logistic_errors(
 ) -> StandardErrors:
     entered = Entered(view.shift, view.scale, task.fit_intercept)
     coef, labels = model.coef_[0], np.zeros(0) if rows.labels is None else rows.labels
-    chances = expit(rows.features @ coef + model.intercept_[0])
+    chances = scipy.special.expit(rows.features @ coef + model.intercept_[0])
     bends = chances * (1.0 - chances)
     fitted = FittedRows(rows.features, chances - task.codes_of(labels), bends, rows.weights, _counts(coreset, view))
     problem = reduce_rows(rows.features, np.zeros(len(bends)), fitted.bends, fit_intercept=task.fit_intercept)
     # Classes come as they are.
     rounded = None if noise is None else noise.in_slopes(fitted.slopes, np.append(coef, 0.0))
     found = spreads(fitted, problem, ridge, coef, entered, _drawn(coreset, fitted.counts), rounded)
-    return _record(rows.reduced(fit_intercept=task.fit_intercept), found, entered, noise)
+    columns = rows.reduced(fit_intercept=task.fit_intercept).triangle[:, :-1]
+    return _record(columns, collinearity(columns, RANK_TOLERANCE), found, entered, noise)
 
 
 def _rounded_residuals(noise: Noise | None, model: Any) -> RoundedSlopes | None:
@@ -128,10 +133,11 @@ def _drawn(coreset: Coreset, counts: Floats | None) -> Drawn | None:
     return Drawn(np.minimum((1.0 if counts is None else counts) / coreset.weights, 1.0), False)
 
 
-def _record(problem: LinearProblem, found: Spreads, entered: Entered, noise: Noise | None) -> StandardErrors:
+def _record(
+    triangle: Floats, collinear: Collinearity, found: Spreads, entered: Entered, noise: Noise | None
+) -> StandardErrors:
     kept = slice(None) if entered.intercept else slice(-1)
-    triangle = problem.triangle[:, :-1]
-    condition, dependent, factors = collinearity(triangle, RANK_TOLERANCE)
+    condition, dependent, factors = collinear
     return StandardErrors(
         draw=None if found.draw is None else _variances(found.draw, kept),
         sandwich=None if found.sandwich is None else _variances(found.sandwich, kept),

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
+import scipy
 from msgspec.structs import replace
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from colonnade.contracts import LinearTask, LogisticTask
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, StandardErrors, Variances
@@ -304,9 +304,9 @@ def _lines(
 def _with_error(line: Coefficient, error: float, degrees: float | None, confidence: float) -> Coefficient:
     surely = math.copysign(math.inf, line.coefficient) if line.coefficient else 0.0
     t = line.coefficient / error if error > 0 else surely
-    p = 2 * float(ndtr(-abs(t)) if degrees is None else stdtr(degrees, -abs(t)))
+    p = 2 * float(scipy.special.ndtr(-abs(t)) if degrees is None else scipy.special.stdtr(degrees, -abs(t)))
     upper = (1 + confidence) / 2
-    half = error * float(ndtri(upper) if degrees is None else stdtrit(degrees, upper))
+    half = error * float(scipy.special.ndtri(upper) if degrees is None else scipy.special.stdtrit(degrees, upper))
     return replace(
         line,
         standard_error=error,

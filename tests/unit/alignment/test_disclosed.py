@@ -18,7 +18,6 @@ from colonnade.alignment.curve import Points
 from colonnade.alignment.settling import TellMatches
 from colonnade.alignment.shared_secret import Aligning
 from colonnade.catalogue import codec
-from colonnade.data.keys import digest_of_keys
 from colonnade.disclosure import MEANINGS
 from colonnade.kernels.ristretto import hashed_to_points
 from colonnade.messages import Reveals
@@ -71,7 +70,7 @@ def guesses(frames: dict[str, pd.DataFrame]) -> Iterator[bytes]:
                 yield hashed_to_points(hashlib.sha512(each).digest())
     for party in (cn.Party(name, frame[["id", "x"]], key="id") for name, frame in frames.items()):
         assert party.table.keys is not None
-        yield digest_of_keys(party.table.keys)
+        yield party.table.keys.values.digest()
 
 
 @pytest.mark.parametrize("mode", ["aided", "curve"])

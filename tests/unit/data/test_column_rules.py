@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import colonnade as cn
+from whole_tables import held
 
 FRAME = pd.DataFrame(
     {
@@ -49,8 +50,8 @@ def test_columns_that_are_not_allowed_never_enter(convert: Any, policy: cn.Polic
     table = cn.Party("bank", convert(frame), policy=policy, **ROLES).table
     wanted = ["income", "age"] if "gaps" not in (policy.columns or ()) else ["income", "age", "gaps"]
     assert list(table.feature_names) == wanted, "in the table's order"
-    assert table.values[:, :-1].T.tolist() == [frame[name].tolist() for name in wanted]
-    assert (table.label_name, table.values[:, -1].tolist()) == ("y", [0.0, 1.0, 0.0])
+    assert held(table)[:, :-1].T.tolist() == [frame[name].tolist() for name in wanted]
+    assert (table.label_name, held(table)[:, -1].tolist()) == ("y", [0.0, 1.0, 0.0])
     assert table.weight_column is not None
     assert table.split_column is not None
     assert table.key_digest is not None
@@ -62,7 +63,7 @@ def test_columns_of_a_file(tmp_path: Path, suffix: str) -> None:
     FRAME.to_csv(tmp_path / "bank.csv", index=False)
     policy = cn.Policy(level="open", columns=["age", "y"])
     table = cn.Party("bank", tmp_path / f"bank.{suffix}", label="y", policy=policy).table
-    assert (table.feature_names, table.values[:, 0].tolist()) == (("age",), [30.0, 40.0, 50.0])
+    assert (table.feature_names, held(table)[:, 0].tolist()) == (("age",), [30.0, 40.0, 50.0])
 
 
 def test_columns_of_an_array() -> None:
@@ -70,10 +71,10 @@ def test_columns_of_an_array() -> None:
     policy = cn.Policy(level="open", never_columns=["bank_0", "bank_2"])
     table = cn.Party("bank", values, label=[1.0, 2.0, 3.0], policy=policy).table
     assert table.feature_names == ("bank_1", "bank_3")
-    assert table.values.tolist() == [[1.0, 3.0, 1.0], [5.0, 7.0, 2.0], [9.0, 11.0, 3.0]]
+    assert held(table).tolist() == [[1.0, 3.0, 1.0], [5.0, 7.0, 2.0], [9.0, 11.0, 3.0]]
     only = cn.Policy(level="open", columns=["bank_label"])
     alone = cn.Party("bank", values, label=[1.0, 2.0, 3.0], policy=only).table
-    assert (alone.feature_names, alone.values.tolist()) == ((), [[1.0], [2.0], [3.0]])
+    assert (alone.feature_names, held(alone).tolist()) == ((), [[1.0], [2.0], [3.0]])
 
 
 @pytest.mark.parametrize("role", ROLES)

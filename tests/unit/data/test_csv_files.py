@@ -14,7 +14,7 @@ from colonnade.data import csv_files
 from colonnade.data.csv_files import sniff
 from colonnade.data.files import open_table
 from colonnade.errors import InputError
-from whole_tables import read_whole
+from whole_tables import held, read_whole
 
 SEPARATORS = ",;\t|"
 
@@ -53,7 +53,7 @@ def test_how_it_is_written_is_found_out_and_said(tmp_path: Path, text: str, enco
     party = cn.Party("bank", written(tmp_path, text.encode(encoding)))
     assert party.table.feature_names[0] == "age"
     assert party.table.feature_names[1].startswith("größe")
-    assert party.table.values.tolist() == [[30, 1.5], [40, 2.5]]
+    assert held(party.table).tolist() == [[30, 1.5], [40, 2.5]]
     assert party.notes == ((note,) if note else ())
 
 
@@ -120,6 +120,41 @@ def test_a_letter_far_down_shows_the_encoding(tmp_path: Path, monkeypatch: pytes
     )
 
 
+@pytest.mark.parametrize(
+    ("last", "kind", "value"),
+    [
+        ("2", "int64", 2),
+        ("2.5", "double", 2.5),
+        ("", "int64", None),
+        ("word", "string", "word"),
+        ('"2"', "int64", 2),
+        ('"2.5"', "double", 2.5),
+        ('"two\nlines"', "string", "two\nlines"),
+        ("true", "bool", True),  # as 1 may be
+        ("2020-01-01", "string", "2020-01-01"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_the_type_of_a_column_is_that_of_all_its_values(
+    tmp_path: Path, last: str, kind: str, value: object, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its beginning has whole numbers only, and nothing in quotation marks."""
+    monkeypatch.setattr(csv_files, "SNIFFED_BYTES", 64)
+    table = read_whole(written(tmp_path, ("x,y\n" + "1,2\n" * 50 + f"{last},3\n").encode(encoding)))
+    assert str(table["x"].type) == kind
+    assert table["x"][-1].as_py() == value
+    assert table["x"][0].as_py() == ("1" if kind == "string" else 1)
+    assert table["y"].to_pylist() == [2] * 50 + [3]
+
+
+@pytest.mark.parametrize("begins", ["1.5", "1", "", "word"])
+def test_a_word_far_down_is_named_by_its_line(tmp_path: Path, begins: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "SNIFFED_BYTES", 64)
+    path = written(tmp_path, ("x,y\n" + f"{begins},1\n" * 50 + "12k,1\n").encode())
+    with pytest.raises(InputError, match=r"'x' .string"):
+        cn.Party("bank", path)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_beginning_may_end_within_a_letter(
@@ -153,7 +188,7 @@ def test_only_the_chosen_columns_are_read(tmp_path: Path) -> None:
 def test_gzip_is_known_by_its_bytes(tmp_path: Path, name: str) -> None:
     content = gzip.compress(b"a;b\n1;2,5\n") + gzip.compress(b"3;4,5\n")
     party = cn.Party("bank", written(tmp_path, content, name))
-    assert party.table.values.tolist() == [[1, 2.5], [3, 4.5]]
+    assert held(party.table).tolist() == [[1, 2.5], [3, 4.5]]
     assert party.notes == (f"{name}: separated by semicolons, decimal comma",)
 
 

@@ -99,6 +99,12 @@ def test_however_a_text_is_written_it_is_the_same_key(text: str) -> None:
     assert values(pa.array([next(iter(found)).decode()])) == [*found], "its form is a key in that form"
 
 
+@given(st.text(st.characters(max_codepoint=0x7F), min_size=1).filter(str.strip))
+@example("\x1cA\x1f")
+def test_a_key_does_not_depend_on_the_letters_of_others(text: str) -> None:
+    assert values(pa.array([text])) == values(pa.array([text, "Ångström"]))[:1]
+
+
 @given(st.text(st.characters(max_codepoint=0x17F, categories=["L"]), min_size=1))
 def test_large_letters_are_small_ones(text: str) -> None:
     swapped = [each for each in (text.upper(), text.lower()) if each.lower() == text.lower() and "İ" not in text]

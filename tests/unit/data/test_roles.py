@@ -11,6 +11,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.data.tables import read_table
+from whole_tables import held
 
 COLUMNS: dict[str, Any] = {
     "age": [30.0, 40.0, 50.0, 60.0],
@@ -39,7 +40,7 @@ def test_columns_by_name(convert: Any) -> None:
     table = read_table("bank", convert(FRAME), label="y", key="id", weight="count", split="fold")
     assert table.feature_names == ("age",), "neither is a feature"
     assert table.label_name == "y"
-    assert table.values.shape == (4, 2)
+    assert held(table).shape == (4, 2)
     assert table.weight_column is not None
     assert table.split_column is not None
     assert table.weight_column.tolist() == [1.0, 0.0, 2.0, 5.0]

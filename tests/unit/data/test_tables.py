@@ -21,8 +21,10 @@ from hypothesis.extra import numpy as hnp
 from pyarrow import csv, parquet
 
 from colonnade.contracts import Table
-from colonnade.data.tables import BLOCK_ROWS, read_table
+from colonnade.data.tables import read_table
 from colonnade.errors import InputError
+from colonnade.kernels.blocks import BLOCK_ROWS, values_of
+from whole_tables import held
 
 COLUMNS: dict[str, Any] = {"id": [3, 1, 2], "age": [30.5, 40.0, 50.25], "cars": [0, 2, 1], "owner": [True, False, True]}
 VALUES = [[30.5, 0, 1], [40.0, 2, 0], [50.25, 1, 1]]
@@ -88,7 +90,7 @@ def test_every_named_table_gives_the_same(named: object) -> None:
     assert table.feature_names == ("cars", "owner")
     assert table.label_name == "age"
     assert table.n_rows == 3
-    np.testing.assert_array_equal(table.values, np.array(VALUES)[:, [1, 2, 0]])
+    np.testing.assert_array_equal(held(table), np.array(VALUES)[:, [1, 2, 0]])
     assert table.key_digest == read_table("bank", pd.DataFrame(COLUMNS), key="id").key_digest
 
 
@@ -96,7 +98,7 @@ def test_an_array_with_its_label_beside_it() -> None:
     table = read_table("bank", VALUES, label=np.array([1, 0, 1]))
     assert table.feature_names == ("bank_0", "bank_1", "bank_2")
     assert table.label_name == "bank_label"
-    np.testing.assert_array_equal(table.values, np.column_stack([VALUES, [1, 0, 1]]))
+    np.testing.assert_array_equal(held(table), np.column_stack([VALUES, [1, 0, 1]]))
 
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64", "int8", "int64", "uint16", "bool"])
@@ -104,15 +106,13 @@ def test_an_array_with_its_label_beside_it() -> None:
 def test_every_real_type_becomes_float64(kind: str, order: Any) -> None:
     data = np.array([[0, 1], [1, 0], [1, 1]], dtype=kind, order=order)
     table = read_table("bank", data)
-    assert table.values.dtype == np.float64
-    np.testing.assert_array_equal(table.values, data.astype(float))
+    assert held(table).dtype == np.float64
+    np.testing.assert_array_equal(held(table), data.astype(float))
 
 
 def test_decimals_are_numbers() -> None:
-    assert read_table("bank", pa.table({"sum": [Decimal("1.50"), Decimal("-2.25")]})).values.tolist() == [
-        [1.5],
-        [-2.25],
-    ]
+    table = read_table("bank", pa.table({"sum": [Decimal("1.50"), Decimal("-2.25")]}))
+    assert held(table).tolist() == [[1.5], [-2.25]]
 
 
 def test_a_decimal_becomes_the_nearest_float() -> None:
@@ -120,7 +120,7 @@ def test_a_decimal_becomes_the_nearest_float() -> None:
     cents = np.random.default_rng(0).integers(-(10**9), 10**9, 1000)
     exact = [Decimal(int(each)).scaleb(-2) for each in cents]
     table = read_table("bank", pa.table({"sum": pa.array(exact, pa.decimal128(12, 2))}))
-    assert table.values[:, 0].tolist() == [float(each) for each in exact]
+    assert held(table)[:, 0].tolist() == [float(each) for each in exact]
 
 
 def test_a_decimal_without_a_fraction_is_an_integer() -> None:
@@ -143,7 +143,7 @@ def test_a_pandas_index_is_no_column() -> None:
 
 def test_a_label_party_may_hold_nothing_else() -> None:
     table = read_table("bank", pa.table({"y": [1, 2]}), label="y")
-    assert (table.feature_names, table.values.shape) == ((), (2, 1))
+    assert (table.feature_names, held(table).shape) == ((), (2, 1))
     assert read_table("bank", np.empty((2, 0)), label=[1, 2]).feature_names == ()
 
 
@@ -169,7 +169,7 @@ def test_blocks_and_take_agree(values: npt.NDArray[np.float64], data: st.DataObj
     table: Table = read_table("bank", values)
     rows = np.array(data.draw(st.lists(st.integers(0, len(values) - 1))), dtype=np.int64)
     taken = table.take(rows)
-    np.testing.assert_array_equal(taken, np.vstack(list(table.blocks()))[rows])
+    np.testing.assert_array_equal(taken, np.vstack(list(table.map(values_of)))[rows])
     assert taken.flags.c_contiguous
     assert taken.flags.writeable
 
@@ -177,12 +177,12 @@ def test_blocks_and_take_agree(values: npt.NDArray[np.float64], data: st.DataObj
 @pytest.mark.parametrize("n_rows", [1, BLOCK_ROWS - 1, BLOCK_ROWS, 2 * BLOCK_ROWS + 1])
 def test_blocks_cover_every_row_once(n_rows: int) -> None:
     table = read_table("bank", np.arange(2 * n_rows).reshape(n_rows, 2))
-    blocks = list(table.blocks())
+    blocks = list(table.map(values_of))
     assert sum(map(len, blocks)) == n_rows
     assert max(map(len, blocks)) <= BLOCK_ROWS
     assert all(block[:, i].flags.c_contiguous for block in blocks for i in range(2))
-    np.testing.assert_array_equal(np.vstack(blocks), table.values)
-    np.testing.assert_array_equal(np.vstack(list(table.blocks())), table.values)  # read again, from the start
+    np.testing.assert_array_equal(np.vstack(blocks), held(table))
+    np.testing.assert_array_equal(np.vstack(list(table.map(values_of))), held(table))  # read again, from the start
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -192,17 +192,17 @@ def test_the_table_is_a_copy(order: Any) -> None:
     tables = read_table("bank", data, label=label), read_table("bank", frame)
     data[:], label[:], frame.loc[:, 0] = 5.0, 5.0, 5.0
     for table in tables:
-        assert np.all(table.values == 1.0)
+        assert np.all(held(table) == 1.0)
 
 
 def test_nobody_writes_to_the_table() -> None:
     table = read_table("bank", VALUES)
-    assert table.values.flags.f_contiguous
-    for array in (table.values, next(table.blocks())):
+    assert held(table).flags.f_contiguous
+    for array in (held(table), next(table.map(values_of))):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 1.0
     table.take(np.array([0]))[0, 0] = -1.0
-    assert table.values[0, 0] == 30.5
+    assert held(table)[0, 0] == 30.5
 
 
 def test_rows_do_not_show_in_a_log() -> None:

@@ -10,6 +10,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import colonnade as cn
+from whole_tables import held
 
 N = 300
 RULES = cn.Prepare({"job": cn.Category(), "age": cn.Number(missing="median")})
@@ -219,9 +220,9 @@ def test_a_table_is_written_once_beside_its_label() -> None:
     table = party.table.prepared(content)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert np.array_equal(table.values, frame.to_numpy())
-    assert table.values.flags.f_contiguous
-    assert most < 1.5 * table.values.nbytes
+    assert np.array_equal(held(table), frame.to_numpy())
+    assert held(table).flags.f_contiguous
+    assert most < 1.5 * held(table).nbytes
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])

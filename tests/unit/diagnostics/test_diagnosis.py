@@ -10,6 +10,7 @@ import colonnade as cn
 from colonnade.kernels.arrays import Floats
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
+from whole_tables import held
 
 N = 3_000
 TRANSPORTS: list[Any] = [InProcess, Loopback]
@@ -130,7 +131,7 @@ def test_without_a_coreset_the_assumptions_alone_are_measured() -> None:
 def test_tau_of_k_means_and_its_trend() -> None:
     parties = clustering_parties()
     found = cn.diagnose(parties, cn.KMeans(n_clusters=3))
-    X = np.hstack([party.table.values for party in parties])
+    X = np.hstack([held(party.table) for party in parties])
     rng = np.random.default_rng(9)
     i, j = rng.integers(N, size=(2, 2_000))
     i, j = i[i != j], j[i != j]

@@ -6,6 +6,7 @@ import pytest
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.bases import gram, inverse_condition, label_last, sensitivities, spectrum, triangle, unit_columns
 from colonnade.kernels.leverage import basis
+from colonnade.kernels.row_blocks import ArrayBlocks
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(200, 3)), RNG.normal(size=(200, 2))
@@ -63,7 +64,7 @@ def test_effective_gamma_bounds_sensitivities_as_the_lemma_says() -> None:
 
 def test_the_label_enters_the_last_coordinate_alone() -> None:
     values = np.column_stack([A, A @ [1.0, 2.0, 3.0] + B[:, 0]])
-    W = basis(lambda: [values], constant=True)
+    W = basis(ArrayBlocks(values), constant=True)
     turned = label_last(W, 3)
     assert np.all(turned[3, :-1] == 0)
     assert turned[3, -1] != 0

@@ -45,7 +45,7 @@ def test_a_weaker_ridge_meets_them() -> None:
 def written_out(parties: list[Floats], weights: Floats, strength: float, free: Floats) -> Floats:
     """Solve the same system with all its matrices."""
     w, m = weights / 1000.0, len(weights)
-    parties = [u @ calibration._turn(u.shape[1]) for u in parties]
+    parties = [u @ calibration.turn(u.shape[1]) for u in parties]
     columns = [np.ones((m, 1)), *parties, *((u[:, :, None] * u[:, None, :]).reshape(m, -1) for u in parties)]
     A = np.hstack(columns)
     firsts = np.zeros(sum(u.shape[1] for u in parties))

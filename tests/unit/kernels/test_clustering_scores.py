@@ -7,16 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.data.tables import read_table
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.kmeans_search import weighted_kmeans
 from colonnade.kernels.local_kmeans import local_kmeans
+from colonnade.kernels.per_row import numbers_in
+from colonnade.kernels.row_blocks import ArrayBlocks
+from colonnade.protocol.viewed_table import ViewedTable
+from cut_blocks import CutBlocks
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def in_blocks(X: Floats, cuts: tuple[int, ...] = ()) -> Blocks:
-    return lambda: np.split(X, sorted(cuts))
+def scored(X: Floats, centers: Floats, weights: Floats | None = None) -> Floats:
+    return np.asarray(clustering_scores(ArrayBlocks(X, weights), centers))
 
 
 def line_10(X: Floats, centers: Floats) -> Floats:
@@ -41,35 +47,42 @@ def instance(seed: int, n_rows: int = 50, d: int = 3, k: int = 4) -> tuple[Float
 @given(seeds, st.integers(1, 6), st.integers(1, 6))
 def test_equals_line_10(seed: int, d: int, k: int) -> None:
     X, centers = instance(seed, 40, d, k)
-    assert np.allclose(clustering_scores(in_blocks(X), centers), line_10(X, centers), rtol=1e-12)
+    assert np.allclose(scored(X, centers), line_10(X, centers), rtol=1e-12)
 
 
 @given(seeds)
 def test_a_row_of_weight_k_scores_k_times_one_of_its_copies(seed: int) -> None:
     X, centers = instance(seed)
     copies = np.random.default_rng(seed).integers(0, 4, size=len(X))
-    weighted = clustering_scores(in_blocks(X), centers, copies.astype(np.float64))
-    copied = clustering_scores(in_blocks(np.repeat(X, copies, axis=0)), centers)
+    weighted = scored(X, centers, copies.astype(np.float64))
+    copied = scored(np.repeat(X, copies, axis=0), centers)
     assert np.allclose(np.repeat(weighted, copies), np.repeat(copies, copies) * copied, rtol=1e-12)
     assert (weighted[copies == 0] == 0).all()
     assert (weighted[copies > 0] > 0).all()
 
 
 @given(seeds, st.lists(st.integers(0, 50), max_size=6))
-def test_the_cut_into_blocks_changes_no_bit(seed: int, cuts: list[int]) -> None:
+def test_the_cut_into_blocks_changes_rounding_only(seed: int, cuts: list[int]) -> None:
     X, centers = instance(seed)
     X = np.asfortranarray(X)
-    assert np.array_equal(
-        clustering_scores(in_blocks(X, tuple(cuts)), centers), clustering_scores(in_blocks(X), centers)
-    )
+    assert np.allclose(clustering_scores(CutBlocks(X, cuts), centers), scored(X, centers), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_who_reads_the_blocks_changes_no_bit(weighted: bool) -> None:
+    X, centers = instance(1, n_rows=3 * BLOCK_ROWS + 5)
+    weights = np.random.default_rng(2).uniform(size=len(X)) if weighted else None
+    table = ViewedTable(read_table("bank", X), None if weights is None else numbers_in(weights), None, None)
+    on_threads = clustering_scores(table, centers)
+    assert np.array_equal(on_threads, scored(np.asfortranarray(X), centers, weights))
 
 
 @given(seeds, st.floats(1e-6, 1e6), st.floats(1e-9, 1e9))
 def test_units_of_data_and_weights_do_not_matter(seed: int, scale: float, weight_scale: float) -> None:
     X, centers = instance(seed)
     weights = np.random.default_rng(seed).uniform(0.1, 2, size=len(X))
-    scores = clustering_scores(in_blocks(X), centers, weights)
-    scaled = clustering_scores(in_blocks(scale * X), scale * centers, weight_scale * weights)
+    scores = scored(X, centers, weights)
+    scaled = scored(scale * X, scale * centers, weight_scale * weights)
     assert np.allclose(scaled, scores, rtol=1e-11)
 
 
@@ -77,8 +90,8 @@ def test_units_of_data_and_weights_do_not_matter(seed: int, scale: float, weight
 @given(seeds)
 def test_a_shift_by_a_million_changes_scores_by_its_rounding_only(seed: int) -> None:
     X, centers = instance(seed)
-    shifted = clustering_scores(in_blocks(X + 1e6), centers + 1e6)
-    assert np.allclose(shifted, clustering_scores(in_blocks(X), centers), rtol=1e-7)
+    shifted = scored(X + 1e6, centers + 1e6)
+    assert np.allclose(shifted, scored(X, centers), rtol=1e-7)
 
 
 @given(seeds, st.integers(1, 8))
@@ -90,7 +103,7 @@ def test_total_is_two_and_two_for_every_cluster_with_rows(seed: int, k: int) -> 
     n_used = len(np.unique(distance.argmin(axis=1)))
     assert n_used <= k
     for w in (None, weights):
-        assert clustering_scores(in_blocks(X), centers, w).sum() == pytest.approx(2 + 2 * n_used, rel=1e-12)
+        assert scored(X, centers, w).sum() == pytest.approx(2 + 2 * n_used, rel=1e-12)
 
 
 class TestZeroCost:
@@ -99,8 +112,8 @@ class TestZeroCost:
         rng = np.random.default_rng(seed)
         kind = np.append(np.arange(n_distinct), rng.integers(0, n_distinct, size=30))
         X = (scale * rng.normal(size=(n_distinct, 3)))[kind]
-        centers = local_kmeans(lambda: [X], X.__getitem__, len(X), 5, np.random.default_rng(0))
-        scores = clustering_scores(in_blocks(X), centers)
+        centers = local_kmeans(ArrayBlocks(X), 5, np.random.default_rng(0))
+        scores = scored(X, centers)
         assert np.allclose(scores, 2 / np.bincount(kind)[kind], rtol=1e-12)
         assert scores.sum() == pytest.approx(2 * n_distinct, rel=1e-12)
 
@@ -113,16 +126,16 @@ class TestZeroCost:
         X = (scale * rng.normal(size=(3, 4)))[kind]
         centers, _ = weighted_kmeans(X, rng.uniform(0.1, 9.0, size=len(X)), 3, 1, rng)
         centers = np.nextafter(centers, np.inf)
-        assert np.allclose(clustering_scores(in_blocks(X), centers), 2 / np.bincount(kind)[kind], rtol=1e-12)
+        assert np.allclose(scored(X, centers), 2 / np.bincount(kind)[kind], rtol=1e-12)
 
     def test_small_but_real_distances_count(self) -> None:
         X = np.array([[1e6], [1e6 + 1e-6], [1e6 + 2e-6], [5.0]])
-        scores = clustering_scores(in_blocks(X), np.array([[1e6 + 1e-6], [5.0]]))
+        scores = scored(X, np.array([[1e6 + 1e-6], [5.0]]))
         assert scores.sum() == pytest.approx(6.0)
         assert scores[0] == pytest.approx(1 / 2 + 1 / 3 + 2 / 3, rel=1e-3)
 
     def test_a_party_without_columns_scores_all_rows_alike(self) -> None:
-        assert clustering_scores(in_blocks(np.zeros((8, 0))), np.zeros((1, 0))).tolist() == [0.25] * 8
+        assert scored(np.zeros((8, 0)), np.zeros((1, 0))).tolist() == [0.25] * 8
 
 
 def costs(X: Floats, centers: Floats) -> Floats:
@@ -167,7 +180,7 @@ class TestSensitivity:
         for centers in (good, X[:k], X[:k] + rng.normal(size=(k, 2))):
             alpha = costs(X, centers).sum() / best
             assert alpha >= 1 - 1e-12
-            bound = 4 * alpha * clustering_scores(in_blocks(X), centers)
+            bound = 4 * alpha * scored(X, centers)
             for candidate in candidate_centres(X, k, rng):
                 shares = costs(X, candidate)
                 assert (shares <= bound * shares.sum()).all()
@@ -176,7 +189,7 @@ class TestSensitivity:
     def test_at_zero_cost_half_the_score_is_enough(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(3, 2))[[0, 0, 0, 0, 1, 1, 2, 2]]
-        scores = clustering_scores(in_blocks(X), np.unique(X, axis=0))
+        scores = scored(X, np.unique(X, axis=0))
         for candidate in candidate_centres(X, 3, rng):
             shares = costs(X, candidate)
             assert (shares <= 0.5 * scores * shares.sum() * (1 + 1e-12)).all()

@@ -20,7 +20,8 @@ from colonnade.kernels.clustering_law import ClusteringLaw, clustering_law
 from colonnade.kernels.kmeans import best_of_starts, nearest_centers
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
 from colonnade.kernels.regression_law import RegressionLaw, copies_drawn, regression_law
-from colonnade.kernels.rounding_noise import correct_rows, worthwhile_share
+from colonnade.kernels.rounding_noise import RoundedColumns
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.whitening import whiten
 
 STEP = 0.25
@@ -37,7 +38,7 @@ class Population:
     @classmethod
     def of(cls, first: Floats, second: Floats, y: Floats) -> "Population":
         blocks = [first, np.column_stack([second, y])]
-        whitened = [whiten(lambda block=block: iter([block]), None) for block in blocks]  # type: ignore[misc]
+        whitened = [whiten(ArrayBlocks(block)) for block in blocks]
         parties = [basis.of(block) for basis, block in zip(whitened, blocks, strict=True)]
         r, s = (values.shape[1] for values in parties)
         mixing = whitened[1].mixing
@@ -89,8 +90,8 @@ class Population:
             each, total = [np.full(block.shape[1], step**2 / 12) for block in blocks], float(self.n_rows)
             weights = calibrate(weights, blocks, total, each, calibration_strength(len(rows)), 1 - 1 / weights)
             joined, noise = np.hstack(blocks), np.concatenate(each)
-            share = worthwhile_share(joined, weights, noise, self.features, self.label)
-            joined = correct_rows(joined, weights, noise, share)
+            came = RoundedColumns(joined, weights, noise, self.features)
+            joined = came.corrected(came.worthwhile_share(self.label))
         return _solved(joined @ self.features, joined @ self.label, weights, l2, X, y)[1]
 
 

@@ -16,6 +16,7 @@ from colonnade.kernels.integer_draws import (
     to_steps,
     uniform_words,
 )
+from colonnade.kernels.per_row import numbers_in
 
 keys = st.binary(max_size=8)
 words = st.integers(0, 2**64 - 1)
@@ -94,7 +95,7 @@ def test_even_draws_follow_their_share_and_the_weights() -> None:
     assert (count_even(0.0, 100, b"k"), count_even(1.0, 100, b"k")) == (0, 100)
     assert count_even(0.3, 40_000, b"k") == pytest.approx(12_000, abs=5 * np.sqrt(40_000 * 0.21))
     weights = np.array([0.0, 1.0, 3.0, 0.0])
-    rows = even_rows(4, 40_000, b"k", weights)
+    rows = even_rows(4, 40_000, b"k", numbers_in(weights))
     assert set(rows.tolist()) == {1, 2}
     assert np.count_nonzero(rows == 2) == pytest.approx(30_000, abs=5 * np.sqrt(40_000 * 0.75 * 0.25))
-    np.testing.assert_array_equal(rows, even_rows(4, 40_000, b"k", 8 * weights))
+    np.testing.assert_array_equal(rows, even_rows(4, 40_000, b"k", numbers_in(8 * weights)))

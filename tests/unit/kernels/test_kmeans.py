@@ -81,6 +81,29 @@ class TestNearestCenters:
         assert np.array_equal(labels, expected_labels)
         assert np.array_equal(squared, expected_squared)
 
+    # 32 bits cannot tell these centres apart, or do not hold them at all; more centres than a byte numbers.
+    @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-40, 1e-15, 1.0, 1e15, 1e40, 1e140])
+    @pytest.mark.parametrize("k", [2, 5, 255, 256, 300])
+    def test_scales_and_numbers_that_few_bits_do_not_hold(self, scale: float, k: int) -> None:
+        rng = np.random.default_rng(k)
+        centers = rng.normal(size=(k, 3))
+        centers[1] = centers[0] + 1e-7
+        X = np.concatenate([rng.normal(size=(300, 3)), centers, 1e9 * rng.normal(size=(20, 3))])
+        labels, squared = nearest_centers(scale * X, scale * centers)
+        with np.errstate(under="ignore"):
+            expected_labels, expected_squared = compare_all(scale * X, scale * centers)
+        assert np.array_equal(labels, expected_labels)
+        assert np.array_equal(squared, expected_squared)
+
+    def test_rows_farther_than_32_bits_reach(self) -> None:
+        rng = np.random.default_rng(0)
+        centers = rng.normal(size=(6, 2))
+        X = np.concatenate([rng.normal(size=(40, 2)) * size for size in (1e18, 1e20, 1e38, 1e40, 1e140)])
+        labels, squared = nearest_centers(X, centers)
+        expected_labels, expected_squared = compare_all(X, centers)
+        assert np.array_equal(labels, expected_labels)
+        assert np.array_equal(squared, expected_squared)
+
     def test_several_chunks(self) -> None:
         X, centers = blobs(70_001, 5, 7, seed=1), blobs(7, 5, 7, seed=2)
         labels, squared = nearest_centers(X, centers)

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -6,18 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from colonnade.kernels.arrays import Blocks, Floats
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.leverage import leverage, regression_scores
+from colonnade.kernels.row_blocks import ArrayBlocks
+from cut_blocks import CutBlocks, in_blocks
 
 seeds = st.integers(0, 2**32 - 1)
 matrices = st.tuples(st.integers(1, 60), st.integers(0, 8), seeds)
 # The machine is shared: how long an example takes says nothing.
 examples = settings(deadline=None, max_examples=60)
-
-
-def in_blocks(X: Floats, size: int = 7) -> Blocks:
-    stored = np.asfortranarray(X)
-    return lambda: (stored[start : start + size] for start in range(0, max(len(stored), 1), size))
 
 
 def gaussian(shape: tuple[int, int, int]) -> Floats:
@@ -163,7 +160,7 @@ def test_a_zero_row_has_no_leverage_and_a_row_alone_in_its_direction_has_one() -
     X[3] = 0.0
     X[:, 2] = 0.0
     X[11, 2] = 1e-3
-    scores = leverage(in_blocks(X))
+    scores = np.asarray(leverage(in_blocks(X)))
     assert scores[3] == 0.0
     assert_allclose(scores[11], 1.0, rtol=1e-12)
 
@@ -176,7 +173,7 @@ def test_leverage_lies_in_the_unit_interval_and_sums_to_the_rank(
     rng = np.random.default_rng(seed)
     factors = rng.integers(-3, 4, (n, inner)), rng.integers(-3, 4, (inner, d))
     X = np.asarray(factors[0] @ factors[1], dtype=np.float64)
-    scores = leverage(in_blocks(X), constant=constant)
+    scores = np.asarray(leverage(in_blocks(X), constant=constant))
     rank = np.linalg.matrix_rank(with_ones(X) if constant else X)
     assert scores.min() >= 0.0
     assert scores.max() <= 1.0 + 1e-9
@@ -191,24 +188,22 @@ def test_leverage_lies_in_the_unit_interval_and_sums_to_the_rank(
 def test_the_blocks_make_no_difference(size: int, constant: bool, weighted: bool) -> None:
     X = gaussian((3000, 6, 9)) + 2.0
     weights = np.random.default_rng(9).uniform(0.0, 2.0, 3000) if weighted else None
-    whole = leverage(lambda: [X], constant=constant, weights=weights)
-    split = leverage(in_blocks(X, max(size, 20)), constant=constant, weights=weights)
+    whole = leverage(ArrayBlocks(X, weights), constant=constant)
+    split = leverage(in_blocks(X, max(size, 20), weights), constant=constant)
     assert_allclose(split, whole, rtol=1e-12)
 
 
 def test_empty_and_unequal_blocks_are_blocks() -> None:
     X = gaussian((50, 3, 10))
-
-    def uneven() -> Iterator[Floats]:
-        yield from (X[:0], X[:1], X[1:40], X[40:40], X[40:])
-
-    assert_allclose(leverage(uneven, constant=True), leverage(lambda: [X], constant=True), rtol=1e-12)
+    uneven = CutBlocks(X, [0, 1, 40, 40])
+    assert [len(block.values) for block in uneven.map(lambda block: block)] == [0, 1, 39, 0, 10]
+    assert_allclose(leverage(uneven, constant=True), leverage(ArrayBlocks(X), constant=True), rtol=1e-12)
 
 
 def test_the_blocks_are_left_as_they_were() -> None:
     X = np.asfortranarray(gaussian((2000, 3, 11)))
     before = X.copy()
-    regression_scores(lambda: [X], constant=True, weights=np.full(2000, 0.5))
+    np.asarray(regression_scores(ArrayBlocks(X, np.full(2000, 0.5)), constant=True))
     assert_array_equal(X, before)
 
 
@@ -216,10 +211,10 @@ def test_the_blocks_are_left_as_they_were() -> None:
 @given(st.lists(st.integers(0, 4), min_size=30, max_size=30).filter(any), seeds, st.booleans())
 def test_a_row_of_weight_k_scores_k_times_one_of_its_copies(counts: list[int], seed: int, constant: bool) -> None:
     X = gaussian((30, 4, seed))
-    weighted = regression_scores(in_blocks(X), constant=constant, weights=np.array(counts, dtype=np.float64))
+    weighted = regression_scores(in_blocks(X, weights=np.array(counts, dtype=np.float64)), constant=constant)
     copies = regression_scores(in_blocks(np.repeat(X, counts, axis=0)), constant=constant)
     per_row = np.zeros(30)
-    np.add.at(per_row, np.repeat(np.arange(30), counts), copies)
+    np.add.at(per_row, np.repeat(np.arange(30), counts), np.asarray(copies))
     assert_allclose(weighted, per_row, rtol=1e-8)
 
 
@@ -228,15 +223,15 @@ def test_a_row_of_weight_k_scores_k_times_one_of_its_copies(counts: list[int], s
 def test_weights_matter_only_in_proportion(seed: int, factor: float) -> None:
     X = gaussian((40, 4, seed))
     weights = np.random.default_rng(seed).exponential(size=40)
-    scores = regression_scores(in_blocks(X), constant=True, weights=weights)
-    assert_allclose(regression_scores(in_blocks(X), constant=True, weights=factor * weights), scores, rtol=1e-9)
+    scores = regression_scores(in_blocks(X, weights=weights), constant=True)
+    assert_allclose(regression_scores(in_blocks(X, weights=factor * weights), constant=True), scores, rtol=1e-9)
     assert_allclose(scores.sum(), 4 + 1 + 1, rtol=1e-10)
 
 
 def test_unit_weights_are_no_weights() -> None:
     X = gaussian((2500, 5, 12))
     assert_allclose(
-        regression_scores(in_blocks(X, 700), weights=np.ones(2500)),
+        regression_scores(in_blocks(X, 700, np.ones(2500))),
         regression_scores(in_blocks(X, 700)),
         rtol=1e-12,
     )
@@ -244,7 +239,7 @@ def test_unit_weights_are_no_weights() -> None:
 
 def test_scores_add_an_equal_share_to_the_leverage() -> None:
     X = gaussian((25, 3, 13))
-    assert_allclose(regression_scores(in_blocks(X)), leverage(in_blocks(X)) + 1 / 25, rtol=1e-15)
+    assert_allclose(regression_scores(in_blocks(X)), np.asarray(leverage(in_blocks(X))) + 1 / 25, rtol=1e-15)
 
 
 @examples
@@ -262,7 +257,7 @@ def test_scores_follow_their_rows(seed: int, constant: bool) -> None:
     X = gaussian((300, 5, seed))
     order = np.random.default_rng(seed).permutation(300)
     shuffled = leverage(in_blocks(X[order], 64), constant=constant)
-    assert_allclose(shuffled, leverage(in_blocks(X, 64), constant=constant)[order], rtol=1e-11)
+    assert_allclose(shuffled, np.asarray(leverage(in_blocks(X, 64), constant=constant))[order], rtol=1e-11)
 
 
 # Data

@@ -6,24 +6,27 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import RowBlocks
 from colonnade.kernels.kmeans import nearest_centers
-from colonnade.kernels.local_kmeans import LOCAL_ROWS, local_kmeans
+from colonnade.kernels.local_kmeans import drawn_size, first_size, local_kmeans
+from colonnade.kernels.row_blocks import ArrayBlocks, taken
 
 
 def cluster(X: Floats, k: int, seed: int, weights: Floats | None = None) -> Floats:
-    return local_kmeans(lambda: [X[:999], X[999:]], X.__getitem__, len(X), k, np.random.default_rng(seed), weights)
+    return local_kmeans(ArrayBlocks(X, weights), k, np.random.default_rng(seed))
 
 
-def test_fetches_sorted_rows_and_no_more_than_two_samples() -> None:
+def test_fetches_sorted_rows_and_no_more_than_two_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(50_000, 2))
     asked: list[Rows] = []
 
-    def take(rows: Rows) -> Floats:
+    def watched(blocks: RowBlocks, rows: Rows) -> tuple[Floats, Floats | None]:
         asked.append(rows)
-        return X[rows]
+        return taken(blocks, rows)
 
-    assert local_kmeans(lambda: [X], take, len(X), 3, np.random.default_rng(0)).shape == (3, 2)
-    assert [len(rows) for rows in asked] == [LOCAL_ROWS, LOCAL_ROWS]
+    monkeypatch.setattr("colonnade.kernels.local_kmeans.taken", watched)
+    assert cluster(X, 3, seed=0).shape == (3, 2)
+    assert [len(rows) for rows in asked] == [first_size(3), drawn_size(3)]
     assert all((np.diff(rows) >= 0).all() for rows in asked)
 
 
@@ -58,7 +61,8 @@ def test_weight_k_equals_k_copies_in_cost() -> None:
     assert weighted == pytest.approx(copied, rel=0.01)
 
 
-# The 2 % bar, medians over fixed seeds (ten; three for Covertype): no false alarm under one scikit-learn.
+# The 2 % bar, medians over fixed seeds (ten; three for Covertype): no false alarm under one scikit-learn. The constants
+# of the kernel were chosen on KC House, the mixture, lognormal and Student columns, and judged on the others.
 # With fresh seeds the largest rate we know of is 0.02, for features 10-18 of KC House, where single fits of all rows
 # end in one of several optima 4 % and more apart.
 
@@ -96,6 +100,8 @@ def skewed(kind: str) -> Floats:
         return rng.lognormal(sigma=2.0, size=(60_000, 4))
     if kind == "student":
         return rng.standard_t(1.5, size=(60_000, 4))
+    if kind == "pareto":
+        return rng.pareto(1.2, size=(60_000, 6))
     X = rng.normal(size=(60_000, 4))
     X[-6:] += 3000.0
     return X
@@ -106,9 +112,17 @@ def test_on_kc_house(kc_house: tuple[Floats, Floats], half: slice) -> None:
     assert relative_excess(standardized(kc_house[0][:, half]), 5) <= 0.02
 
 
-@pytest.mark.parametrize("kind", ["lognormal", "student", "six far rows"])
+@pytest.mark.parametrize("kind", ["lognormal", "student", "pareto", "six far rows"])
 def test_on_skewed_columns(kind: str) -> None:
     assert relative_excess(skewed(kind), 8) <= 0.02
+
+
+@pytest.mark.parametrize("half", [slice(1, 13), slice(13, 24)], ids=["features 1-12", "features 13-23"])
+def test_on_credit_default(data_folder: Path, half: slice) -> None:
+    import pyarrow.parquet as pq
+
+    columns = pq.read_table(data_folder / "credit_default.parquet").columns[half]
+    assert relative_excess(standardized(np.column_stack([np.asarray(c, np.float64) for c in columns])), 10) <= 0.02
 
 
 @pytest.mark.slow(sampled=False)

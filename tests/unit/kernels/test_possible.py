@@ -11,6 +11,7 @@ from colonnade.kernels.fixed_codes import decode_fixed, encode_fixed
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.possible import distances_fit, first_copies, moments_fit, norm_fits, places_of
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.sixteen_bits import restore_logarithms, round_logarithms
 from colonnade.kernels.whitening import whiten
 
@@ -77,7 +78,7 @@ def test_moments_of_no_numbers_do_not() -> None:
 @example(161, 5, 1e30, 0.0)  # a constant column whose rounding is large
 def test_whitened_rows_fit(seed: int, d: int, scale: float, offset: float) -> None:
     rng, columns = np.random.default_rng(seed), table(seed, 50, d, scale, offset)
-    whitened = whiten(lambda: iter([columns])).of(columns)
+    whitened = whiten(ArrayBlocks(columns)).of(columns)
     some = np.unique(rng.integers(50, size=30))
     assert norm_fits(whitened[some], np.sqrt(50), 0.0)
     rounded = restore_dithered(

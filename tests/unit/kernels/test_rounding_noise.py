@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
 
-from colonnade.kernels.rounding_noise import (
-    correct_rows,
-    corrected_covariance,
-    hidden_directions,
-    noise_left,
-    worthwhile_share,
-)
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.rounding_noise import RoundedColumns, corrected_covariance
+
+
+def correct_rows(rows: Floats, weights: Floats, noise: Floats, share: float) -> Floats:
+    return RoundedColumns(rows, weights, noise, np.eye(len(noise))).corrected(share)
+
+
+def worthwhile_share(rows: Floats, weights: Floats, noise: Floats, features: Floats, label: Floats) -> float:
+    return RoundedColumns(rows, weights, noise, features).worthwhile_share(label)
 
 
 def rounded_by_two_steps(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -32,7 +35,7 @@ def test_rows_of_two_steps_have_their_covariance_again() -> None:
     )
     np.testing.assert_allclose(np.diag(after - before), 0.055, atol=0.003)
     np.testing.assert_allclose(corrected, before, atol=0.003)
-    left = noise_left(rounded, weights, noise, 0.0)
+    left = RoundedColumns(rounded, weights, noise, np.eye(4)).left(0.0)
     np.testing.assert_allclose(left, 0.055 * np.eye(4), atol=1e-12)
 
 
@@ -40,7 +43,7 @@ def test_what_two_steps_hide_is_found_by_their_mean() -> None:
     """A direction that has rounding alone, and one that has twice as much and more."""
     _, rounded, weights, variance = rounded_by_two_steps(49_998)
     doubled = np.column_stack([rounded, rounded[:, 0]])  # the same rounding, too: nothing is left between the two
-    hidden = hidden_directions(doubled, weights, np.full(5, weights @ variance / weights.sum()), np.eye(5))
+    hidden = RoundedColumns(doubled, weights, np.full(5, weights @ variance / weights.sum()), np.eye(5)).hidden()
     np.testing.assert_allclose(np.abs(hidden[:, 0]), [np.sqrt(0.5), 0, 0, 0, np.sqrt(0.5)], atol=1e-6)
     assert hidden.shape == (5, 1)
 
@@ -115,7 +118,7 @@ def test_columns_that_are_exact_stay_so() -> None:
     before, after = (np.cov(each.T, aweights=weights, bias=True) for each in (rounded, corrected))
     np.testing.assert_allclose(after, before - np.diag(NOISE), atol=1e-9)
     np.testing.assert_allclose(corrected_covariance(before, np.diag(NOISE), 1.0), after, atol=1e-9)
-    np.testing.assert_allclose(noise_left(rounded, weights, NOISE, 1.0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(RoundedColumns(rounded, weights, NOISE, np.eye(4)).left(1.0), 0.0, atol=1e-9)
 
 
 def test_rounding_alone_is_found_where_other_columns_are_exact() -> None:
@@ -125,7 +128,7 @@ def test_rounding_alone_is_found_where_other_columns_are_exact() -> None:
         [rows[:, 0], rounded[:, 1], rows[:, 0], rows[:, 2] + rounded[:, 3] - rows[:, 3], rows[:, 2]]
     )
     noise = np.array([0.0, 0.1, 0.0, 0.1, 0.0])
-    hidden = hidden_directions(joined, weights, noise, np.eye(5))
+    hidden = RoundedColumns(joined, weights, noise, np.eye(5)).hidden()
     expected = np.array([[1, 0, -1, 0, 0], [0, 0, 0, 1, -1]]) / np.sqrt(2)
     np.testing.assert_allclose(hidden @ hidden.T, expected.T @ expected, atol=0.05)
 
@@ -143,4 +146,4 @@ def test_the_share_that_pays_is_found_where_columns_are_exact(size: int, least: 
 def test_without_rounding_anything_exact_needs_no_correction() -> None:
     rows, _, weights = some_rounded(50, 3)
     np.testing.assert_array_equal(correct_rows(rows, weights, np.zeros(4), 1.0), rows)
-    assert hidden_directions(rows, weights, np.zeros(4), np.eye(4)).shape == (4, 0)
+    assert RoundedColumns(rows, weights, np.zeros(4), np.eye(4)).hidden().shape == (4, 0)

@@ -1,12 +1,11 @@
 """Sharpened scores against a formula of their own, of whole matrices."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.sharpened import sharpened_scores
+from cut_blocks import in_blocks
 
 
 def by_formula(X: Floats, y: Floats | None, c: float, w: Floats, *, constant: bool) -> Floats:
@@ -25,11 +24,8 @@ def by_formula(X: Floats, y: Floats | None, c: float, w: Floats, *, constant: bo
 
 def found(X: Floats, y: Floats | None, c: float, w: Floats | None, *, constant: bool, size: int = 97) -> Floats:
     values = X if y is None else np.column_stack([X, y])
-
-    def blocks() -> Iterator[Floats]:
-        return (np.asfortranarray(values[at : at + size]) for at in range(0, len(values), size))
-
-    return sharpened_scores(blocks, X.shape[1], None if y is None else c, constant=constant, weights=w)
+    rows = in_blocks(values, size, w)
+    return np.asarray(sharpened_scores(rows, X.shape[1], None if y is None else c, constant=constant))
 
 
 @pytest.mark.parametrize("constant", [True, False])

@@ -1,4 +1,3 @@
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -6,12 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from colonnade.kernels.arrays import Floats
 from colonnade.kernels.whitening import pack_mixing, unpack_mixing, whiten, whiten_first
-
-
-def blocks(values: Floats, length: int = 7) -> Callable[[], Iterator[Floats]]:
-    return lambda: (values[start : start + length] for start in range(0, len(values), length))
+from cut_blocks import in_blocks
 
 
 @settings(deadline=None, max_examples=40)
@@ -21,7 +16,7 @@ def test_whitened_columns_are_uncorrelated_and_lead_back(n_rows: int, d: int, we
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, d)) * 10.0 ** rng.uniform(-3, 3, d) + rng.normal(size=d)
     weights = rng.integers(0, 3, size=n_rows) + (np.arange(n_rows) < 2).astype(float) if weighted else None
-    found = whiten(blocks(X), weights)
+    found = whiten(in_blocks(X, weights=weights))
     w = np.ones(n_rows) if weights is None else weights
     U = found.of(X)[w > 0]
     np.testing.assert_allclose(w[w > 0] @ U, 0.0, atol=1e-7 * w.sum())
@@ -43,14 +38,14 @@ def test_whitened_columns_are_uncorrelated_and_lead_back(n_rows: int, d: int, we
     ],
 )
 def test_dependent_columns_lose_only_their_rank(columns: Any, rank: int) -> None:
-    found = whiten(blocks(columns))
+    found = whiten(in_blocks(columns))
     assert found.mixing.shape == (rank, columns.shape[1])
     np.testing.assert_allclose(found.mean + found.of(columns) @ found.mixing, columns, rtol=1e-9, atol=1e-12)
 
 
 def test_the_mixing_matrix_gives_the_covariance() -> None:
     X = np.random.default_rng(0).normal(size=(100, 4)) @ np.random.default_rng(1).normal(size=(4, 4))
-    found = whiten(blocks(X))
+    found = whiten(in_blocks(X))
     np.testing.assert_allclose(found.mixing.T @ found.mixing, np.cov(X.T, bias=True), rtol=1e-9)
 
 
@@ -79,7 +74,7 @@ def test_columns_that_come_first_are_whitened_by_themselves(seed: int) -> None:
     X = np.column_stack([rng.normal(size=60), levels, rng.normal(size=60) + levels[:, 0], np.full(60, 3.0)])
     X = X[:, order := rng.permutation(7)]
     candidates = np.flatnonzero((order >= 1) & (order <= 4) | (order == 6))
-    found = whiten(blocks(X), None, candidates)
+    found = whiten(in_blocks(X), candidates)
     assert len(found.first) == 3
     assert set(found.first) <= set(candidates)
     U = found.of(X)

@@ -8,6 +8,7 @@ import pytest
 from colonnade.data.databases import Query
 from colonnade.errors import InputError
 from colonnade.node.files import read_party_table
+from whole_tables import held
 
 SECRET = "s3cret"  # noqa: S105  # of nothing
 
@@ -27,7 +28,7 @@ def test_a_query_in_a_file_beside_it(tmp_path: Path) -> None:
         table(tmp_path, 'query = "select * from t order by id"\ndatabase = "bank.sqlite"\nkey = "id"')
     )
     assert read.data.source() == Query("select * from t order by id", database=str(tmp_path / "bank.sqlite"))
-    assert read.data.party("bank").table.values.tolist() == [[2.5], [3.5]]
+    assert held(read.data.party("bank").table).tolist() == [[2.5], [3.5]]
 
 
 def test_the_file_of_an_address_lies_beside_it(tmp_path: Path) -> None:

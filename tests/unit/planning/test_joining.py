@@ -22,6 +22,7 @@ from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.solvers.whitened_columns import WhitenedRows
 from random_parties import make_parties
+from whole_tables import held
 
 N_ROWS = 400
 SCORED = Scored(np.ones(1), here=True)
@@ -117,7 +118,7 @@ def test_a_table_that_changed_after_the_plan(task: Any) -> None:
     plan = cn.Federation(make_parties(20_000)).plan(task, budget_bytes=15_000)
     assert plan.chosen.pilot_share > 0
     first, *others = make_parties(20_000)
-    values = first.table.values.copy()
+    values = held(first.table).copy()
     values[17] += 1.0
     changed = [cn.Party("party1", values), *others]
     federation = cn.Federation(changed)

@@ -13,6 +13,7 @@ import pytest
 import colonnade as cn
 from colonnade.planning.records import fingerprint
 from random_parties import make_parties
+from whole_tables import held
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +169,6 @@ def test_files_that_are_no_plans(plan: cn.Plan, tmp_path: Path) -> None:
 
 def test_a_refusal_of_the_pilot_is_the_owners() -> None:
     first, *others = make_parties(3000)
-    shy = cn.Party("party1", first.table.values, policy=cn.Policy(level="open", never=["moments"]))
+    shy = cn.Party("party1", held(first.table), policy=cn.Policy(level="open", never=["moments"]))
     with pytest.raises(cn.PolicyRefusedError, match="never reveals moments"):
         cn.Federation([shy, *others]).plan(cn.Regression(), budget_bytes=9_000)

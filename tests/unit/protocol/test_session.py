@@ -11,6 +11,7 @@ from colonnade.catalogue import HANDLERS, party_session
 from colonnade.contracts import ScoreBounds
 from colonnade.data.tables import read_table
 from colonnade.evaluation.delivery import Deliver, Received
+from colonnade.kernels.per_row import PerRow, ones
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
 from colonnade.privacy.pair_keys import view_digest
@@ -225,9 +226,9 @@ def test_scores_are_computed_once_a_rule() -> None:
     class Counting:
         calls = 0
 
-        def scores(self, table: object) -> np.ndarray:  # noqa: ARG002
+        def scores(self, table: object) -> PerRow:  # noqa: ARG002
             Counting.calls += 1
-            return np.ones(N_ROWS)
+            return ones(N_ROWS)
 
         def bounds(self, card: object, n_counted: int) -> ScoreBounds:  # noqa: ARG002
             return ScoreBounds(1.0, N_ROWS)

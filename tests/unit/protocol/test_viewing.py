@@ -9,7 +9,7 @@ import colonnade as cn
 from colonnade.catalogue import party_session
 from colonnade.contracts import JobView, PartyCard, Roster
 from colonnade.data.tables import read_table
-from colonnade.kernels.draws import hold_out
+from colonnade.kernels.draws import held_out
 from colonnade.messages import Message, sendable_flags, sendable_floats
 from colonnade.privacy.identities import identities_here
 from colonnade.protocol.hello import WIRE_VERSION, Hello
@@ -86,7 +86,7 @@ def test_every_party_holds_out_the_same_rows(fraction: float, seed: int) -> None
     for rows in states:
         assert rows is not None
         np.testing.assert_array_equal(rows, kept)
-    np.testing.assert_array_equal(kept, np.flatnonzero(~hold_out(N, fraction, np.random.default_rng(seed))))
+    np.testing.assert_array_equal(kept, np.flatnonzero(np.asarray(held_out(N, fraction, seed)) == 0))
 
 
 def test_the_run_seed_does_not_decide_what_is_held_out() -> None:
@@ -357,7 +357,7 @@ def test_honest_parties() -> None:
     assert view.row_weights is not None
     assert view.shift is not None
     assert view.scale is not None
-    assert view.row_weights.tolist() == [0.0, 0.0, 2.0, 3.0]
+    assert np.asarray(view.row_weights).tolist() == [0.0, 0.0, 2.0, 3.0]
     assert (view.shift.tolist(), view.scale.tolist()) == ([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
 
 
@@ -567,7 +567,7 @@ def test_views_one_after_another_are_told_apart() -> None:
         (view(BY_COLUMN, weights=[1.0, 0.0, 1.0, 1.0]), [2, 3]),
         (view(BY_COLUMN), [1, 2, 3]),
         (view(BY_COLUMN, side="test"), [0]),
-        (view(cn.HoldOut(0.25)), np.flatnonzero(~hold_out(4, 0.25, np.random.default_rng(0)))),
+        (view(cn.HoldOut(0.25)), np.flatnonzero(np.asarray(held_out(4, 0.25, 0)) == 0)),
         (view(), range(4)),
     ]:
         assert isinstance(asked.answer(request), Moments)

@@ -202,7 +202,7 @@ def test_scores_changed_under_the_mask_are_noticed_though_not_whose() -> None:
 
     def other_scores(state: Any, asked: Any, data: Any) -> Any:
         kept = data._scores[state.rule]
-        data._scores[state.rule] = kept * 1.1
+        data._scores[state.rule] = kept.changed(lambda _, scores: scores * 1.1)
         try:
             return honest(state, asked, data)
         finally:

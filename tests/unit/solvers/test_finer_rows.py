@@ -10,6 +10,7 @@ from colonnade.contracts import PartyCard, Roster
 from colonnade.data.tables import read_table
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.quantise import encode_codes, restore_dithered, round_with_dither
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.whitening import whiten
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol.hello import WIRE_VERSION, Hello
@@ -55,7 +56,7 @@ def finer(places: Any = PLACES) -> FinerRows:
 
 @pytest.mark.parametrize("places", [PLACES, sendable_rows(np.arange(40)), sendable_rows([])], ids=len)
 def test_values_are_exact_to_half_the_finer_step(places: Any) -> None:
-    exact = whiten(lambda: iter([VALUES]), None).of(VALUES)
+    exact = whiten(ArrayBlocks(VALUES)).of(VALUES)
     coarse, found = known(), read_finer(CARD, finer(places), known(), asked(places))
     assert np.abs(coarse.values - exact).max() > 10 * FINER
     np.testing.assert_allclose(found.values, exact[places], rtol=0, atol=0.501 * FINER)

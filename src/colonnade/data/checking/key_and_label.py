@@ -101,4 +101,4 @@ def _changed(column: Any, keys: Any) -> int:
     if kind_of(column.type) != "text":
         return 0
     written = column.cast(pa.large_string()).cast(pa.large_binary()).combine_chunks().take(keys.rows)
-    return int(pc.sum(pc.not_equal(written, pa.array(keys.values, pa.large_binary()))).as_py() or 0)
+    return int(pc.sum(pc.not_equal(written, keys.values.chunks)).as_py() or 0)

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.blocks import ArrayBlocks
 from colonnade.kernels.dependence import dependences
 from colonnade.kernels.leverage import leverage
 from colonnade.kernels.moments import centre_and_spread
+from colonnade.kernels.row_blocks import ArrayBlocks
 
 # Of a column's deviation, 3 %: others explain 99.9 % of its variance, and its coefficient is 30 times less certain.
 SMALL_REST = 0.03

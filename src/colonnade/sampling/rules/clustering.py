@@ -5,10 +5,10 @@ import numpy as np
 
 from colonnade.contracts import PartyCard, ScoreBounds, Table
 from colonnade.errors import InputError
-from colonnade.kernels.blocks import FirstColumns
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.row_blocks import FirstColumns
 
 # A party's scores must be the same in every round, after a restart, and for every run, so its local clustering is
 # seeded by nothing that a run could change. Algorithm 3 holds for any local clustering.

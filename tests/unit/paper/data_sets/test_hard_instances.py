@@ -8,6 +8,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.paper.data_sets.hard_instances import disjointness_instance, equality_instance
+from whole_tables import held
 
 N = 2_000
 EQUALITY, DISJOINTNESS = cn.Regression(fit_intercept=False), cn.KMeans(n_clusters=3)
@@ -16,7 +17,7 @@ SAMPLERS.append(cn.ImportanceSampling(size=500, uniform_share=0.5))
 
 
 def bits(parties: list[cn.Party]) -> np.ndarray:
-    return np.hstack([party.table.values for party in parties]).astype(int)
+    return np.hstack([held(party.table) for party in parties]).astype(int)
 
 
 def quietly(call: Any, *arguments: Any, **options: Any) -> cn.Diagnosis:

@@ -12,6 +12,7 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import PartyCard, Roster
+from colonnade.kernels.per_row import numbers_in
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.identities import PinnedIdentity, RehearsedIdentity, identities_here, signing_key
 from colonnade.protocol.refusal import Refused
@@ -76,12 +77,12 @@ def test_scores_are_filled_up_to_the_total_exactly(task: Any, totals: tuple[int,
         if weights is not None:
             from colonnade.protocol.viewed_table import ViewedTable
 
-            table = ViewedTable(table, weights, None, None)
+            table = ViewedTable(table, numbers_in(weights), None, None)
         scores, missing = filled.scores(table), total - plain.scores(table).sum()
         assert scores.sum() == pytest.approx(total, rel=1e-14)
         assert missing > -1e-9
         share = np.full(N, 1 / N) if weights is None else weights / weights.sum()
-        np.testing.assert_allclose(scores, plain.scores(table) + missing * share, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(scores, np.asarray(plain.scores(table)) + missing * share, rtol=1e-9, atol=1e-15)
 
 
 def test_a_party_of_low_rank_gets_the_share_of_its_columns() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import PartyCard, Roster
-from colonnade.kernels.draws import chances, draw_distinct, even_chances, log_of
+from colonnade.kernels.draws import chances, draw_distinct, draw_evenly_distinct, log_of
+from colonnade.kernels.per_row import numbers_in
 from colonnade.sampling.distinct.server import Distinct, LogsInTheClear
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.seeds import Seeds, even_rng
@@ -60,11 +61,13 @@ def test_rows_and_weights_made_again_in_one_place(weighted: bool) -> None:
     _, counts = quotas(totals, size, share)
     missed, drawn = np.ones(N), []
     for each, count, own in zip(scores, counts, seeds.own, strict=True):
-        chance = chances(each, count)[1]
-        drawn.append(draw_distinct(chance, np.random.default_rng(own)))
-        missed *= 1 - chance
-    even = even_chances(N, 30, weight)[1]
-    rows = np.unique(np.concatenate([*drawn, draw_distinct(even, even_rng(seeds.shared))]))
+        factor, own_rows = draw_distinct(each, count, np.random.default_rng(own))
+        drawn.append(own_rows)
+        missed *= 1 - chances(factor, np.asarray(each))
+    counts_of = None if weight is None else numbers_in(weight)
+    even_factor, even_rows = draw_evenly_distinct(N, 30, even_rng(seeds.shared), counts_of)
+    even = chances(even_factor, np.ones(N) if weight is None else weight)
+    rows = np.unique(np.concatenate([*drawn, even_rows]))
     np.testing.assert_array_equal(run.coreset.rows, rows)
     counted = np.ones(N) if weight is None else weight
     np.testing.assert_allclose(run.coreset.weights, (counted / (1 - missed * (1 - even)))[rows], rtol=1e-9)

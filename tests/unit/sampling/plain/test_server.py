@@ -13,6 +13,7 @@ import colonnade as cn
 from colonnade.contracts import Draw, Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.per_row import numbers_in
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling
 from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Scores, Total
@@ -164,7 +165,7 @@ def test_scores_of_all_rows_are_no_less_than_the_total() -> None:
     assert everything.broken_by(np.full(N, 3.0 / N), 2.0, 1, 3.0, 1e-6) is None
     assert everything.broken_by(np.full(N, 6.0 / N), 4.0, 2, 6.0, 1e-6) is None, "of two parties"
     assert "add up to 2.5" in str(everything.broken_by(np.full(N, 2.5 / N), 2.0, 1, 3.0, 1e-6))
-    weighted = score_limits(RULE, half, N, rows[: N // 2])
+    weighted = score_limits(RULE, numbers_in(half), N, rows[: N // 2])
     assert weighted.broken_by(np.full(N // 2, 6.0 / N), 2.0, 1, 3.0, 1e-6) is None
     assert "outside 0.04" in str(weighted.broken_by(np.full(N // 2, 1.0 / N), 2.0, 1, 3.0, 1e-6))
 

@@ -13,6 +13,7 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
+from colonnade.kernels.per_row import numbers_in
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
@@ -350,7 +351,7 @@ def test_a_party_that_masks_something_else_is_noticed() -> None:
     federation = make_federation()
     scores = np.zeros(N)
     scores[:2] = 7.0, -5.0  # so that the total is in bounds
-    sessions_of(federation)["party2"]._data._scores[cn.Regression().score_rule()] = scores
+    sessions_of(federation)["party2"]._data._scores[cn.Regression().score_rule()] = numbers_in(scores)
     with pytest.raises(cn.RemoteProtocolError, match="outside the range that scores have"):
         federation.coreset(cn.Regression(), SECURE)
 

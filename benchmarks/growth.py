@@ -1,0 +1,76 @@
+"""How a party's seconds and memory grow with its rows: tables of ten columns in Parquet, from 1e5 rows on.
+
+Three parties in one process of its own open their files, score their rows, draw and learn, evaluate and predict. After
+each step the process tells its seconds, of processor time and of the clock, and the most memory that it has held so
+far. The parties share the process, so a party alone holds no more than that.
+"""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import files
+import made_up
+from side_by_side import REFUSALS, Line, Store, as_child, both_times, in_child, peak_mb, short
+
+import colonnade as cn
+
+SIZES, LARGE_SIZES, COLUMNS = [100_000, 1_000_000, 10_000_000], [20_000_000, 100_000_000], 10
+
+
+class Steps:
+    """A whole job, step by step."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self._paths = paths
+
+    def open(self) -> None:
+        """Open the files, and let the parties meet."""
+        self._federation = cn.Federation(files.parties(self._paths))
+
+    def fit(self) -> None:
+        """Score, draw and learn."""
+        self._run = self._federation.fit(files.TASK, sampler=files.SAMPLER)
+
+    def evaluate(self) -> None:
+        """Count the model's cost on all rows."""
+        self._federation.evaluate(self._run.model)
+
+    def predict(self) -> None:
+        """Predict all rows."""
+        self._federation.predict(self._run.model)
+
+
+def does(paths: list[str], small: list[str]) -> Line:
+    """Take all steps that are not refused; with small tables before it, so that all is imported."""
+    files.fit(small, f"{small[0]}-run")
+    job, peaks, refused = Steps(paths), dict[str, int](), dict[str, str]()
+    taken, clock = dict[str, float](), dict[str, float]()
+    for step in ("open", "fit", "evaluate", "predict"):
+        try:
+            taken[step], clock[step] = map(short, both_times(getattr(job, step)))
+        except REFUSALS as error:
+            refused[step] = str(error) or "not enough memory"
+            if step in ("open", "fit"):
+                break
+        else:
+            peaks[step] = peak_mb()
+    return {"seconds": taken, "clock": clock, "peaks": peaks} | ({"refused": refused} if refused else {})
+
+
+def measure(store: Store, *, large: bool) -> None:
+    """Let a process of its own do it, for each number of rows."""
+    for n_rows in SIZES + LARGE_SIZES * large:
+        case = {"bench": "growth", "rows": n_rows, "columns": COLUMNS}
+        store.fill(case, partial(_of_rows, n_rows))
+
+
+def _of_rows(n_rows: int) -> Line:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
+        paths = made_up.write_parties(Path(folder), n_rows, COLUMNS)
+        small = made_up.write_parties(Path(scratch), 1000, COLUMNS)
+        return in_child(__file__, {"paths": paths, "small": small})
+
+
+if __name__ == "__main__":
+    as_child(does)

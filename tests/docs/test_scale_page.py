@@ -1,0 +1,125 @@
+"""The page on scale shows what the benchmark stored, a bar that is missed is named so, and the store goes on."""
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import colonnade as cn
+
+PROJECT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(PROJECT / "scripts" / "scale_page.py"))
+LINES = SCRIPT["read"](PROJECT / "benchmarks" / "scale.jsonl")
+SIDE_BY_SIDE = runpy.run_path(str(PROJECT / "benchmarks" / "side_by_side.py"))
+CASE = {"bench": "verbs", "work": "regression scores", "rows": 100_000, "columns": 10}
+
+
+def test_the_tables_are_those_of_the_stored_lines() -> None:
+    text = (PROJECT / "docs" / "explanation" / "scale.md").read_text()
+    assert SCRIPT["page"](text, LINES) == text, "run scripts/scale_page.py, and read the page again"
+
+
+def test_the_figure_can_be_drawn_from_them(tmp_path: Path) -> None:
+    SCRIPT["draw"](LINES, tmp_path / "scale.svg")
+    assert "extrapolated" in (tmp_path / "scale.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"), [({"ours": 1.2, "bare": 1.0}, "met"), ({"ours": 1.4, "bare": 1.0}, "**missed**")]
+)
+def test_a_bar_is_judged_by_the_worst(seconds: dict[str, float], verdict: str) -> None:
+    good = {"case": {**CASE, "rows": 1_000_000}, "seconds": {"ours": 1.0, "bare": 1.0}}
+    row = _row([good, {"case": CASE, "seconds": seconds}])
+    assert row.endswith(f"| regression scores, 1e5 rows, 10 columns | {verdict} |")
+
+
+def test_what_was_refused_or_not_measured_meets_no_bar() -> None:
+    refused = {"case": CASE, "seconds": {"bare": 1.0}, "refused": {"ours": "too many rows"}}
+    assert _row([refused]).endswith("| not measured |")
+    assert _row([refused], "works refused").endswith("| **missed** |")
+    assert "too many rows" in SCRIPT["refused"]([refused])
+
+
+def test_a_billion_rows_lie_on_the_line_through_the_largest_two() -> None:
+    lines = [
+        {
+            "case": {"bench": "growth", "rows": n_rows, "columns": 10},
+            "seconds": {"fit": n_rows / 1e6},
+            "clock": {"fit": n_rows / 2e6},
+            "peak MB": 300,
+        }
+        for n_rows in (100_000, 1_000_000, 10_000_000)
+    ]
+    seconds, clock, peak = SCRIPT["billion"](lines)
+    assert seconds == {"fit": pytest.approx(1000.0)}
+    assert clock == {"fit": pytest.approx(500.0)}
+    assert peak == 300
+    assert SCRIPT["billion"](lines[:1]) is None
+
+
+def test_what_is_stored_is_not_measured_again_unless_told(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "scale.jsonl"
+    store = SIDE_BY_SIDE["Store"](path)
+    assert store.lacks(CASE)
+    store.fill(CASE, lambda: {"seconds": {"ours": 1.0}})
+    assert not store.lacks(CASE)
+    assert not SIDE_BY_SIDE["Store"](path).lacks(CASE)
+    again = SIDE_BY_SIDE["Store"](path, again=True)
+    assert again.lacks(CASE)
+    again.fill(CASE, lambda: {"seconds": {"ours": 2.0}})
+    again.fill(CASE, lambda: {"seconds": {"ours": 3.0}})
+    assert not again.lacks(CASE)
+    lines = SCRIPT["read"](path)
+    assert [line.get("seconds") for line in lines] == [None, {"ours": 2.0}]
+    assert lines[0]["machine"]["cores"] >= 1
+
+
+def test_a_case_that_is_refused_is_stored_as_such(tmp_path: Path) -> None:
+    def refuse() -> dict[str, Any]:
+        raise cn.UnsupportedError("There are too many rows. Take fewer.")
+
+    SIDE_BY_SIDE["Store"](tmp_path / "scale.jsonl").fill(CASE, refuse)
+    line = SCRIPT["read"](tmp_path / "scale.jsonl")[1]
+    assert line == {"case": CASE, "seconds": {}, "refused": {"ours": "There are too many rows. Take fewer."}}
+
+
+def test_measurements_of_another_machine_are_not_mixed_in(tmp_path: Path) -> None:
+    path = tmp_path / "scale.jsonl"
+    path.write_text(json.dumps({"machine": {"processor": "abacus"}}) + "\n" + json.dumps({"case": CASE}) + "\n")
+    with pytest.raises(SystemExit, match=r"of another machine .* {'processor': 'abacus'}.* Pass --again"):
+        SIDE_BY_SIDE["Store"](path)
+    assert SIDE_BY_SIDE["Store"](path, again=True).lacks(CASE)
+
+
+def test_who_refuses_is_named_and_the_others_are_timed() -> None:
+    calls: list[str] = []
+
+    def refuse() -> None:
+        calls.append("ours")
+        raise cn.UnsupportedError("There are too many rows. Take fewer.")
+
+    found = SIDE_BY_SIDE["time_in_turns"]({"ours": refuse, "bare": lambda: calls.append("bare")}, repeats=3)
+    assert calls == ["ours", "bare", "bare", "bare", "bare"]
+    assert list(found["seconds"]) == ["bare"]
+    assert found["repeats"] == {"bare": 3}
+    assert found["refused"] == {"ours": "There are too many rows. Take fewer."}
+
+
+def test_a_child_tells_what_it_did_and_held_or_why_it_did_not(tmp_path: Path) -> None:
+    script = tmp_path / "work.py"
+    script.write_text(
+        f"import sys; sys.path.insert(0, {str(PROJECT / 'benchmarks')!r})\n"
+        "from side_by_side import as_child\n"
+        "def does(size): return {'size': len(bytes(size))}\n"
+        "as_child(does)\n"
+    )
+    told: dict[str, Any] = SIDE_BY_SIDE["in_child"](str(script), {"size": 50_000_000, "cores": 1})
+    assert told["size"] == 50_000_000
+    assert told["peak MB"] > 48
+    assert "MemoryError" in SIDE_BY_SIDE["in_child"](str(script), {"size": 1 << 60})["refused"]
+
+
+def _row(lines: list[dict[str, Any]], of: str = "regression scores over their") -> str:
+    return next(str(row) for row in SCRIPT["bars"](lines).splitlines() if row.startswith(f"| {of}"))

@@ -1,0 +1,131 @@
+"""A party's own work on threads: blocks in order, the same bits as without, and nothing left behind."""
+
+import os
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from colonnade.data import engines
+from colonnade.data.tables import ArrayTable, read_table
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
+from colonnade.kernels.leverage import leverage
+from colonnade.kernels.row_blocks import ArrayBlocks
+
+N = 9 * BLOCK_ROWS + 17
+VALUES = np.random.default_rng(0).normal(size=(N, 4))
+
+
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before, "no thread is left"
+
+
+def table() -> ArrayTable:
+    found = read_table("bank", VALUES)
+    assert isinstance(found, ArrayTable)
+    return found
+
+
+def gram(block: Block) -> Floats:
+    return np.asarray(block.values.T @ block.values)
+
+
+def late(wait: list[threading.Event], block: Block) -> int:
+    """Finish a block only after the next one."""
+    if block.number + 1 < len(wait):
+        wait[block.number + 1].wait(5)
+    wait[block.number].set()
+    return block.number
+
+
+def test_blocks_come_in_order_whoever_is_done_first() -> None:
+    events = [threading.Event() for _ in range(4)]
+    assert list(table().map(partial(late, events), [0, 1, 2, 3])) == [0, 1, 2, 3]
+
+
+def test_the_bits_are_those_of_one_block_after_another() -> None:
+    rows, serial = table(), ArrayBlocks(np.asfortranarray(VALUES))
+    for one, other in zip(rows.map(gram), serial.map(gram), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(
+        np.asarray(leverage(rows, constant=True)), np.asarray(leverage(serial, constant=True))
+    )
+    np.testing.assert_array_equal(list(rows.map(gram, [2, 9])), list(serial.map(gram, [2, 9])))
+
+
+@pytest.mark.parametrize("n_rows", [1, BLOCK_ROWS, BLOCK_ROWS + 1])
+def test_one_block_or_two(n_rows: int) -> None:
+    assert list(read_table("bank", VALUES[:n_rows]).map(len_of)) == list(ArrayBlocks(VALUES[:n_rows]).map(len_of))
+
+
+def len_of(block: Block) -> int:
+    return len(block.values)
+
+
+def failing(asked: list[int], block: Block) -> int:
+    asked.append(block.number)
+    if block.number == 1:
+        raise MemoryError("block 1")
+    return block.number
+
+
+def test_an_error_comes_out_and_work_ends() -> None:
+    asked: list[int] = []
+    found = table().map(partial(failing, asked))
+    assert next(found) == 0
+    with pytest.raises(MemoryError, match="block 1"):
+        next(found)
+    assert max(asked) <= 2 * 4 + 1, "what was in flight, and no more"
+    assert list(found) == []
+
+
+def test_no_more_blocks_are_in_flight_than_two_for_each_thread() -> None:
+    asked: list[int] = []
+    found = engines.in_threads(lambda number: asked.append(number), range(100))
+    next(found)
+    assert len(asked) <= 2 * 4 + 1
+    found.close()  # type: ignore[attr-defined]
+    assert len(asked) <= 2 * 4 + 1
+
+
+def blas_threads() -> list[int]:
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("n_blocks", [1, 9])
+def test_who_goes_away_leaves_nothing_behind(n_blocks: int) -> None:
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        found = engines.in_threads(lambda _: blas_threads(), range(n_blocks))
+        assert set(next(found)) == {1}
+        found.close()  # type: ignore[attr-defined]
+        assert blas_threads() == before
+
+
+def test_two_tables_at_once_leave_blas_as_it_was() -> None:
+    """The first that is done does not let BLAS loose on the blocks of the other, nor does the other keep it bound."""
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        first, second = (engines.in_threads(lambda _: blas_threads(), range(9)) for _ in range(2))
+        next(first), next(second)
+        first.close()  # type: ignore[attr-defined]
+        assert {each for found in second for each in found} == {1}
+        assert blas_threads() == before
+
+
+def test_work_inside_work() -> None:
+    inner = read_table("bank", VALUES[: 3 * BLOCK_ROWS])
+
+    def outer(_: Block) -> Any:
+        return sum(inner.map(len_of))
+
+    assert list(table().map(outer)) == [3 * BLOCK_ROWS] * 10
